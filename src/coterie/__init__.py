@@ -1,0 +1,1 @@
+"""Online clustering of bandits."""
