@@ -1,1 +1,1 @@
-"""The room kernels."""
+"""Compiled functions on plain arrays: what a policy computes, with no classes and no I/O."""

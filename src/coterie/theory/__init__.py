@@ -1,1 +1,42 @@
-"""The room theory."""
+"""What the paper proves, in numbers: lengths of exploration, radii, and regret bounds.
+
+Pure functions of scalars. All logarithms are natural unless a docstring says log₂. Equations, lemmas and
+algorithms are cited by their number in Li, Liu, Dai and Lui, "Demystifying Online Clustering of Bandits"
+(ICLR 2025); u, d, m, K, T, L, λ are the paper's letters for users, dimension, clusters, arms, horizon,
+the longest arm and the ridge.
+"""
+
+from coterie.theory.bounds import (
+    Bound,
+    theorem_1,
+    theorem_2,
+    theorem_3,
+    theorem_4,
+    theorem_4_sets,
+)
+from coterie.theory.lengths import pulls_needed, t0, t_init, t_phase, whole
+from coterie.theory.radii import beta, lambda_tilde, norm_tilde, radius
+from coterie.theory.setup import Setup
+from coterie.theory.table import Row, markdown, table_1
+
+__all__ = [
+    "Bound",
+    "Row",
+    "Setup",
+    "beta",
+    "lambda_tilde",
+    "markdown",
+    "norm_tilde",
+    "pulls_needed",
+    "radius",
+    "t0",
+    "t_init",
+    "t_phase",
+    "table_1",
+    "theorem_1",
+    "theorem_2",
+    "theorem_3",
+    "theorem_4",
+    "theorem_4_sets",
+    "whole",
+]

@@ -1,0 +1,151 @@
+"""Any table of (user, item[, value]): one's own data in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from coterie.datasets.csvtable import CsvTable
+from coterie.datasets.dataset import Dataset
+from coterie.datasets.description import About
+from coterie.datasets.prepare import Material, need_polars, prepare
+from coterie.datasets.request import Frame, Request
+from coterie.datasets.sources import digest
+from coterie.errors import ArgumentError, DataError, MissingData
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ABOUT = About(
+    name="interactions",
+    summary="any table of (user, item[, value]): a data frame, a CSV or a Parquet file",
+    feedback="1 for every row, or 1 if the value is above the threshold",
+)
+
+
+class Table(NamedTuple):
+    """The columns in use, and a way to say where a bad row is."""
+
+    columns: pl.DataFrame
+    refuse: Callable[[int, str], DataError]
+
+
+def make(request: Request) -> Dataset:
+    """Feedback 1 if the value is above the threshold; without a threshold, 1 for every row."""
+    if isinstance(request.path, Frame):
+        need_polars()
+        table = _of_frame(request.path, request)
+        material = Material(ABOUT.name, _feedback(request), "data frame", _digest(table.columns))
+        return prepare(material, request, lambda: _rows(table, request))
+    if request.path is None:
+        raise ArgumentError("'interactions' needs a data frame, a CSV or a Parquet file as its path")
+    path = Path(request.path).expanduser()
+    if not path.is_file():
+        raise MissingData(
+            f"no file at {str(path)!r}; 'interactions' reads a data frame, a CSV or a Parquet file"
+        )
+    material = Material(ABOUT.name, _feedback(request), path.name, digest(path))
+    return prepare(material, request, lambda: _rows(_of_file(path, request), request))
+
+
+def _feedback(request: Request) -> str:
+    named = f" of {', '.join(request.columns)}" if request.columns else ""
+    if request.threshold is None:
+        return f"1 for every row{named}"
+    return f"1 if the value{named} is above {request.threshold:g}"
+
+
+def pick(available: list[str], request: Request) -> list[str]:
+    """The columns to use: those named, or else the first two, and the third where a threshold is given."""
+    wanted = 2 if request.threshold is None else 3
+    names = list(request.columns or available[:wanted])
+    if len(names) < wanted:
+        raise ArgumentError(f"a threshold needs a value column, and there are only {', '.join(names)}")
+    if len(names) > wanted:
+        raise ArgumentError(f"the value column {names[2]!r} needs a threshold: feedback is 1 above it")
+    absent = [name for name in names if name not in available]
+    if absent or len(names) < 2:
+        raise ArgumentError(f"columns must name two or three of {', '.join(available)}, got {names!r}")
+    return names
+
+
+def _of_frame(frame: Frame, request: Request) -> Table:
+    import polars as pl
+
+    try:
+        whole = pl.DataFrame(frame)
+    except (ValueError, TypeError, pl.exceptions.PolarsError) as error:
+        raise ArgumentError(f"the data frame cannot be read: {error}") from error
+    available = [name for name in whole.columns if not name.startswith("__index_level_")]
+    columns = whole.select(pick(available, request))
+    return Table(columns, lambda row, fault: DataError(f"row {row} of the data frame (from 0): {fault}"))
+
+
+def _of_file(path: Path, request: Request) -> Table:
+    import polars as pl
+
+    suffix = path.suffix.lower()
+    if suffix in (".parquet", ".pq"):
+        names = pick(pl.scan_parquet(path).collect_schema().names(), request)
+        columns = pl.read_parquet(path, columns=names).select(names)
+        return Table(columns, lambda row, fault: DataError(f"row {row} of {path.name} (from 0): {fault}"))
+    if suffix not in (".csv", ".tsv"):
+        raise ArgumentError(f"'interactions' reads .csv, .tsv and .parquet files, got {path.name!r}")
+    csv = CsvTable(path, "\t" if suffix == ".tsv" else ",")
+    return Table(csv.read(pick(csv.header(), request)), csv.refuse)
+
+
+def _rows(table: Table, request: Request) -> pl.DataFrame:
+    """The rows as (user, item, liked)."""
+    import polars as pl
+
+    if not table.columns.height:
+        raise DataError("the table has no rows")
+    user, item, *value = table.columns.get_columns()
+    liked = pl.Series("liked", [True]).new_from_index(0, user.len())
+    if request.threshold is not None:
+        liked = _numbers(value[0], table) > request.threshold
+    return pl.DataFrame(
+        [_ids(user, table).alias("user"), _ids(item, table).alias("item"), liked.alias("liked")]
+    )
+
+
+def _ids(column: pl.Series, table: Table) -> pl.Series:
+    """Whole numbers stay numbers, everything else becomes text; an id must not be missing."""
+    import polars as pl
+
+    if column.dtype.is_nested():
+        raise ArgumentError(f"ids must be numbers or text, column {column.name!r} holds {column.dtype}")
+    if column.dtype.is_float():  # pandas makes floats of whole numbers with gaps
+        whole = column.cast(pl.Int64, strict=False)
+        _refuse_first(table, column, (whole.cast(pl.Float64) != column).fill_null(True), "a whole number")
+        column = whole
+    elif not column.dtype.is_integer():
+        column = column.cast(pl.String)
+    _refuse_first(table, column, column.is_null(), "an id")
+    return column
+
+
+def _numbers(column: pl.Series, table: Table) -> pl.Series:
+    import polars as pl
+
+    values = column.cast(pl.Float64, strict=False)
+    _refuse_first(table, column, ~values.is_finite().fill_null(False), "a finite number")
+    return values
+
+
+def _refuse_first(table: Table, column: pl.Series, bad: pl.Series, wanted: str) -> None:
+    if bad.any():
+        row = int(bad.arg_true()[0])
+        raise table.refuse(row, f"{column.name} must be {wanted}, got {column[row]!r}")
+
+
+def _digest(columns: pl.DataFrame) -> str:
+    """The sha256 of a table in memory: that of the same table written as CSV."""
+    hasher = sha256()
+    hasher.update(columns.clear().write_csv().encode())
+    for part in columns.iter_slices(1 << 20):
+        hasher.update(part.write_csv(include_header=False).encode())
+    return hasher.hexdigest()

@@ -1,0 +1,50 @@
+"""Last.fm, as released for HetRec 2011."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coterie.datasets.dataset import Dataset
+from coterie.datasets.delimited import Delimited, Field
+from coterie.datasets.description import About
+from coterie.datasets.lines import Block, read
+from coterie.datasets.prepare import prepare_file
+from coterie.datasets.request import Request
+from coterie.datasets.sources import opened
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+
+ABOUT = About(
+    name="lastfm",
+    summary="tags that listeners gave to artists (HetRec 2011, Last.fm)",
+    feedback="1 if the user tagged the artist",
+    files=("user_taggedartists.dat",),
+    archive="hetrec2011-lastfm-2k.zip",
+    url="https://grouplens.org/datasets/hetrec-2011/",
+    licence="non-commercial use only, cite the Last.fm website and the HetRec 2011 workshop",
+)
+
+FORMAT = Delimited(
+    "\t",
+    tuple(Field(name) for name in ("userID", "artistID", "tagID", "day", "month", "year")),
+    has_header=True,
+)
+
+
+def make(request: Request) -> Dataset:
+    """Artists as items, feedback 1 if the user assigns a tag to the artist   (Sec. 6.2)."""
+    return prepare_file(ABOUT, request, _rows)
+
+
+def _rows(path: Path) -> pl.DataFrame:
+    with opened(ABOUT, path) as stream:
+        return read(stream, _parse)
+
+
+def _parse(block: Block) -> pl.DataFrame:
+    import polars as pl
+
+    return FORMAT.parse(block).select(user="userID", item="artistID", liked=pl.lit(True))

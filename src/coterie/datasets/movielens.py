@@ -1,0 +1,66 @@
+"""Any release of MovieLens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from coterie.datasets.dataset import Dataset
+from coterie.datasets.delimited import Delimited, Field
+from coterie.datasets.description import About
+from coterie.datasets.lines import Block, read
+from coterie.datasets.prepare import prepare_file
+from coterie.datasets.request import Request
+from coterie.datasets.sources import opened
+from coterie.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+
+LIKED_ABOVE = 3.0
+
+ABOUT = About(
+    name="movielens",
+    summary="ratings of films, any release: 25M, latest, latest-small, 20M, 10M, 1M, 100K",
+    feedback="1 if the rating is above 3",
+    files=("ratings.csv", "ratings.dat", "u.data"),
+    archive="ml-25m.zip",
+    url="https://grouplens.org/datasets/movielens/25m/",
+    licence=(
+        "research use only, cite Harper and Konstan (2015, doi 10.1145/2827872), no commercial use and no "
+        "redistribution without permission from GroupLens, no claim of their endorsement"
+    ),
+)
+
+_NAMES = (Field("userId"), Field("movieId"), Field("rating", is_rating=True), Field("timestamp"))
+FORMATS: Mapping[str, Delimited] = MappingProxyType(
+    {
+        ".csv": Delimited(",", _NAMES, has_header=True),  # 20M, 25M, 32M, latest, latest-small
+        ".dat": Delimited("::", _NAMES, has_header=False),  # 1M, 10M
+        ".data": Delimited("\t", _NAMES, has_header=False),  # 100K
+    }
+)
+
+
+def make(request: Request) -> Dataset:
+    """Films as items, feedback 1 if the rating is above 3   (Sec. 6.2)."""
+    return prepare_file(ABOUT, request, _rows)
+
+
+def _rows(path: Path) -> pl.DataFrame:
+    with opened(ABOUT, path) as stream:
+        layout = FORMATS.get(PurePath(stream.name).suffix.lower())
+        if layout is None:
+            raise ArgumentError(f"'movielens' reads {ABOUT.wanted()} or the original zip, got {path.name!r}")
+        return read(stream, lambda block: _parse(layout, block))
+
+
+def _parse(layout: Delimited, block: Block) -> pl.DataFrame:
+    import polars as pl
+
+    liked = (pl.col("rating") > LIKED_ABOVE).alias("liked")
+    return layout.parse(block).select(user="userId", item="movieId", liked=liked)

@@ -1,0 +1,115 @@
+"""The way from rows to a dataset: gather, factorise, scale, and remember the result."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, NamedTuple
+
+from coterie.datasets import cache
+from coterie.datasets.dataset import Dataset, Provenance, sealed
+from coterie.datasets.description import About
+from coterie.datasets.factorise import Factors, factorise
+from coterie.datasets.feedback import Feedback, gather
+from coterie.datasets.request import Request
+from coterie.datasets.sources import digest, find
+from coterie.errors import ArgumentError
+from coterie.types import Bools
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+
+log = logging.getLogger("coterie.datasets")
+
+
+class Material(NamedTuple):
+    """What the rows are called, and the hash that stands for their content."""
+
+    name: str
+    feedback: str
+    file: str
+    sha256: str
+
+
+def need_polars() -> None:
+    """Say how to install the columnar reader when it is not there."""
+    if find_spec("polars") is None:
+        raise ArgumentError("reading a table needs polars, which is not installed: pip install coterie[data]")
+
+
+def prepare(material: Material, request: Request, read: Callable[[], pl.DataFrame]) -> Dataset:
+    """The dataset of these rows, from the cache where it has been made before.
+
+    Notes are logged as warnings, so that they are seen without being asked for.
+    """
+    key = cache.key(material.name, material.sha256, request)
+    dataset = cache.fetch(key)
+    if dataset is None:
+        need_polars()
+        dataset = build(material, request, read())
+        cache.store(key, dataset)
+    provenance = replace(dataset.provenance, file=material.file, feedback=material.feedback)
+    for note in provenance.notes:
+        log.warning("%s: %s", material.name, note)
+    return dataset._replace(provenance=provenance)
+
+
+def prepare_file(about: About, request: Request, read: Callable[[Path], pl.DataFrame]) -> Dataset:
+    """The dataset of a file that the request names, or that is found where it says."""
+    if request.threshold is not None or request.columns is not None:
+        raise ArgumentError(f"threshold and columns are for 'interactions', not for {about.name!r}")
+    path = find(about, request.path)
+    material = Material(about.name, about.feedback, path.name, digest(path))
+    return prepare(material, request, lambda: read(path))
+
+
+def build(material: Material, request: Request, rows: pl.DataFrame) -> Dataset:
+    """The dataset of rows (user, item, liked)."""
+    feedback = gather(rows, request.n_users, request.n_items)
+    factors = factorise(feedback.matrix, request.dim)
+    users, items, has_user, has_item = factors.scaled(request.scale)
+    return sealed(
+        users,
+        items,
+        user_ids=feedback.users.as_array()[has_user],
+        item_ids=feedback.items.as_array()[has_item],
+        provenance=_provenance(material, request, feedback, factors, (has_user, has_item)),
+    )
+
+
+def _provenance(
+    material: Material, request: Request, feedback: Feedback, factors: Factors, has: tuple[Bools, Bools]
+) -> Provenance:
+    return Provenance(
+        name=material.name,
+        feedback=material.feedback,
+        file=material.file,
+        sha256=material.sha256,
+        rows=feedback.rows,
+        users_found=feedback.users.found,
+        items_found=feedback.items.found,
+        n_users=request.n_users,
+        n_items=request.n_items,
+        tied_users=feedback.users.tied,
+        tied_items=feedback.items.tied,
+        dropped_users=int((~has[0]).sum()),
+        dropped_items=int((~has[1]).sum()),
+        density=float(feedback.matrix.mean()),
+        singular_values=tuple(factors.singular.tolist()),
+        dim=request.dim,
+        scale=request.scale,
+        seed=None,
+        notes=(*_shortages(request, feedback), *factors.notes()),
+    )
+
+
+def _shortages(request: Request, feedback: Feedback) -> Iterator[str]:
+    """A note for each of users and items of which the data has fewer than asked."""
+    if feedback.users.found < request.n_users:
+        yield f"asked for {request.n_users:,} users, the data has {feedback.users.found:,}: all were taken"
+    if feedback.items.found < request.n_items:
+        yield f"asked for {request.n_items:,} items, the data has {feedback.items.found:,}: all were taken"

@@ -1,0 +1,73 @@
+"""What is asked of a dataset, checked once."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from coterie.datasets.scales import SCALES
+from coterie.errors import ArgumentError
+from coterie.seeding import check_seed
+
+
+@runtime_checkable
+class Frame(Protocol):
+    """A table in memory: pandas, polars and pyarrow all hand over their columns this way."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The table as an Arrow stream (the PyCapsule protocol)."""
+
+
+Place: TypeAlias = str | os.PathLike[str] | Frame | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The arguments of `load`, after the name."""
+
+    path: Place
+    dim: int
+    n_users: int
+    n_items: int
+    scale: str
+    seed: int
+    threshold: float | None
+    columns: Sequence[str] | None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be used, before any file is touched."""
+        if not isinstance(self.path, str | os.PathLike | Frame | None):
+            kind = type(self.path).__name__
+            raise ArgumentError(f"path must be a file, a folder or a data frame, got {kind}")
+        for name in ("dim", "n_users", "n_items"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+                raise ArgumentError(f"{name} must be a whole number of at least 1, got {value!r}")
+            object.__setattr__(self, name, int(value))  # a numpy integer becomes a plain one
+        if self.scale not in SCALES:
+            raise ArgumentError(f"scale must be one of {', '.join(SCALES)}, got {self.scale!r}")
+        object.__setattr__(self, "seed", check_seed(self.seed))
+        self._check_threshold()
+        self._check_columns()
+
+    def _check_threshold(self) -> None:
+        if self.threshold is None:
+            return
+        plain = isinstance(self.threshold, Real) and not isinstance(self.threshold, bool)
+        if not plain or not math.isfinite(self.threshold):
+            raise ArgumentError(f"threshold must be a finite number, got {self.threshold!r}")
+        object.__setattr__(self, "threshold", float(self.threshold))
+
+    def _check_columns(self) -> None:
+        if self.columns is None:
+            return
+        names = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)
+        if len(names) not in (2, 3) or len(set(names)) != len(names):
+            raise ArgumentError(
+                f"columns must name a user, an item and perhaps a value column, got {names!r}"
+            )
+        object.__setattr__(self, "columns", tuple(str(name) for name in names))

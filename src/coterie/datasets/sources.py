@@ -1,0 +1,121 @@
+"""Finding a data file, hashing it, and opening it even inside an archive."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from coterie.datasets.description import About
+from coterie.datasets.progress import progress
+from coterie.datasets.request import Frame, Place
+from coterie.errors import ArgumentError, DataError
+
+HOME = "COTERIE_DATA"
+TARS = (".tar", ".tgz", ".tar.gz")
+ARCHIVES = (".zip", *TARS)
+CHUNK = 1 << 22
+
+
+class Stream(NamedTuple):
+    """An open file or archive member, its size once unpacked, and its own name."""
+
+    file: IO[bytes]
+    size: int
+    name: str
+
+
+def find(about: About, place: Place) -> Path:
+    """The file or archive to read: itself, or the one in the folder, or the one under $COTERIE_DATA."""
+    if isinstance(place, Frame):
+        raise ArgumentError(f"{about.name!r} reads a file; for a data frame use 'interactions'")
+    home = os.environ.get(HOME)
+    if place is None and not home:
+        raise about.missing(f"was given and ${HOME} is not set")
+    path = Path((home or "") if place is None else place).expanduser()
+    if path.is_dir():
+        return _in_folder(about, path)
+    if not path.exists():
+        raise about.missing(f"at {str(path)!r}")
+    return path
+
+
+def _in_folder(about: About, folder: Path) -> Path:
+    """The file of the right name in a folder, or else in one of its subfolders."""
+    for pattern in ("", "*/"):
+        for name in about.files:
+            found = sorted(path for path in folder.glob(pattern + name) if path.is_file())
+            if len(found) > 1:
+                several = ", ".join(str(path.relative_to(folder)) for path in found)
+                raise ArgumentError(f"{str(folder)!r} holds several {name}, name one: {several}")
+            if found:
+                return found[0]
+    raise about.missing(f"in {str(folder)!r}")
+
+
+def digest(path: Path) -> str:
+    """The sha256 of a file, read piece by piece."""
+    hasher = sha256()
+    with path.open("rb") as file, progress(f"hashing {path.name}", path.stat().st_size) as advance:
+        while chunk := file.read(CHUNK):
+            hasher.update(chunk)
+            advance(len(chunk))
+    return hasher.hexdigest()
+
+
+@contextmanager
+def opened(about: About, path: Path) -> Iterator[Stream]:
+    """The file itself, or the member of the archive that has the right name."""
+    with path.open("rb") as file:
+        if not path.name.lower().endswith(ARCHIVES):
+            yield Stream(file, path.stat().st_size, path.name)
+            return
+        try:
+            with _unpacked(about, file, path.name) as stream:
+                yield stream
+        except (zipfile.BadZipFile, tarfile.TarError) as error:
+            raise DataError(f"{path.name} cannot be unpacked: {error}") from error
+
+
+@contextmanager
+def _unpacked(about: About, file: IO[bytes], name: str) -> Iterator[Stream]:
+    """The wanted member of an archive, or of a tar inside a zip, which is how Yelp packs its own."""
+    if name.lower().endswith(TARS):
+        with tarfile.open(fileobj=file, mode="r|*") as tar:
+            yield _tar_member(about, tar, name)
+        return
+    with zipfile.ZipFile(file) as archive:
+        member = _zip_member(about, archive, name)
+        with archive.open(member) as inner:
+            if not member.filename.lower().endswith(TARS):
+                yield Stream(inner, member.file_size, _last(member.filename))
+                return
+            with _unpacked(about, inner, _last(member.filename)) as stream:
+                yield stream
+
+
+def _zip_member(about: About, archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
+    members = [m for m in archive.infolist() if not m.is_dir() and not m.filename.startswith("__MACOSX/")]
+    wanted = [m for file in about.files for m in members if _last(m.filename) == file]
+    wanted += [m for m in members if m.filename.lower().endswith(TARS)]
+    if not wanted:
+        raise about.missing(f"inside {name!r}")
+    return wanted[0]
+
+
+def _tar_member(about: About, tar: tarfile.TarFile, name: str) -> Stream:
+    for member in tar:
+        inner = tar.extractfile(member) if _last(member.name) in about.files else None
+        if inner is not None:
+            return Stream(inner, member.size, _last(member.name))
+    raise about.missing(f"inside {name!r}")
+
+
+def _last(path: str) -> str:
+    """The part after the last slash: members of archives are always spelled with slashes."""
+    return path.rsplit("/", 1)[-1]

@@ -1,0 +1,66 @@
+"""How kernels are compiled: once, cached on disk, and said aloud when it takes long."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from threading import Timer
+from time import perf_counter
+from typing import Any, TypeVar
+
+from numba import njit
+from numba.core import event
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PATIENCE = 2.0
+"""Seconds of compilation after which a person is told what is going on."""
+
+SOURCES = sha256(b"".join(p.read_bytes() for p in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()
+"""Numba looks at one file to tell whether a cached kernel is stale; ours call each other across files."""
+
+
+def compiled(function: F) -> F:
+    """The function, compiled on first use without the GIL and without reordering any sum.
+
+    No `fastmath`: the same inputs give the same bits on every machine.
+    """
+    dispatcher: F = njit(cache=True, nogil=True, error_model="numpy")(function)
+    cache = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if cache is not None:
+        cache._source_stamp = SOURCES
+    return dispatcher
+
+
+class _Announcer(event.Listener):
+    """Says that kernels are being compiled as soon as that has taken longer than patience."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._spent = 0.0
+        self._began = 0.0
+        self._timer: Timer | None = None
+
+    def on_start(self, event: event.Event) -> None:
+        self._depth += 1
+        if self._depth > 1 or self._spent > PATIENCE:
+            return
+        self._began = perf_counter()
+        self._timer = Timer(PATIENCE - self._spent, self._say)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def on_end(self, event: event.Event) -> None:
+        self._depth -= 1
+        if self._depth == 0 and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+            self._spent += perf_counter() - self._began
+
+    def _say(self) -> None:
+        print("coterie: compiling for this machine, once; the result is kept ...", file=sys.stderr, flush=True)
+
+
+event.register("numba:compile", _Announcer())

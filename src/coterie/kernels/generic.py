@@ -1,0 +1,61 @@
+"""The two kernels that every family of policies gives a body to.
+
+Compiled loops call `view` and `learn` by name; which body they get is settled when they are
+compiled, from the type of the state. So the loop over rounds is written once for all policies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+from numba.extending import overload
+
+from coterie.types import Floats
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class View(NamedTuple):
+    """What the decision for one user rests on: θ̂, M̄⁻¹, β, and the row that holds them."""
+
+    estimate: Floats
+    inverse: Floats
+    beta: float
+    row: int
+
+
+def view(state: Any, user: int) -> View:
+    """What the decision for this user rests on (Alg. 1, lines 7-9)."""
+    raise NotImplementedError("a generic kernel runs compiled only")
+
+
+def learn(state: Any, user: int, x: Floats, reward: float) -> None:
+    """Absorb one reward and let the rule act (Alg. 1, lines 12-14)."""
+    raise NotImplementedError("a generic kernel runs compiled only")
+
+
+def views(kind: type[Any]) -> Callable[[F], F]:
+    """The decorated function is the body of `view` for states of this kind."""
+
+    def register(body: F) -> F:
+        def match(state: Any, user: Any) -> F | None:
+            return body if getattr(state, "instance_class", None) is kind else None
+
+        overload(view, strict=False)(match)
+        return body
+
+    return register
+
+
+def learns(kind: type[Any]) -> Callable[[F], F]:
+    """The decorated function is the body of `learn` for states of this kind."""
+
+    def register(body: F) -> F:
+        def match(state: Any, user: Any, x: Any, reward: Any) -> F | None:
+            return body if getattr(state, "instance_class", None) is kind else None
+
+        overload(learn, strict=False)(match)
+        return body
+
+    return register

@@ -1,0 +1,106 @@
+"""PhaseUniCLUB: a user learns from its direct neighbours, not from the whole component (Alg. 2).
+
+Users with the same neighbourhood share one row, a room. A room is built when one of its users is
+next served, and kept up to date from then on.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from coterie.kernels.bits import drop, has, listed, put, same
+from coterie.kernels.club import absorb_user, strangers
+from coterie.kernels.compiling import compiled
+from coterie.kernels.generic import View, learns, views
+from coterie.kernels.radius import Radius
+from coterie.kernels.ridge import Ridge, absorb, pool
+from coterie.types import Floats, Ints, Words
+
+
+class Rooms(NamedTuple):
+    """Statistics of users and of neighbourhoods.
+
+    room = the room each user lives in, or -1; tenants = how many live in each; members = its users as bits
+    clock = (rounds, rooms ever used)
+    """
+
+    users: Ridge
+    grams: Floats
+    pools: Ridge
+    edges: Words
+    room: Ints
+    tenants: Ints
+    members: Words
+    radii: Floats
+    epochs: Ints
+    clock: Ints
+    shape: Radius
+    ridge: float
+    beta: float
+    first: int
+
+
+@compiled
+def leave(state: Rooms, user: int) -> None:
+    """The user's neighbourhood has changed: its old room serves it no longer."""
+    if state.room[user] >= 0:
+        state.tenants[state.room[user]] -= 1
+        state.room[user] = -1
+
+
+@compiled
+def vacant(state: Rooms) -> int:
+    """A room without tenants."""
+    for room in range(state.clock[1]):
+        if state.tenants[room] == 0:
+            return room
+    state.clock[1] += 1
+    return state.clock[1] - 1
+
+
+@compiled
+def settle(state: Rooms, user: int) -> int:
+    """The user's room: the one it has, one with the same neighbourhood, or a new one (Alg. 2, lines 13-15)."""
+    if state.room[user] >= 0:
+        return state.room[user]
+    around = state.edges[user].copy()
+    put(around, user)
+    found = -1
+    for room in range(state.clock[1]):
+        if state.tenants[room] and same(state.members[room], around):
+            found = room
+            break
+    if found < 0:
+        found = vacant(state)
+        state.members[found] = around
+        pool(state.pools, found, state.users, state.grams, listed(around, state.room.shape[0]), state.ridge)
+        state.epochs[found] += 1
+    state.room[user] = found
+    state.tenants[found] += 1
+    return found
+
+
+@views(Rooms)
+def view(state: Rooms, user: int) -> View:
+    """The user and its neighbours (Alg. 2, lines 13-15)."""
+    row = settle(state, user)
+    return View(state.pools.estimate[row], state.pools.inverse[row], state.beta, row)
+
+
+@learns(Rooms)
+def learn(state: Rooms, user: int, x: Floats, reward: float) -> None:
+    """Update the user and every room it is a member of; after the first stretch, cut edges."""
+    absorb_user(state.users, state.grams, state.radii, state.shape, user, x, reward)  # lines 5 and 18
+    gain = np.empty(x.shape[0])
+    for room in range(state.clock[1]):
+        if state.tenants[room] and has(state.members[room], user):
+            absorb(state.pools, room, x, reward, gain)
+    if state.clock[0] >= state.first:  # line 19
+        for other in strangers(state.users, state.radii, state.edges, user):
+            drop(state.edges[user], other)
+            drop(state.edges[other], user)
+            leave(state, user)
+            leave(state, other)
+    state.clock[0] += 1

@@ -1,0 +1,74 @@
+"""The numbers that describe a problem, checked once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from coterie.errors import ArgumentError
+from coterie.theory.radii import lambda_tilde, norm_tilde
+
+_ROUNDING = 1 + 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """A clustering-of-bandits problem, as the theorems see it   (Sec. 3.1; Assumptions 1–4).
+
+    `gamma` is the least distance between two clusters, `lambda_x` the least eigenvalue of E[XXᵀ], `norm` the
+    longest arm L. `sigma`, `truncation` (R) and `c1` describe the smoothed adversary and matter to Theorem 4
+    alone: σ² = 1/10 is the paper's experiment (App. G.1); R = 1 and c₁ = 1 are ours, the paper names none.
+
+    >>> Setup(n_users=50, dim=50, n_clusters=10, n_arms=100, horizon=100_000, gamma=0.5, lambda_x=0.017).delta
+    1e-05
+    """
+
+    n_users: int
+    dim: int
+    n_clusters: int
+    n_arms: int
+    horizon: int
+    gamma: float
+    lambda_x: float
+    ridge: float = 1.0
+    norm: float = 1.0
+    sigma: float = math.sqrt(0.1)
+    truncation: float = 1.0
+    c1: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse what no problem can be."""
+        for name in ("n_users", "dim", "n_arms", "horizon"):
+            if not getattr(self, name) >= 1:
+                raise ArgumentError(f"{name} must be at least 1, got {getattr(self, name)!r}")
+        for name in ("gamma", "lambda_x", "ridge", "norm", "sigma", "truncation", "c1"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ArgumentError(f"{name} must be positive and finite, got {getattr(self, name)!r}")
+        self._check_ranges()
+
+    def _check_ranges(self) -> None:
+        if not 1 <= self.n_clusters <= self.n_users:
+            raise ArgumentError(f"n_clusters must be 1 to n_users = {self.n_users}, got {self.n_clusters!r}")
+        if self.gamma > 2:
+            raise ArgumentError(f"gamma must be at most 2, since |θ| ≤ 1, got {self.gamma!r}")
+        most = self.norm**2 / self.dim  # d λ_min(E[XXᵀ]) ≤ tr E[XXᵀ] ≤ L²
+        if self.lambda_x > most * _ROUNDING:
+            raise ArgumentError(f"lambda_x must be at most norm²/dim = {most:g}, got {self.lambda_x!r}")
+        most = norm_tilde(self.dim, self.truncation) ** 2 / self.dim
+        if lambda_tilde(self.sigma, self.n_arms, c1=self.c1) > most * _ROUNDING:
+            raise ArgumentError(
+                f"c1 · sigma² / ln n_arms must be at most (1 + √dim · truncation)²/dim = {most:g}"
+            )
+
+    @property
+    def delta(self) -> float:
+        """δ = 1/T, as the proofs of all four theorems choose it."""
+        return 1 / self.horizon
+
+    def smoothed(self) -> Setup:
+        """The same problem with λ̃_x in place of λ_x and 1 + √d R in place of L   (Sec. 4.2)."""
+        return replace(
+            self,
+            lambda_x=lambda_tilde(self.sigma, self.n_arms, c1=self.c1),
+            norm=norm_tilde(self.dim, self.truncation),
+        )

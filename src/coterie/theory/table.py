@@ -1,0 +1,139 @@
+"""Table 1 of the paper, with the numbers of a given setup filled in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from coterie.theory.bounds import Bound, theorem_1, theorem_2, theorem_3, theorem_4, theorem_4_sets
+from coterie.theory.setup import Setup
+
+_HEADING = "| Algorithms | Contexts | Assumption | Clustering regret | in numbers | Constants | Full bound |"
+
+
+class Row(NamedTuple):
+    """One row of Table 1."""
+
+    algorithms: tuple[str, ...]
+    contexts: str
+    assumption: str
+    formula: str
+    """The regret incurred by clustering, inside its Õ(·)."""
+    clustering: float
+    """That formula in numbers: no constants, no logarithms; inf where a float cannot hold it."""
+    constants: str
+    """The order of the eigenvalue that the formula divides by."""
+    eigenvalue: float
+    """The value taken for it: λ_x and λ̃_x of the setup, or its order with constant 1."""
+    bounds: tuple[Bound, ...]
+    """The explicit bounds, one for each algorithm; empty where the paper has none."""
+
+
+def table_1(setup: Setup) -> tuple[Row, ...]:
+    """Table 1 (Sec. 1): assumptions and the regret incurred by clustering, for this setup.
+
+    >>> setup = Setup(n_users=50, dim=5, n_clusters=10, n_arms=20, horizon=10**9, gamma=0.5, lambda_x=0.1)
+    >>> for row in table_1(setup):
+    ...     print(f"{row.algorithms[0]:12} {row.clustering:.2g}")
+    CLUB         1.5e+04
+    RCLUMB       1e+59
+    UniCLUB      1e+04
+    PhaseUniCLUB 8e+05
+    SACLUB       3e+04
+    """
+    return _sub_gaussian(setup), _no_variance(setup), _gap_known(setup), _gap_unknown(setup), _smoothed(setup)
+
+
+def markdown(rows: Iterable[Row]) -> str:
+    """The rows as a table in Markdown."""
+    return "\n".join([_HEADING, "|---" * 7 + "|", *(_line(row) for row in rows)])
+
+
+def _line(row: Row) -> str:
+    cells = (
+        ", ".join(row.algorithms),
+        row.contexts,
+        row.assumption,
+        f"Õ({row.formula})",
+        f"{row.clustering:.2g}",
+        row.constants,
+        ", ".join(f"{bound.total:.2g}" for bound in row.bounds) or "–",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _sub_gaussian(setup: Setup) -> Row:
+    return Row(
+        algorithms=("CLUB", "CLUB-cascade", "SCLUB", "FCLUB"),
+        contexts="i.i.d.",
+        assumption="λ_min(E[XXᵀ]) = λ_x; (zᵀX)² is σ²-sub-Gaussian; σ² ≤ λ_x²/(8 log(4K))",
+        formula="u(d/(γ²λ_x) + 1/λ_x²)",
+        clustering=_two_terms(setup, setup.lambda_x),
+        constants="λ_x = O(1/d)",
+        eigenvalue=setup.lambda_x,
+        bounds=(),
+    )
+
+
+def _no_variance(setup: Setup) -> Row:
+    eigenvalue = 1 / setup.dim ** (
+        2 * setup.n_arms + 1
+    )  # an exact integer, so that only the quotient may round to 0
+    return Row(
+        algorithms=("RCLUMB", "RSCLUMB", "RCLUB-WCU", "FedC³UCB-H"),
+        contexts="i.i.d.",
+        assumption="λ_min(E[XXᵀ]) = λ_x; (zᵀX)² is σ²-sub-Gaussian",
+        formula="u(d/(γ²λ̃_x) + 1/λ̃_x²)",
+        clustering=_two_terms(setup, eigenvalue),
+        constants="λ̃_x = O(1/d^(2K+1))",
+        eigenvalue=eigenvalue,
+        bounds=(),
+    )
+
+
+def _gap_known(setup: Setup) -> Row:
+    return Row(
+        algorithms=("UniCLUB", "UniSCLUB"),
+        contexts="i.i.d.",
+        assumption="λ_min(E[XXᵀ]) = λ_x; γ, the least gap between clusters, is known",
+        formula="ud/(γ²λ_x)",
+        clustering=setup.n_users * setup.dim / (setup.gamma**2 * setup.lambda_x),
+        constants="λ_x = O(1/d)",
+        eigenvalue=setup.lambda_x,
+        bounds=(theorem_1(setup), theorem_2(setup)),
+    )
+
+
+def _gap_unknown(setup: Setup) -> Row:
+    return Row(
+        algorithms=("PhaseUniCLUB",),
+        contexts="i.i.d.",
+        assumption="λ_min(E[XXᵀ]) = λ_x",
+        formula="ud/(γ⁵λ_x²)",
+        clustering=setup.n_users * setup.dim / (setup.gamma**5 * setup.lambda_x**2),
+        constants="λ_x = O(1/d)",
+        eigenvalue=setup.lambda_x,
+        bounds=(theorem_3(setup),),
+    )
+
+
+def _smoothed(setup: Setup) -> Row:
+    eigenvalue = setup.smoothed().lambda_x
+    return Row(
+        algorithms=("SACLUB", "SASCLUB"),
+        contexts="adversarial",
+        assumption="Gaussian noise perturbation",
+        formula="ud/(γ²λ̃_x)",
+        clustering=setup.n_users * setup.dim / (setup.gamma**2 * eigenvalue),
+        constants="λ̃_x = O(1/log K)",
+        eigenvalue=eigenvalue,
+        bounds=(theorem_4(setup), theorem_4_sets(setup)),
+    )
+
+
+def _two_terms(setup: Setup, eigenvalue: float) -> float:
+    """u(d/(γ²λ) + 1/λ²), or inf where λ² is below the smallest float."""
+    if eigenvalue**2 == 0:
+        return math.inf
+    return setup.n_users * (setup.dim / (setup.gamma**2 * eigenvalue) + 1 / eigenvalue**2)
