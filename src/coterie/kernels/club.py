@@ -34,7 +34,9 @@ class Graph(NamedTuple):
 
 
 @compiled
-def absorb_user(users: Ridge, grams: Floats, radii: Floats, shape: Radius, user: int, x: Floats, reward: float) -> None:
+def absorb_user(
+    users: Ridge, grams: Floats, radii: Floats, shape: Radius, user: int, x: Floats, reward: float
+) -> None:
     """S, b, T, θ̂ and f(T) of the user served; others remain unchanged (Alg. 1, lines 12-13)."""
     absorb(users, user, x, reward, np.empty(x.shape[0]))
     accumulate(grams[user], x)

@@ -60,7 +60,9 @@ class _Announcer(event.Listener):
             self._spent += perf_counter() - self._began
 
     def _say(self) -> None:
-        print("coterie: compiling for this machine, once; the result is kept ...", file=sys.stderr, flush=True)
+        print(
+            "coterie: compiling for this machine, once; the result is kept ...", file=sys.stderr, flush=True
+        )
 
 
 event.register("numba:compile", _Announcer())

@@ -91,7 +91,7 @@ def learn_joint(state: Joint, user: int, x: Floats, reward: float) -> None:
 @compiled
 def precision(state: Laplacian, user: int) -> Floats:
     """Λᵢ⁻¹, Λᵢ = Aᵢ + 2λℒᵢᵢI + λ²Σⱼ ℒᵢⱼ²Aⱼ⁻¹, Aⱼ = Sⱼ + λI   (Yang et al. 2020)."""
-    matrix = state.grams[user].copy()
+    matrix: Floats = state.grams[user].copy()
     for i in range(matrix.shape[0]):
         matrix[i, i] += state.ridge + 2.0 * state.ridge * state.walk[user, user]
     for other in range(state.walk.shape[0]):

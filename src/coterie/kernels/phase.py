@@ -57,14 +57,14 @@ def vacant(state: Rooms) -> int:
         if state.tenants[room] == 0:
             return room
     state.clock[1] += 1
-    return state.clock[1] - 1
+    return int(state.clock[1]) - 1
 
 
 @compiled
 def settle(state: Rooms, user: int) -> int:
     """The user's room: the one it has, one with the same neighbourhood, or a new one (Alg. 2, lines 13-15)."""
     if state.room[user] >= 0:
-        return state.room[user]
+        return int(state.room[user])
     around = state.edges[user].copy()
     put(around, user)
     found = -1

@@ -61,9 +61,10 @@ def parts(state: Sets, user: int, slot: int, t: int) -> bool:
     for other in range(state.labels.shape[0]):
         if state.labels[other] != slot or other == user:
             continue
-        if distance2(state.users.estimate[user], state.users.estimate[other]) > (
-            state.radii[user] + state.radii[other]
-        ) ** 2:
+        if (
+            distance2(state.users.estimate[user], state.users.estimate[other])
+            > (state.radii[user] + state.radii[other]) ** 2
+        ):
             return True
         if state.arrivals > 0.0 and abs(state.users.pulls[user] - state.users.pulls[other]) > far:
             return True
@@ -77,7 +78,7 @@ def free_slot(state: Sets) -> int:
         if state.sizes[slot] == 0:
             return slot
     state.clock[2] += 1
-    return state.clock[2] - 1
+    return int(state.clock[2]) - 1
 
 
 @compiled
@@ -109,7 +110,7 @@ def close(state: Sets, a: int, b: int, t: int) -> bool:
     if state.arrivals <= 0.0:
         return True
     often = state.pools.pulls[a] / state.sizes[a] - state.pools.pulls[b] / state.sizes[b]
-    return abs(often) < state.arrivals * arrival_radius(t) * t
+    return bool(abs(often) < state.arrivals * arrival_radius(t) * t)
 
 
 @compiled

@@ -204,9 +204,7 @@ class Policy:
     def __repr__(self) -> str:
         """The name, the size, and how far it has come."""
         clusters = len(np.unique(self._partition.labels()))
-        return (
-            f"<{self._name}: {self.n_users} users in {clusters} clusters, dim {self.dim}, {self.rounds} rounds>"
-        )
+        return f"<{self._name}: {self.n_users} users in {clusters} clusters, dim {self.dim}, {self.rounds} rounds>"
 
 
 def grown(arguments: dict[str, Any], n: int, labels: ArrayLike | None) -> dict[str, Any]:
@@ -215,7 +213,9 @@ def grown(arguments: dict[str, Any], n: int, labels: ArrayLike | None) -> dict[s
     if "labels" in arguments:
         new = np.asarray([] if labels is None else labels)
         if new.shape != (n,) or new.dtype.kind not in "iu":
-            raise ArgumentError(f"labels must be {n} whole numbers, the clusters of the new users, got {labels!r}")
+            raise ArgumentError(
+                f"labels must be {n} whole numbers, the clusters of the new users, got {labels!r}"
+            )
         more["labels"] = np.concatenate([np.asarray(arguments["labels"]), new])
     elif labels is not None:
         raise ArgumentError("labels are for LinUCBOracle; this policy finds them itself")

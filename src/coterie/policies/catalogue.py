@@ -27,16 +27,26 @@ CATALOGUE = {
     entry.name: entry
     for entry in (
         Entry("LinUCBOne", LinUCBOne, "one LinUCB for all users", "everybody wants the same"),
-        Entry("LinUCBInd", LinUCBInd, "a LinUCB for each user", "nobody resembles anybody, or data is plenty"),
-        Entry("LinUCBOracle", LinUCBOracle, "a LinUCB for each known cluster", "as the yardstick in simulations"),
+        Entry(
+            "LinUCBInd", LinUCBInd, "a LinUCB for each user", "nobody resembles anybody, or data is plenty"
+        ),
+        Entry(
+            "LinUCBOracle", LinUCBOracle, "a LinUCB for each known cluster", "as the yardstick in simulations"
+        ),
         Entry("CLUB", CLUB, "a graph that loses edges; components are clusters", "as the classic baseline"),
         Entry("SCLUB", SCLUB, "sets that split and merge", "users arrive unevenly"),
         Entry("UniCLUB", UniCLUB, "CLUB after uniform exploration", "the gap between clusters is known"),
         Entry("PhaseUniCLUB", PhaseUniCLUB, "CLUB that explores in phases", "the gap is not known"),
         Entry("UniSCLUB", UniSCLUB, "SCLUB after uniform exploration", "the gap between clusters is known"),
-        Entry("SACLUB", SACLUB, "CLUB for smoothed contexts", "an adversary picks the arms, noise blurs them"),
-        Entry("SASCLUB", SASCLUB, "SCLUB for smoothed contexts", "an adversary picks the arms, noise blurs them"),
-        Entry("GOBLin", GOBLin, "friends in a given graph share what they learn", "a social graph is at hand"),
+        Entry(
+            "SACLUB", SACLUB, "CLUB for smoothed contexts", "an adversary picks the arms, noise blurs them"
+        ),
+        Entry(
+            "SASCLUB", SASCLUB, "SCLUB for smoothed contexts", "an adversary picks the arms, noise blurs them"
+        ),
+        Entry(
+            "GOBLin", GOBLin, "friends in a given graph share what they learn", "a social graph is at hand"
+        ),
         Entry("GraphUCB", GraphUCB, "estimates smooth over a given graph", "a social graph is at hand"),
     )
 }

@@ -59,7 +59,9 @@ def user_index(user: int, n_users: int) -> int:
     if isinstance(user, bool) or not isinstance(user, Integral):
         raise ArgumentError(f"user must be a whole number from 0 to {n_users - 1}, got {user!r}")
     if not 0 <= user < n_users:
-        raise ArgumentError(f"user must be from 0 to {n_users - 1}, got {user}; add_users makes room for more")
+        raise ArgumentError(
+            f"user must be from 0 to {n_users - 1}, got {user}; add_users makes room for more"
+        )
     return int(user)
 
 
@@ -140,7 +142,9 @@ def user_graph(graph: ArrayLike, n_users: int) -> Floats:
         raise ArgumentError(f"graph must have shape ({n_users}, {n_users}), got {matrix.shape}")
     if not np.array_equal(matrix, matrix.T):
         i, j = np.argwhere(matrix != matrix.T)[0]
-        raise ArgumentError(f"graph must be symmetric, got {matrix[i, j]} at ({i}, {j}), {matrix[j, i]} at ({j}, {i})")
+        raise ArgumentError(
+            f"graph must be symmetric, got {matrix[i, j]} at ({i}, {j}), {matrix[j, i]} at ({j}, {i})"
+        )
     if np.any(matrix < 0) or np.any(np.diag(matrix)):
         raise ArgumentError("graph must hold weights of at least 0 with zeros on the diagonal")
     return matrix

@@ -36,7 +36,9 @@ class Confidence(Protocol):
         """T_init, T⁽⁰⁾ and the paper's α, for PhaseUniCLUB."""
 
 
-def _theory_shape(n_users: int, dim: int, ridge: float, *, lambda_x: float, delta: float, norm: float) -> Radius:
+def _theory_shape(
+    n_users: int, dim: int, ridge: float, *, lambda_x: float, delta: float, norm: float
+) -> Radius:
     """f(T) = (√(2ln(u/δ) + d ln(1 + TL²/(λd))) + √λ) / √(λ + Tλ_x/2)   (Alg. 1)."""
     return Radius(
         base=2.0 * log(n_users / delta),
@@ -90,7 +92,9 @@ class Theory:
     def exploration(self, n_users: int, dim: int) -> int:
         """T0 of Alg. 1, rounded up."""
         if self.gamma is None:
-            raise ArgumentError("T0 needs the gap between clusters: give Theory(..., gamma=...), e.g. gamma=0.5")
+            raise ArgumentError(
+                "T0 needs the gap between clusters: give Theory(..., gamma=...), e.g. gamma=0.5"
+            )
         length = theory.t0(
             n_users, dim, gamma=self.gamma, lambda_x=self.lambda_x, delta=self._delta, norm=self.norm
         )
@@ -147,7 +151,9 @@ class Smoothed:
 
     def exploration(self, n_users: int, dim: int) -> int:
         """No length: smoothed contexts need no exploration (Sec. 4.2)."""
-        raise ArgumentError("Smoothed has no exploration length; use Theory or Tuned for policies that explore")
+        raise ArgumentError(
+            "Smoothed has no exploration length; use Theory or Tuned for policies that explore"
+        )
 
     def phases(self, n_users: int, dim: int) -> Schedule:
         """No phases either."""

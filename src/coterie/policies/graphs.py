@@ -16,7 +16,9 @@ WALK_FLOOR = 0.01
 """Added to the random-walk Laplacian, which is singular by itself."""
 
 
-def joint_ridge(penalty: Floats, weights: Floats, dim: int, *, ridge: float, alpha: float, source: bool) -> Joint:
+def joint_ridge(
+    penalty: Floats, weights: Floats, dim: int, *, ridge: float, alpha: float, source: bool
+) -> Joint:
     """V = penalty ⊗ I at the start."""
     n = len(penalty)
     inverse = np.kron(np.linalg.inv(penalty), np.eye(dim)).reshape(n, dim, n, dim)
@@ -128,7 +130,9 @@ def GOBLin(
     1
     """
     friends = user_graph(graph, n_users)
-    return Plan(GraphRidge(friends, dim, ridge=ridge, alpha=nonnegative("alpha", alpha), source=growing), never())
+    return Plan(
+        GraphRidge(friends, dim, ridge=ridge, alpha=nonnegative("alpha", alpha), source=growing), never()
+    )
 
 
 @policy

@@ -64,7 +64,9 @@ class Neighbourhoods:
 
 
 @policy
-def PhaseUniCLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.0, seed: int = 0) -> Plan:
+def PhaseUniCLUB(
+    n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.0, seed: int = 0
+) -> Plan:
     """CLUB that explores at the start of ever longer phases and pools direct neighbours only (Alg. 2).
 
     >>> from coterie.policies.confidence import Tuned

@@ -1,4 +1,4 @@
-"""Snapshots: named arrays in a zip file, with a format, a version and the state of the generator. No pickle."""
+"""Snapshots: named arrays in a zip file with a format, a version and the generator's state. No pickle."""
 
 from __future__ import annotations
 

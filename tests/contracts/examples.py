@@ -1,0 +1,152 @@
+"""A small policy of every kind in the catalogue, and what the contract's tests do with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from coterie import (
+    CLUB,
+    SACLUB,
+    SASCLUB,
+    SCLUB,
+    GOBLin,
+    GraphUCB,
+    LinUCBInd,
+    LinUCBOne,
+    LinUCBOracle,
+    PhaseUniCLUB,
+    Policy,
+    Smoothed,
+    Theory,
+    Tuned,
+    UniCLUB,
+    UniSCLUB,
+)
+from coterie.policies.partition import arrays
+from coterie.types import Floats, Ints
+
+TUNED = Tuned(alpha=0.4, beta=0.3, explore=12, phase=4, growth=1)
+THEORY = Theory(horizon=1000, lambda_x=1e4, gamma=50.0, delta=0.5)
+"""Eigenvalue and gap are absurdly large, so that exploration ends within a test."""
+SMOOTHED = Smoothed(horizon=1000, sigma=40.0, n_arms=5, truncation=0.1, delta=0.5)
+
+
+class Make(NamedTuple):
+    """Everything a test may want to choose about an example."""
+
+    n_users: int = 6
+    dim: int = 3
+    ridge: float = 1.0
+    seed: int = 7
+
+
+def ring(n_users: int) -> Floats:
+    """Users in a circle, the last one a stranger to all; one user has no friends."""
+    graph = np.zeros((n_users, n_users))
+    for i in range(n_users - 2):
+        graph[i, i + 1] = graph[i + 1, i] = 1.0 + 0.5 * i
+    return graph
+
+
+def halves(n_users: int) -> Ints:
+    """True clusters: even and odd."""
+    return np.arange(n_users) % 2
+
+
+Maker = Callable[[Make], Policy]
+
+EXAMPLES: dict[str, Maker] = {
+    "LinUCBOne": lambda m: LinUCBOne(m.n_users, m.dim, beta=0.3, ridge=m.ridge, seed=m.seed),
+    "LinUCBInd": lambda m: LinUCBInd(m.n_users, m.dim, beta=0.3, ridge=m.ridge, seed=m.seed),
+    "LinUCBOracle": lambda m: LinUCBOracle(
+        m.n_users, m.dim, labels=halves(m.n_users), beta=0.3, ridge=m.ridge, seed=m.seed
+    ),
+    "CLUB": lambda m: CLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
+    "CLUB theory": lambda m: CLUB(m.n_users, m.dim, confidence=THEORY, ridge=m.ridge, seed=m.seed),
+    "SCLUB": lambda m: SCLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
+    "SCLUB arrivals": lambda m: SCLUB(
+        m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed, arrivals=0.3
+    ),
+    "UniCLUB": lambda m: UniCLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
+    "UniCLUB theory": lambda m: UniCLUB(m.n_users, m.dim, confidence=THEORY, ridge=m.ridge, seed=m.seed),
+    "PhaseUniCLUB": lambda m: PhaseUniCLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
+    "PhaseUniCLUB theory": lambda m: PhaseUniCLUB(
+        m.n_users, m.dim, confidence=THEORY, ridge=m.ridge, seed=m.seed
+    ),
+    "UniSCLUB": lambda m: UniSCLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
+    "UniSCLUB theory": lambda m: UniSCLUB(m.n_users, m.dim, confidence=THEORY, ridge=m.ridge, seed=m.seed),
+    "SACLUB": lambda m: SACLUB(m.n_users, m.dim, confidence=SMOOTHED, ridge=m.ridge, seed=m.seed),
+    "SASCLUB": lambda m: SASCLUB(m.n_users, m.dim, confidence=SMOOTHED, ridge=m.ridge, seed=m.seed),
+    "GOBLin": lambda m: GOBLin(
+        m.n_users, m.dim, graph=ring(m.n_users), alpha=0.3, ridge=m.ridge, seed=m.seed
+    ),
+    "GOBLin growing": lambda m: GOBLin(
+        m.n_users, m.dim, graph=ring(m.n_users), alpha=0.3, growing=True, ridge=m.ridge, seed=m.seed
+    ),
+    "GraphUCB": lambda m: GraphUCB(
+        m.n_users, m.dim, graph=ring(m.n_users), alpha=0.3, ridge=m.ridge, seed=m.seed
+    ),
+    "GraphUCB growing": lambda m: GraphUCB(
+        m.n_users, m.dim, graph=ring(m.n_users), alpha=0.3, growing=True, ridge=m.ridge, seed=m.seed
+    ),
+}
+"""By the policy's name, followed by the option that makes it a variant."""
+
+
+def make(example: str, **wishes: float) -> Policy:
+    """The example's policy, without data."""
+    return EXAMPLES[example](Make()._replace(**wishes))
+
+
+class World:
+    """Arms and rewards: even and odd users want different things."""
+
+    def __init__(self, dim: int, *, n_arms: int = 5, seed: int = 11) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.n_arms = n_arms
+        self.tastes = self.rng.normal(size=(2, dim))
+
+    def arms(self) -> Floats:
+        arms = self.rng.normal(size=(self.n_arms, self.tastes.shape[1]))
+        return arms / np.maximum(np.linalg.norm(arms, axis=1, keepdims=True), 1.0)
+
+    def reward(self, user: int, x: Floats) -> float:
+        return float(x @ self.tastes[user % 2] + 0.1 * self.rng.normal())
+
+
+def play(policy: Policy, rounds: int, *, seed: int = 11, n_arms: int = 5) -> list[int]:
+    """Serve random users for so many rounds; the arms that were chosen."""
+    world = World(policy.dim, n_arms=n_arms, seed=seed)
+    chosen = []
+    for _ in range(rounds):
+        user, arms = int(world.rng.integers(policy.n_users)), world.arms()
+        arm = policy.recommend(user, arms)
+        policy.update(user, arms[arm], world.reward(user, arms[arm]))
+        chosen.append(arm)
+    return chosen
+
+
+def past_exploration(policy: Policy) -> Policy:
+    """The same policy after it has explored at first, and some further rounds."""
+    play(policy, 60)
+    while policy.exploring:
+        play(policy, 7, seed=policy.rounds)
+    return policy
+
+
+def memory(policy: Policy) -> dict[str, tuple[tuple[int, ...], str, bytes]]:
+    """All that a policy remembers, bit for bit: its arrays and its generator."""
+    held = {n: (a.shape, a.dtype.str, a.tobytes()) for n, a in arrays(policy.partition.state)}
+    generator = json.dumps(policy.generator.bit_generator.state).encode()
+    return {**held, "generator": ((), "", generator), "n_users": ((), "", str(policy.n_users).encode())}
+
+
+def changed(before: Policy | dict[str, tuple[tuple[int, ...], str, bytes]], after: Policy) -> list[str]:
+    """The names of what differs between two memories."""
+    old = memory(before) if isinstance(before, Policy) else before
+    new = memory(after)
+    return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))

@@ -1,0 +1,100 @@
+"""Files generated in every schema that the loaders read."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from coterie.seeding import stream
+
+
+class Row(NamedTuple):
+    user: int
+    item: int
+    rating: float
+
+
+def rows(n_users: int = 30, n_items: int = 60, count: int = 700, seed: int = 0) -> list[Row]:
+    """Distinct (user, item) pairs with half-star ratings; low ids are busier, and many counts tie."""
+    rng = stream(seed, "tests", "rows")
+    users = (n_users * rng.random(4 * count) ** 2).astype(int) + 1
+    items = (n_items * rng.random(4 * count) ** 2).astype(int) + 1
+    pairs = list(dict.fromkeys(zip(users.tolist(), items.tolist(), strict=True)))[:count]
+    stars = rng.integers(1, 11, len(pairs)) / 2
+    return [Row(user, item, float(star)) for (user, item), star in zip(pairs, stars, strict=True)]
+
+
+def movielens_csv(table: Sequence[Row], end: str = "\n") -> str:
+    lines = ["userId,movieId,rating,timestamp", *(f"{u},{i},{r:.1f},964982703" for u, i, r in table)]
+    return end.join(lines) + end
+
+
+def movielens_dat(table: Sequence[Row]) -> str:
+    return "".join(f"{u}::{i}::{r:g}::978300760\n" for u, i, r in table)
+
+
+def movielens_data(table: Sequence[Row]) -> str:
+    return "".join(f"{u}\t{i}\t{r:g}\t881250949\n" for u, i, r in table)
+
+
+def lastfm(table: Sequence[Row]) -> str:
+    """One row a tag, so that a pair repeats: as often as it has half stars."""
+    header = "userID\tartistID\ttagID\tday\tmonth\tyear\n"
+    return header + "".join(
+        f"{u}\t{i}\t{tag}\t1\t4\t2009\n" for u, i, r in table for tag in range(int(2 * r))
+    )
+
+
+def yelp_user(user: int) -> str:
+    return f"user_{user:017d}"
+
+
+def yelp_item(item: int) -> str:
+    return f"biz_{item:018d}"
+
+
+def yelp(table: Sequence[Row]) -> str:
+    return "".join(yelp_line(row, place) for place, row in enumerate(table))
+
+
+def yelp_line(row: Row, place: int = 0) -> str:
+    review = {
+        "review_id": f"review{place:016d}",
+        "user_id": yelp_user(row.user),
+        "business_id": yelp_item(row.item),
+        "stars": row.rating,
+        "useful": 0,
+        "funny": 0,
+        "cool": 0,
+        "text": 'Größe, "quotes" and\nlines',
+        "date": "1970-01-01 00:00:00",
+    }
+    return json.dumps(review) + "\n"
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode())
+    return path
+
+
+def write_zip(path: Path, members: Sequence[tuple[str, bytes]]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members:
+            archive.writestr(name, content)
+    return path
+
+
+def tar(members: Sequence[tuple[str, bytes]], gzipped: bool = False) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz" if gzipped else "w") as archive:
+        for name, content in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return buffer.getvalue()

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from coterie import datasets
+from coterie.errors import ArgumentError, MissingData, UnknownName
+
+
+def test_the_five_datasets_are_listed() -> None:
+    assert datasets.names() == ("synthetic", "movielens", "lastfm", "yelp", "interactions")
+
+
+def test_a_misspelt_name_gets_the_nearest_one() -> None:
+    with pytest.raises(UnknownName, match="no dataset 'movielense'; did you mean 'movielens'"):
+        datasets.load("movielense")
+
+
+@pytest.mark.parametrize("name", ["movielens", "lastfm", "yelp"])
+def test_a_missing_file_says_where_to_get_it_what_it_is_called_and_what_the_licence_asks(name: str) -> None:
+    about = datasets.about(name)
+    assert about.files
+    assert about.url.startswith("https://")
+    with pytest.raises(MissingData) as caught:
+        datasets.load(name, "nowhere/at/all")
+    for part in ("nowhere/at/all", about.url, about.archive, about.files[0], about.licence):
+        assert part in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["movielens", "lastfm", "yelp"])
+def test_no_path_and_no_data_folder_says_the_same(name: str) -> None:
+    with pytest.raises(MissingData, match=r"\$COTERIE_DATA is not set; download"):
+        datasets.load(name)
+
+
+@pytest.mark.parametrize("name", ["synthetic", "interactions"])
+def test_what_needs_no_download_says_so(name: str) -> None:
+    assert datasets.about(name).hint() == f"{name}: nothing to download"
+
+
+@pytest.mark.parametrize("name", ["synthetic", "movielens", "lastfm", "yelp"])
+@pytest.mark.parametrize("option", ["threshold", "columns"])
+def test_threshold_and_columns_are_for_interactions_only(name: str, option: str) -> None:
+    with pytest.raises(ArgumentError, match="threshold and columns"):
+        if option == "threshold":
+            datasets.load(name, threshold=3.0)
+        else:
+            datasets.load(name, columns=("user", "item"))
+
+
+def test_importing_the_room_imports_no_columnar_library() -> None:
+    code = """
+import sys, coterie.datasets
+coterie.datasets.load("synthetic", dim=2, n_users=2, n_items=2)
+heavy = {"polars", "pyarrow", "pandas", "scipy", "tqdm"} & set(sys.modules)
+sys.exit(", ".join(heavy))
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,229 @@
+"""The fast policies against the naive transcriptions: the same arm and the same clusters in every round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil, log, sqrt
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import coterie
+from reference import club, graphs, linucb, numbers, phase, sclub
+from worlds import World, friends, world
+
+TIE = 1e-9
+SEEDS = range(24)
+ROUNDS = 160
+ALPHAS = (0.15, 0.3, 0.5, 0.9)
+
+
+class Reference(Protocol):
+    splits: int
+    merges: int
+
+    @property
+    def exploring(self) -> bool: ...
+    def scores(self, user: int, arms: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def update(self, user: int, x: NDArray[np.float64], reward: float) -> None: ...
+    def clusters(self) -> list[frozenset[int]]: ...
+    def estimates(self) -> NDArray[np.float64]: ...
+
+
+class Pair(NamedTuple):
+    fast: coterie.Policy
+    slow: Reference
+
+
+def tuned_radius(alpha: float) -> Callable[[int], float]:
+    return lambda pulls: alpha * sqrt((1 + log(1 + pulls)) / (1 + pulls))
+
+
+def one(w: World, seed: int) -> Pair:
+    fast = coterie.LinUCBOne(w.n_users, w.dim, beta=0.4, ridge=w.ridge)
+    return Pair(fast, linucb.LinUCB(w.n_users, w.dim, ridge=w.ridge, beta=0.4, labels=[0] * w.n_users))
+
+
+def ind(w: World, seed: int) -> Pair:
+    fast = coterie.LinUCBInd(w.n_users, w.dim, beta=0.4, ridge=w.ridge)
+    return Pair(fast, linucb.LinUCB(w.n_users, w.dim, ridge=w.ridge, beta=0.4, labels=list(range(w.n_users))))
+
+
+def oracle(w: World, seed: int) -> Pair:
+    labels = w.labels.tolist()
+    fast = coterie.LinUCBOracle(w.n_users, w.dim, labels=labels, beta=0.4, ridge=w.ridge)
+    return Pair(fast, linucb.LinUCB(w.n_users, w.dim, ridge=w.ridge, beta=0.4, labels=labels))
+
+
+def _alpha(seed: int) -> float:
+    return ALPHAS[seed % len(ALPHAS)]
+
+
+def club_pair(w: World, seed: int) -> Pair:
+    confidence = coterie.Tuned(alpha=_alpha(seed), beta=0.4)
+    make = coterie.SACLUB if seed % 2 else coterie.CLUB
+    slow = club.CLUB(w.n_users, w.dim, ridge=w.ridge, beta=0.4, radius=tuned_radius(_alpha(seed)))
+    return Pair(make(w.n_users, w.dim, confidence=confidence, ridge=w.ridge), slow)
+
+
+def uniclub(w: World, seed: int) -> Pair:
+    explore = 11 * (seed % 6)
+    confidence = coterie.Tuned(alpha=_alpha(seed), beta=0.4, explore=explore)
+    slow = club.CLUB(
+        w.n_users, w.dim, ridge=w.ridge, beta=0.4, radius=tuned_radius(_alpha(seed)), explore=explore
+    )
+    return Pair(coterie.UniCLUB(w.n_users, w.dim, confidence=confidence, ridge=w.ridge), slow)
+
+
+def sclub_pair(w: World, seed: int) -> Pair:
+    confidence = coterie.Tuned(alpha=_alpha(seed), beta=0.4)
+    make = coterie.SASCLUB if seed % 2 else coterie.SCLUB
+    slow = sclub.SCLUB(w.n_users, w.dim, ridge=w.ridge, beta=0.4, radius=tuned_radius(_alpha(seed)))
+    return Pair(make(w.n_users, w.dim, confidence=confidence, ridge=w.ridge), slow)
+
+
+def sclub_arrivals(w: World, seed: int) -> Pair:
+    arrivals = (0.02, 0.1, 0.3)[seed % 3]
+    confidence = coterie.Tuned(alpha=_alpha(seed), beta=0.4)
+    slow = sclub.SCLUB(
+        w.n_users, w.dim, ridge=w.ridge, beta=0.4, radius=tuned_radius(_alpha(seed)), arrivals=arrivals
+    )
+    return Pair(
+        coterie.SCLUB(w.n_users, w.dim, confidence=confidence, ridge=w.ridge, arrivals=arrivals), slow
+    )
+
+
+def unisclub(w: World, seed: int) -> Pair:
+    explore = 7 * (seed % 6)
+    confidence = coterie.Tuned(alpha=_alpha(seed), beta=0.4, explore=explore)
+    slow = sclub.SCLUB(
+        w.n_users, w.dim, ridge=w.ridge, beta=0.4, radius=tuned_radius(_alpha(seed)), explore=2 * explore
+    )
+    return Pair(coterie.UniSCLUB(w.n_users, w.dim, confidence=confidence, ridge=w.ridge), slow)
+
+
+def phase_pair(w: World, seed: int) -> Pair:
+    first, length, growth = 9 * (seed % 4), (0, 3, 6)[seed % 3], (1.0, 2.0, 1.5)[(seed // 3) % 3]
+    confidence = coterie.Tuned(alpha=_alpha(seed), beta=0.4, explore=first, phase=length, growth=growth)
+    slow = phase.PhaseUniCLUB(
+        w.n_users,
+        w.dim,
+        ridge=w.ridge,
+        beta=0.4,
+        radius=tuned_radius(_alpha(seed)),
+        first=first,
+        phase=float(length),
+        growth=growth,
+    )
+    return Pair(coterie.PhaseUniCLUB(w.n_users, w.dim, confidence=confidence, ridge=w.ridge), slow)
+
+
+def goblin(w: World, seed: int) -> Pair:
+    graph, growing = friends(seed, w.n_users), bool(seed % 2)
+    fast = coterie.GOBLin(w.n_users, w.dim, graph=graph, alpha=0.4, growing=growing, ridge=w.ridge)
+    return Pair(fast, graphs.GOBLin(w.n_users, w.dim, graph=graph, ridge=w.ridge, alpha=0.4, source=growing))
+
+
+def graphucb(w: World, seed: int) -> Pair:
+    graph, growing = friends(seed, w.n_users), bool(seed % 2)
+    fast = coterie.GraphUCB(
+        w.n_users, w.dim, graph=graph, alpha=0.4, growing=growing, delta=0.05, ridge=w.ridge
+    )
+    slow = graphs.GraphUCB(
+        w.n_users, w.dim, graph=graph, ridge=w.ridge, alpha=0.4, source=growing, delta=0.05
+    )
+    return Pair(fast, slow)
+
+
+def walk_together(pair: Pair, w: World) -> int:
+    """Play every round on both; returns how many rounds were decided by scores."""
+    decided = 0
+    for turn in w.rounds:
+        assert pair.fast.exploring == pair.slow.exploring
+        arm = pair.fast.recommend(turn.user, turn.arms)
+        if not pair.slow.exploring:
+            decided += 1
+            scores = pair.slow.scores(turn.user, turn.arms)
+            assert scores[arm] >= scores.max() - TIE
+            np.testing.assert_allclose(pair.fast.scores(turn.user, turn.arms).ucb, scores, atol=1e-8)
+        reward = w.reward(turn, arm)
+        pair.fast.update(turn.user, turn.arms[arm], reward)
+        pair.slow.update(turn.user, turn.arms[arm], reward)
+        clusters = [frozenset(pair.fast.cluster_of(user).tolist()) for user in range(w.n_users)]
+        assert clusters == pair.slow.clusters()
+    return decided
+
+
+def play_all(make: Callable[[World, int], Pair], n_rounds: int = ROUNDS) -> tuple[int, int, int]:
+    """(rounds decided by scores, splits, merges) over all setups."""
+    decided = splits = merges = 0
+    for seed in SEEDS:
+        w = world(seed, n_rounds)
+        pair = make(w, seed)
+        decided += walk_together(pair, w)
+        splits += pair.slow.splits
+        merges += pair.slow.merges
+    return decided, splits, merges
+
+
+@pytest.mark.parametrize("make", [one, ind, oracle])
+def test_linucb_agrees_with_its_reference(make: Callable[[World, int], Pair]) -> None:
+    decided, _, _ = play_all(make)
+    assert decided == len(SEEDS) * ROUNDS
+
+
+@pytest.mark.parametrize("make", [club_pair, uniclub, phase_pair])
+def test_graph_policies_agree_with_their_reference_while_clusters_split(
+    make: Callable[[World, int], Pair],
+) -> None:
+    decided, splits, _ = play_all(make)
+    assert decided > 1500
+    assert splits > 75
+
+
+@pytest.mark.parametrize("make", [sclub_pair, unisclub, sclub_arrivals])
+def test_set_policies_agree_with_their_reference_while_clusters_split_and_merge(
+    make: Callable[[World, int], Pair],
+) -> None:
+    decided, splits, merges = play_all(make)
+    assert decided > 2500
+    assert splits > 250
+    assert merges > 150
+
+
+@pytest.mark.parametrize("make", [goblin, graphucb])
+def test_graph_regularised_policies_agree_with_their_reference(
+    make: Callable[[World, int], Pair],
+) -> None:
+    decided = 0
+    for seed in SEEDS:
+        w = world(seed, 60)
+        if w.n_users * w.dim <= 160:
+            decided += walk_together(make(w, seed), w)
+        else:
+            small = w._replace(n_users=8, labels=w.labels[:8], rounds=[r for r in w.rounds if r.user < 8])
+            decided += walk_together(make(small, seed), small)
+    assert decided > 500
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_theory_constants_lead_to_the_same_decisions(seed: int) -> None:
+    w = world(seed + 30, 500)._replace(n_users=2)
+    w = w._replace(rounds=[r._replace(user=r.user % 2) for r in w.rounds])
+    facts = {"n_users": 2, "dim": w.dim, "delta": 1 / 60, "bound": 1.0, "lambda_x": 40.0}
+    confidence = coterie.Theory(horizon=60, lambda_x=40.0, gamma=9.0)
+    explore = ceil(numbers.exploration_length(gamma=9.0, **facts))
+    assert explore < 450
+    beta = numbers.confidence(horizon=60, dim=w.dim, delta=1 / 60, ridge=w.ridge, bound=1.0)
+    slow = club.CLUB(
+        2,
+        w.dim,
+        ridge=w.ridge,
+        beta=beta,
+        radius=lambda pulls: numbers.theory_radius(pulls, ridge=w.ridge, **facts),
+        explore=explore,
+    )
+    fast = coterie.UniCLUB(2, w.dim, confidence=confidence, ridge=w.ridge)
+    assert walk_together(Pair(fast, slow), w) == 500 - explore
