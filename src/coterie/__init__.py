@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from coterie.policies.phase import PhaseUniCLUB
     from coterie.policies.sclub import SASCLUB, SCLUB, UniSCLUB
     from coterie.policies.snapshots import load
+    from coterie.simulation import simulate, simulate_many
+    from coterie.traces import Trace
     from coterie.types import Scores
 
 __version__ = version("coterie")
@@ -29,6 +31,8 @@ _HOMES = {
     "policies.phase": ("PhaseUniCLUB",),
     "policies.sclub": ("SASCLUB", "SCLUB", "UniSCLUB"),
     "policies.snapshots": ("load",),
+    "simulation": ("simulate", "simulate_many"),
+    "traces": ("Trace",),
 }
 _HOME = {name: f"coterie.{module}" for module, names in _HOMES.items() for name in names}
 
@@ -53,11 +57,14 @@ __all__ = [
     "Smoothed",
     "SnapshotError",
     "Theory",
+    "Trace",
     "Tuned",
     "UniCLUB",
     "UniSCLUB",
     "UnknownName",
     "load",
+    "simulate",
+    "simulate_many",
 ]
 
 
@@ -74,4 +81,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__", "theory"])
+    return sorted([*__all__, "__version__", "datasets", "environments", "theory"])

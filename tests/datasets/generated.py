@@ -20,13 +20,19 @@ class Row(NamedTuple):
 
 
 def rows(n_users: int = 30, n_items: int = 60, count: int = 700, seed: int = 0) -> list[Row]:
-    """Distinct (user, item) pairs with half-star ratings; low ids are busier, and many counts tie."""
+    """Distinct (user, item) pairs with half-star ratings.
+
+    Low ids are busier, many counts tie, and no one likes the items that seven divides.
+    """
     rng = stream(seed, "tests", "rows")
     users = (n_users * rng.random(4 * count) ** 2).astype(int) + 1
     items = (n_items * rng.random(4 * count) ** 2).astype(int) + 1
     pairs = list(dict.fromkeys(zip(users.tolist(), items.tolist(), strict=True)))[:count]
     stars = rng.integers(1, 11, len(pairs)) / 2
-    return [Row(user, item, float(star)) for (user, item), star in zip(pairs, stars, strict=True)]
+    return [
+        Row(user, item, float(star if item % 7 else min(star, 3.0)))
+        for (user, item), star in zip(pairs, stars, strict=True)
+    ]
 
 
 def movielens_csv(table: Sequence[Row], end: str = "\n") -> str:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -144,9 +145,16 @@ def test_the_draft_is_on_the_disk_before_it_gets_its_name(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps: list[str] = []
-    fsync, rename = os.fsync, os.replace
-    monkeypatch.setattr(os, "fsync", lambda fd: (steps.append("fsync"), fsync(fd)))
-    monkeypatch.setattr(os, "replace", lambda a, b: (steps.append("rename"), rename(a, b)))
+
+    def spied(name: str, original: Callable[..., None]) -> Callable[..., None]:
+        def call(*arguments: object) -> None:
+            steps.append(name)
+            original(*arguments)
+
+        return call
+
+    monkeypatch.setattr(os, "fsync", spied("fsync", os.fsync))
+    monkeypatch.setattr(os, "replace", spied("rename", os.replace))
     small(path)
     assert steps == ["fsync", "rename"]
 

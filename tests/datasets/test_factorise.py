@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.datasets import factorise as room
 from coterie.datasets.factorise import factorise, has_length, signs_of
 from coterie.errors import ArgumentError, DataError
 from coterie.seeding import stream
@@ -78,9 +77,9 @@ def test_zero_users_and_items_are_dropped_from_every_scale() -> None:
     for scale in ("unit", "raw", "sqrt-s"):
         users, items, has_user, has_item = factorise(feedback, 4).scaled(scale)
         assert np.flatnonzero(~has_user).tolist() == [3]
-        assert np.flatnonzero(~has_item).tolist() == [0, 7]
+        assert has_item.tolist() == feedback.any(axis=0).tolist()
         assert users.shape == (11, 4)
-        assert items.shape == (28, 4)
+        assert items.shape == (np.sum(has_item), 4)
         assert np.isfinite(users).all()
         assert np.isfinite(items).all()
 
@@ -119,7 +118,7 @@ def test_a_second_machine_with_other_rounding_gives_the_same_vectors(monkeypatch
     feedback = matrix()
     ours = factorise(feedback, 6)
     left, singular, right = np.linalg.svd(feedback.T, full_matrices=False)  # another road to the same
-    monkeypatch.setattr(room.np.linalg, "svd", lambda *_, **__: (-right.T, singular, -left.T))
+    monkeypatch.setattr(np.linalg, "svd", lambda *_, **__: (-right.T, singular, -left.T))
     theirs = factorise(feedback, 6)
     np.testing.assert_allclose(ours.users, theirs.users, atol=1e-12)
     np.testing.assert_allclose(ours.items, theirs.items, atol=1e-12)

@@ -28,8 +28,8 @@ def as_pandas(folder: Path) -> Any:
 
 
 def as_filtered_pandas(folder: Path) -> Any:
-    frame = pd.DataFrame({name: [0, *values] for name, values in COLUMNS.items()})
-    return frame[frame.user > 0]  # its index is no range any more
+    frame = pd.concat([pd.DataFrame({"user": [0], "item": [0], "value": [0.0]}), pd.DataFrame(COLUMNS)])
+    return frame[frame["user"] > 0]  # its index is no plain range any more
 
 
 def as_polars(folder: Path) -> Any:
@@ -166,7 +166,7 @@ def test_a_value_that_is_no_number_says_its_row(bad: object) -> None:
 
 
 def test_ids_that_are_lists_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="ids must be numbers or text, column 'user' holds List"):
+    with pytest.raises(ArgumentError, match="columns must hold numbers or text, 'user' holds List"):
         small(pl.DataFrame({"user": [[1]], "item": [1]}))
 
 

@@ -84,13 +84,13 @@ def test_every_release_gives_the_same_matrix_as_plain_python(
 ) -> None:
     monkeypatch.setattr(lines, "BLOCK", block)
     data = load("movielens", release(tmp_path), dim=5, n_users=20, n_items=40)
-    zero = ~EXPECTED.matrix.any(axis=0)
+    zero = EXPECTED.matrix.sum(axis=0) == 0
     assert data.user_ids.tolist() == EXPECTED.users
     assert data.item_ids.tolist() == [i for i, none in zip(EXPECTED.items, zero, strict=True) if not none]
     facts = data.provenance
     assert facts.rows == len(TABLE)
     assert facts.density == EXPECTED.matrix.mean()
-    assert facts.dropped_items == zero.sum()
+    assert facts.dropped_items == zero.sum() > 0
     assert facts.tied_items == EXPECTED.tied_items
     singular = np.linalg.svd(EXPECTED.matrix, compute_uv=False)
     np.testing.assert_allclose(facts.singular_values, singular, atol=1e-10)
@@ -154,7 +154,7 @@ def test_a_malformed_line_says_its_number(
 
 def test_a_field_between_two_colons_is_malformed(tmp_path: Path) -> None:
     path = generated.write(tmp_path / "ratings.dat", "1::2::5::9\n1:7:2::5::9\n")
-    with pytest.raises(DataError, match="line 2 of ratings.dat: expected 4 fields separated by '::', got 3"):
+    with pytest.raises(DataError, match=r"line 2 of ratings.dat: expected 4 fields separated by '::', got 3"):
         load("movielens", path)
 
 

@@ -1,4 +1,4 @@
-"""The facts of the real files; they run where the files are: $COTERIE_DATA, or shared/data beside the checkout."""
+"""The facts of the real files, where these are: in $COTERIE_DATA, or in shared/data beside the checkout."""
 
 from __future__ import annotations
 
@@ -100,13 +100,11 @@ def test_the_papers_preprocessing_gives_the_known_figures(facts: Facts) -> None:
     np.testing.assert_allclose(np.linalg.norm(data.items, axis=1), 1.0, rtol=1e-12)
 
 
-@pytest.mark.parametrize("facts", FACTS, ids=lambda facts: facts.file)
-def test_one_s_own_table_of_the_same_rows_gives_the_same_vectors(facts: Facts) -> None:
+@pytest.mark.parametrize("facts", [f for f in FACTS if f.name == "movielens"], ids=lambda facts: facts.file)
+def test_ones_own_table_of_the_same_rows_gives_the_same_vectors(facts: Facts) -> None:
     path = DATA / facts.file
     if not path.exists():
         pytest.skip(f"{facts.file} is not here: set COTERIE_DATA to the folder of the real files")
-    if path.suffix != ".csv":
-        pytest.skip("interactions reads CSV, not this file")
     ours, own = load(facts.name, path), load("interactions", path, threshold=3)
     np.testing.assert_array_equal(ours.items, own.items)
     np.testing.assert_array_equal(ours.item_ids, own.item_ids)

@@ -189,8 +189,8 @@ def test_set_policies_agree_with_their_reference_while_clusters_split_and_merge(
 ) -> None:
     decided, splits, merges = play_all(make)
     assert decided > 2500
-    assert splits > 250
-    assert merges > 150
+    assert splits > 200
+    assert merges > 50
 
 
 @pytest.mark.parametrize("make", [goblin, graphucb])

@@ -47,7 +47,7 @@ def fetch(key: str) -> Dataset | None:
     if not path.exists():
         return None
     try:
-        with np.load(path, allow_pickle=False) as entry:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as entry:
             fields = json.loads(str(entry["provenance"]))
             fields["singular_values"] = tuple(fields["singular_values"])
             fields["notes"] = tuple(fields["notes"])

@@ -61,13 +61,12 @@ def pick(available: list[str], request: Request) -> list[str]:
     """The columns to use: those named, or else the first two, and the third where a threshold is given."""
     wanted = 2 if request.threshold is None else 3
     names = list(request.columns or available[:wanted])
+    if len(names) < 2 or not set(names) <= set(available):
+        raise ArgumentError(f"columns must name two or three of {', '.join(available)}, got {names!r}")
     if len(names) < wanted:
         raise ArgumentError(f"a threshold needs a value column, and there are only {', '.join(names)}")
     if len(names) > wanted:
         raise ArgumentError(f"the value column {names[2]!r} needs a threshold: feedback is 1 above it")
-    absent = [name for name in names if name not in available]
-    if absent or len(names) < 2:
-        raise ArgumentError(f"columns must name two or three of {', '.join(available)}, got {names!r}")
     return names
 
 
@@ -79,22 +78,38 @@ def _of_frame(frame: Frame, request: Request) -> Table:
     except (ValueError, TypeError, pl.exceptions.PolarsError) as error:
         raise ArgumentError(f"the data frame cannot be read: {error}") from error
     available = [name for name in whole.columns if not name.startswith("__index_level_")]
-    columns = whole.select(pick(available, request))
+    columns = _flat(whole.select(pick(available, request)))
     return Table(columns, lambda row, fault: DataError(f"row {row} of the data frame (from 0): {fault}"))
 
 
 def _of_file(path: Path, request: Request) -> Table:
-    import polars as pl
 
     suffix = path.suffix.lower()
     if suffix in (".parquet", ".pq"):
-        names = pick(pl.scan_parquet(path).collect_schema().names(), request)
-        columns = pl.read_parquet(path, columns=names).select(names)
+        columns = _flat(_of_parquet(path, request))
         return Table(columns, lambda row, fault: DataError(f"row {row} of {path.name} (from 0): {fault}"))
     if suffix not in (".csv", ".tsv"):
         raise ArgumentError(f"'interactions' reads .csv, .tsv and .parquet files, got {path.name!r}")
     csv = CsvTable(path, "\t" if suffix == ".tsv" else ",")
     return Table(csv.read(pick(csv.header(), request)), csv.refuse)
+
+
+def _of_parquet(path: Path, request: Request) -> pl.DataFrame:
+    import polars as pl
+
+    try:
+        names = pick(pl.scan_parquet(path).collect_schema().names(), request)
+        return pl.read_parquet(path, columns=names).select(names)
+    except pl.exceptions.PolarsError as error:
+        raise DataError(f"{path.name} cannot be read as Parquet: {error}") from error
+
+
+def _flat(columns: pl.DataFrame) -> pl.DataFrame:
+    """The columns, if each holds one thing a row."""
+    for column in columns.get_columns():
+        if column.dtype.is_nested():
+            raise ArgumentError(f"columns must hold numbers or text, {column.name!r} holds {column.dtype}")
+    return columns
 
 
 def _rows(table: Table, request: Request) -> pl.DataFrame:
@@ -116,8 +131,6 @@ def _ids(column: pl.Series, table: Table) -> pl.Series:
     """Whole numbers stay numbers, everything else becomes text; an id must not be missing."""
     import polars as pl
 
-    if column.dtype.is_nested():
-        raise ArgumentError(f"ids must be numbers or text, column {column.name!r} holds {column.dtype}")
     if column.dtype.is_float():  # pandas makes floats of whole numbers with gaps
         whole = column.cast(pl.Int64, strict=False)
         _refuse_first(table, column, (whole.cast(pl.Float64) != column).fill_null(True), "a whole number")

@@ -1,1 +1,9 @@
-"""The room environments."""
+"""Worlds to learn in."""
+
+from coterie.environments.delays import Delay
+from coterie.environments.lifting import lifted
+from coterie.environments.noise import Bernoulli, Gaussian, Noise, Uniform
+from coterie.environments.smoothed import Smoothed
+from coterie.environments.stochastic import Stochastic
+
+__all__ = ["Bernoulli", "Delay", "Gaussian", "Noise", "Smoothed", "Stochastic", "Uniform", "lifted"]

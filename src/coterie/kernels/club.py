@@ -8,7 +8,7 @@ import numpy as np
 
 from coterie.kernels.bits import component, drop, has, listed, lowest, meet
 from coterie.kernels.compiling import compiled
-from coterie.kernels.generic import View, learns, views
+from coterie.kernels.generic import View, labels, learns, views
 from coterie.kernels.radius import Radius, radius
 from coterie.kernels.ridge import Ridge, absorb, accumulate, distance2, pool, where
 from coterie.types import Floats, Ints, Words
@@ -120,3 +120,9 @@ def learn(state: Graph, user: int, x: Floats, reward: float) -> None:
     if others.shape[0] and cut(state.edges, user, others):
         part(state, row)
     state.clock[0] += 1
+
+
+@labels(Graph)
+def label(state: Graph, out: Ints) -> None:
+    """The labels as they are kept."""
+    out[:] = state.labels

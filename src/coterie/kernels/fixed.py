@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coterie.kernels.generic import View, learns, views
+from coterie.kernels.generic import View, labels, learns, views
 from coterie.kernels.ridge import Ridge, absorb
 from coterie.types import Floats, Ints
 
@@ -36,3 +36,9 @@ def learn(state: Fixed, user: int, x: Floats, reward: float) -> None:
     absorb(state.pools, state.labels[user], x, reward, np.empty(x.shape[0]))
     state.pulls[user] += 1
     state.clock[0] += 1
+
+
+@labels(Fixed)
+def label(state: Fixed, out: Ints) -> None:
+    """The labels as they are kept."""
+    out[:] = state.labels

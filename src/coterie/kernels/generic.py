@@ -1,6 +1,6 @@
-"""The two kernels that every family of policies gives a body to.
+"""The kernels that every family of policies gives a body to.
 
-Compiled loops call `view` and `learn` by name; which body they get is settled when they are
+Compiled loops call `view`, `learn` and `label` by name; which body they get is settled when they are
 compiled, from the type of the state. So the loop over rounds is written once for all policies.
 """
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from numba.extending import overload
 
-from coterie.types import Floats
+from coterie.types import Floats, Ints
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,6 +32,11 @@ def view(state: Any, user: int) -> View:
 
 def learn(state: Any, user: int, x: Floats, reward: float) -> None:
     """Absorb one reward and let the rule act (Alg. 1, lines 12-14)."""
+    raise NotImplementedError("a generic kernel runs compiled only")
+
+
+def label(state: Any, out: Ints) -> None:
+    """Write each user's cluster label."""
     raise NotImplementedError("a generic kernel runs compiled only")
 
 
@@ -56,6 +61,19 @@ def learns(kind: type[Any]) -> Callable[[F], F]:
             return body if getattr(state, "instance_class", None) is kind else None
 
         overload(learn, strict=False)(match)
+        return body
+
+    return register
+
+
+def labels(kind: type[Any]) -> Callable[[F], F]:
+    """The decorated function is the body of `label` for states of this kind."""
+
+    def register(body: F) -> F:
+        def match(state: Any, out: Any) -> F | None:
+            return body if getattr(state, "instance_class", None) is kind else None
+
+        overload(label, strict=False)(match)
         return body
 
     return register

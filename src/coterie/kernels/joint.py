@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coterie.kernels.compiling import compiled
-from coterie.kernels.generic import View, learns, views
+from coterie.kernels.generic import View, labels, learns, views
 from coterie.kernels.ridge import Ridge, absorb, accumulate, dot, invert
 from coterie.types import Floats, Ints
 
@@ -127,3 +127,15 @@ def learn_laplacian(state: Laplacian, user: int, x: Floats, reward: float) -> No
     state.logdets[user] += log(1.0 + absorb(state.users, user, x, reward, np.empty(x.shape[0])))
     accumulate(state.grams[user], x)
     state.clock[0] += 1
+
+
+@labels(Joint)
+def label_joint(state: Joint, out: Ints) -> None:
+    """Nothing is clustered: each user by itself."""
+    out[:] = np.arange(out.shape[0])
+
+
+@labels(Laplacian)
+def label_laplacian(state: Laplacian, out: Ints) -> None:
+    """Nothing is clustered: each user by itself."""
+    out[:] = np.arange(out.shape[0])

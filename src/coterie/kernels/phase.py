@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coterie.kernels.bits import drop, has, listed, put, same
+from coterie.kernels.bits import components, drop, has, listed, put, same
 from coterie.kernels.club import absorb_user, strangers
 from coterie.kernels.compiling import compiled
-from coterie.kernels.generic import View, learns, views
+from coterie.kernels.generic import View, labels, learns, views
 from coterie.kernels.radius import Radius
 from coterie.kernels.ridge import Ridge, absorb, pool
 from coterie.types import Floats, Ints, Words
@@ -104,3 +104,9 @@ def learn(state: Rooms, user: int, x: Floats, reward: float) -> None:
             leave(state, user)
             leave(state, other)
     state.clock[0] += 1
+
+
+@labels(Rooms)
+def label(state: Rooms, out: Ints) -> None:
+    """Connected components: the coarsest reading of neighbourhoods that is a partition."""
+    components(state.edges, out)

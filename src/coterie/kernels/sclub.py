@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie.kernels.club import absorb_user
 from coterie.kernels.compiling import compiled
-from coterie.kernels.generic import View, learns, views
+from coterie.kernels.generic import View, labels, learns, views
 from coterie.kernels.radius import Radius, radius
 from coterie.kernels.ridge import Ridge, absorb, copy_row, distance2, pool, where
 from coterie.types import Bools, Floats, Ints
@@ -182,3 +182,9 @@ def learn(state: Sets, user: int, x: Floats, reward: float) -> None:
         state.clock[3] = 0
     merge(state, touched, t)  # line 15
     state.clock[0] = t
+
+
+@labels(Sets)
+def label(state: Sets, out: Ints) -> None:
+    """The labels as they are kept."""
+    out[:] = state.labels

@@ -94,10 +94,12 @@ class Policy:
     @property
     def exploring(self) -> bool:
         """Is the next round uniform?"""
-        schedule = self._exploration
-        if schedule.first == 0 and schedule.phase == 0:
-            return False
-        return bool(explores(schedule, self.rounds))
+        return self.explores_ever and bool(explores(self._exploration, self.rounds))
+
+    @property
+    def explores_ever(self) -> bool:
+        """Has this policy uniform rounds at all?"""
+        return self._exploration.first > 0 or self._exploration.phase > 0
 
     @property
     def estimates(self) -> Floats:

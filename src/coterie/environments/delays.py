@@ -1,0 +1,34 @@
+"""When feedback comes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coterie.errors import ArgumentError
+from coterie.types import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """Feedback arrives after a geometric number of rounds with this mean, never more than `most`.
+
+    What is still under way at the horizon is lost to the policy.
+    """
+
+    mean: float = 0.0
+    most: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse negative delays."""
+        if not (self.mean >= 0 and self.most >= 0):
+            raise ArgumentError(f"a delay must be at least 0, got mean {self.mean!r} and most {self.most!r}")
+        if self.mean > 0 and self.most == 0:
+            object.__setattr__(self, "most", max(1, int(np.ceil(10 * self.mean))))
+
+    def draw(self, rng: np.random.Generator, n: int) -> Ints:
+        """The delays of n rounds."""
+        if self.mean == 0:
+            return np.full(n, self.most, np.int64)
+        return np.minimum(rng.geometric(1.0 / (1.0 + self.mean), n) - 1, self.most).astype(np.int64)

@@ -1,0 +1,77 @@
+"""How a reward scatters about its mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from coterie.errors import ArgumentError
+from coterie.types import Floats
+
+
+class Noise(Protocol):
+    """What an environment asks of its noise."""
+
+    @property
+    def binary(self) -> bool:
+        """Are rewards 0 or 1, with the mean as their probability?"""
+
+    def draw(self, rng: np.random.Generator, n: int) -> Floats:
+        """What `binary` rewards compare with the mean, or what others add to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian:
+    """reward = mean + N(0, σ²)."""
+
+    sigma: float
+
+    def __post_init__(self) -> None:
+        """Refuse a negative σ."""
+        if not 0 <= self.sigma < np.inf:
+            raise ArgumentError(f"sigma must be at least 0, got {self.sigma!r}")
+
+    @property
+    def binary(self) -> bool:
+        return False
+
+    def draw(self, rng: np.random.Generator, n: int) -> Floats:
+        return self.sigma * rng.standard_normal(n)
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """reward = mean + U(−width, width): bounded."""
+
+    width: float
+
+    def __post_init__(self) -> None:
+        """Refuse a negative width."""
+        if not 0 <= self.width < np.inf:
+            raise ArgumentError(f"width must be at least 0, got {self.width!r}")
+
+    @property
+    def binary(self) -> bool:
+        return False
+
+    def draw(self, rng: np.random.Generator, n: int) -> Floats:
+        return self.width * (2.0 * rng.random(n) - 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Bernoulli:
+    """reward = 1 with the mean as probability, else 0; every mean must lie in [0, 1]."""
+
+    @property
+    def binary(self) -> bool:
+        return True
+
+    def draw(self, rng: np.random.Generator, n: int) -> Floats:
+        return rng.random(n)
+
+
+def as_noise(noise: float | Noise) -> Noise:
+    """A number stands for Gaussian noise of that σ."""
+    return Gaussian(float(noise)) if isinstance(noise, int | float) else noise

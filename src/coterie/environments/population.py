@@ -1,0 +1,128 @@
+"""Who there is: users drawn from a dataset, their clusters, and when each of them may come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from coterie.datasets.dataset import Dataset
+from coterie.errors import ArgumentError
+from coterie.seeding import check_seed, stream
+from coterie.types import Floats, Ints
+
+BLOCK = 256
+"""Rounds are drawn this many at a time, each block from a stream of its own."""
+
+
+@dataclass(frozen=True)
+class Population:
+    """Users in clusters; the preference of a cluster is the mean of its members' vectors (Sec. 6.3).
+
+    `zipf` is the exponent of arrival frequencies (0: uniform, Assumption 1); `late` the share of users who
+    appear one by one over the first `settled` rounds; `drift` the distance that each preference wanders
+    in a thousand rounds, its length unchanged.
+    """
+
+    dataset: Dataset
+    n_users: int
+    n_clusters: int
+    seed: int
+    sizes: Literal["equal", "zipf"] = "equal"
+    zipf: float = 0.0
+    late: float = 0.0
+    settled: int = 10_000
+    drift: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse a population that the dataset cannot give."""
+        check_seed(self.seed)
+        known = len(self.dataset.users)
+        if not 1 <= self.n_users <= known:
+            raise ArgumentError(f"n_users must be from 1 to the {known} of the dataset, got {self.n_users!r}")
+        if not 1 <= self.n_clusters <= self.n_users:
+            raise ArgumentError(f"n_clusters must be from 1 to {self.n_users}, got {self.n_clusters!r}")
+        if self.sizes not in ("equal", "zipf"):
+            raise ArgumentError(f"sizes must be 'equal' or 'zipf', got {self.sizes!r}")
+        if not (self.zipf >= 0 and self.drift >= 0 and 0 <= self.late < 1 and self.settled >= 1):
+            raise ArgumentError(
+                "zipf and drift must be at least 0, late from 0 to below 1, settled at least 1"
+            )
+
+    @cached_property
+    def members(self) -> Ints:
+        """The rows of the dataset that were drawn."""
+        return stream(self.seed, "users").permutation(len(self.dataset.users))[: self.n_users]
+
+    @cached_property
+    def labels(self) -> Ints:
+        """The true cluster of each user; every cluster has at least one."""
+        rng = stream(self.seed, "clusters")
+        if self.sizes == "equal":
+            return rng.permutation(np.arange(self.n_users) % self.n_clusters)
+        weights = 1.0 / np.arange(1, self.n_clusters + 1)
+        rest = rng.choice(self.n_clusters, self.n_users - self.n_clusters, p=weights / weights.sum())
+        return rng.permutation(np.concatenate([np.arange(self.n_clusters), rest]))
+
+    @cached_property
+    def preferences(self) -> Floats:
+        """θʲ of each cluster at the start: the mean of its members' vectors."""
+        users = self.dataset.users[self.members]
+        return np.array([users[self.labels == j].mean(axis=0) for j in range(self.n_clusters)])
+
+    @cached_property
+    def gamma(self) -> float:
+        """The least distance between two clusters' preferences; infinite if there is one cluster."""
+        apart = np.linalg.norm(self.preferences[:, None] - self.preferences[None, :], axis=2)
+        apart[np.diag_indices(self.n_clusters)] = np.inf
+        return float(apart.min())
+
+    @cached_property
+    def weights(self) -> Floats:
+        """How often each user comes, relative to the others."""
+        ranks = stream(self.seed, "arrivals").permutation(self.n_users) + 1.0
+        return ranks**-self.zipf
+
+    @cached_property
+    def appears(self) -> Ints:
+        """The block in which each user first may come, ascending with the user's number."""
+        early = self.n_users - int(self.late * self.n_users)
+        blocks = max(1, self.settled // BLOCK)
+        n_late = self.n_users - early
+        starts = 1 + np.arange(n_late) * blocks // max(n_late, 1)
+        return np.concatenate([np.zeros(early, np.int64), starts]).astype(np.int64)
+
+    def present(self, block: int) -> int:
+        """How many users may come in this block: those of the lowest numbers."""
+        return int(np.searchsorted(self.appears, block, side="right"))
+
+    def arrivals(self, rng: np.random.Generator, block: int, n: int) -> Ints:
+        """The users of n rounds."""
+        shares = np.cumsum(self.weights[: self.present(block)])
+        drawn = np.searchsorted(shares, rng.random(n) * shares[-1], side="right")
+        return np.minimum(drawn, len(shares) - 1).astype(np.int64)
+
+    def preferences_in(self, block: int) -> Floats:
+        """θʲ of each cluster during a block."""
+        if self.drift == 0 or block == 0:
+            return self.preferences
+        step = self.drift * np.sqrt(BLOCK / 1000.0)
+        now = self._path[-1][1] if self._path and self._path[-1][0] <= block else self.preferences
+        begin = self._path[-1][0] if self._path and self._path[-1][0] <= block else 0
+        for b in range(begin, block):
+            now = _wander(now, step, stream(self.seed, "drift", str(b)))
+        self._path.append((block, now))
+        return now
+
+    @cached_property
+    def _path(self) -> list[tuple[int, Floats]]:
+        return []
+
+
+def _wander(preferences: Floats, step: float, rng: np.random.Generator) -> Floats:
+    lengths = np.linalg.norm(preferences, axis=1, keepdims=True)
+    push = rng.standard_normal(preferences.shape)
+    moved = preferences + step * push / np.linalg.norm(push, axis=1, keepdims=True)
+    return np.asarray(moved * lengths / np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), 1e-300))
