@@ -49,6 +49,12 @@ def test_empty_lines_are_no_rows(tmp_path: Path) -> None:
     assert read(tmp_path, "user,item\n\na,1\n\n\na,2\nb,1\n\n").provenance.rows == 3
 
 
+def test_a_byte_order_mark_is_not_part_of_the_first_name(tmp_path: Path) -> None:
+    path = generated.write(tmp_path / "mine.csv", "\ufeffuser,item\na,1\na,2\nb,1\n")
+    data = load("interactions", path, dim=1, n_users=2, n_items=2, columns=("user", "item"))
+    assert data.user_ids.tolist() == ["a", "b"]
+
+
 def test_a_file_without_a_header_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"line 1 of mine.csv: no header"):
         read(tmp_path, "")

@@ -86,7 +86,7 @@ def test_frames_of_the_same_content_have_the_same_hash(tmp_path: Path) -> None:
 def test_without_a_threshold_every_row_is_feedback() -> None:
     data = small(pl.DataFrame({"user": [1, 1, 2], "item": [1, 2, 1], "value": [0.0, 0.0, 0.0]}))
     assert data.provenance.density == 0.75
-    assert data.provenance.feedback == "1 for every row"
+    assert data.provenance.feedback == "1 for every row, whatever its value"
 
 
 def test_columns_are_chosen_by_name() -> None:
@@ -165,9 +165,10 @@ def test_a_value_that_is_no_number_says_its_row(bad: object) -> None:
         small(pl.DataFrame({"user": [1, 2], "item": [1, 2], "value": values}), threshold=3)
 
 
-def test_ids_that_are_lists_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="columns must hold numbers or text, 'user' holds List"):
-        small(pl.DataFrame({"user": [[1]], "item": [1]}))
+@pytest.mark.parametrize(("user", "kind"), [([1], "List"), (b"1", "Binary")])
+def test_ids_that_are_neither_numbers_nor_text_are_refused(user: object, kind: str) -> None:
+    with pytest.raises(ArgumentError, match=f"columns must hold numbers or text, 'user' holds {kind}"):
+        small(pl.DataFrame({"user": [user], "item": [1]}))
 
 
 def test_a_frame_of_mixed_objects_is_refused() -> None:

@@ -34,6 +34,13 @@ def test_the_file_in_the_folder_itself_goes_before_those_in_subfolders(tmp_path:
     assert facts.file == "u.data"
 
 
+def test_a_folder_with_the_download_as_it_came_will_do(tmp_path: Path) -> None:
+    content = generated.lastfm(TABLE).encode()
+    generated.write_zip(tmp_path / "hetrec2011-lastfm-2k.zip", [("user_taggedartists.dat", content)])
+    facts = load("lastfm", tmp_path, dim=5, n_users=20, n_items=40).provenance
+    assert facts.file == "hetrec2011-lastfm-2k.zip"
+
+
 def test_an_empty_folder_is_missing_data(tmp_path: Path) -> None:
     with pytest.raises(MissingData, match="no lastfm file in '"):
         load("lastfm", tmp_path)

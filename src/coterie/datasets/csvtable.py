@@ -27,7 +27,7 @@ class CsvTable:
         try:
             return self._scan().collect_schema().names()
         except pl.exceptions.PolarsError as error:
-            raise DataError(f"line 1 of {self.path.name}: no header ({_first_line(error)})") from None
+            raise DataError(f"line 1 of {self.path.name}: no header ({first_line(error)})") from None
 
     def read(self, names: list[str]) -> pl.DataFrame:
         """Some columns without the empty rows: whole numbers where every entry is one, otherwise text."""
@@ -39,7 +39,7 @@ class CsvTable:
             whole = [name for name, yes in zip(names, plain, strict=True) if yes]
             return lazy.with_columns(pl.col(whole).cast(pl.Int64)).collect(engine="streaming")
         except pl.exceptions.PolarsError as error:
-            raise self._ragged(_first_line(error)) from None
+            raise self._ragged(first_line(error)) from None
 
     def refuse(self, row: int, fault: str) -> DataError:
         """The error for a row counted from 0, by the number of its line."""
@@ -85,5 +85,6 @@ def _is_plain(name: str) -> pl.Expr:
     return same.fill_null(False).all()
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What an error says before it goes into advice."""
     return str(error).partition("\n")[0]

@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from coterie.datasets.csvtable import CsvTable
+from coterie.datasets.csvtable import CsvTable, first_line
 from coterie.datasets.dataset import Dataset
 from coterie.datasets.description import About
 from coterie.datasets.prepare import Material, need_polars, prepare
@@ -53,7 +53,7 @@ def make(request: Request) -> Dataset:
 def _feedback(request: Request) -> str:
     named = f" of {', '.join(request.columns)}" if request.columns else ""
     if request.threshold is None:
-        return f"1 for every row{named}"
+        return f"1 for every row{named}, whatever its value"
     return f"1 if the value{named} is above {request.threshold:g}"
 
 
@@ -76,14 +76,13 @@ def _of_frame(frame: Frame, request: Request) -> Table:
     try:
         whole = pl.DataFrame(frame)
     except (ValueError, TypeError, pl.exceptions.PolarsError) as error:
-        raise ArgumentError(f"the data frame cannot be read: {error}") from error
+        raise ArgumentError(f"the data frame cannot be read: {first_line(error)}") from error
     available = [name for name in whole.columns if not name.startswith("__index_level_")]
     columns = _flat(whole.select(pick(available, request)))
     return Table(columns, lambda row, fault: DataError(f"row {row} of the data frame (from 0): {fault}"))
 
 
 def _of_file(path: Path, request: Request) -> Table:
-
     suffix = path.suffix.lower()
     if suffix in (".parquet", ".pq"):
         columns = _flat(_of_parquet(path, request))
@@ -101,13 +100,15 @@ def _of_parquet(path: Path, request: Request) -> pl.DataFrame:
         names = pick(pl.scan_parquet(path).collect_schema().names(), request)
         return pl.read_parquet(path, columns=names).select(names)
     except pl.exceptions.PolarsError as error:
-        raise DataError(f"{path.name} cannot be read as Parquet: {error}") from error
+        raise DataError(f"{path.name} cannot be read as Parquet: {first_line(error)}") from error
 
 
 def _flat(columns: pl.DataFrame) -> pl.DataFrame:
-    """The columns, if each holds one thing a row."""
+    """The columns, if each holds one number or text a row."""
+    import polars as pl
+
     for column in columns.get_columns():
-        if column.dtype.is_nested():
+        if column.dtype.is_nested() or column.dtype == pl.Binary:
             raise ArgumentError(f"columns must hold numbers or text, {column.name!r} holds {column.dtype}")
     return columns
 

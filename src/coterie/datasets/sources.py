@@ -46,9 +46,9 @@ def find(about: About, place: Place) -> Path:
 
 
 def _in_folder(about: About, folder: Path) -> Path:
-    """The file of the right name in a folder, or else in one of its subfolders."""
+    """The file or the archive of the right name in a folder, or else in one of its subfolders."""
     for pattern in ("", "*/"):
-        for name in about.files:
+        for name in (*about.files, about.archive):
             found = sorted(path for path in folder.glob(pattern + name) if path.is_file())
             if len(found) > 1:
                 several = ", ".join(str(path.relative_to(folder)) for path in found)

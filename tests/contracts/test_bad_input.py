@@ -1,0 +1,314 @@
+"""Bad input gets one sentence, and the policy is as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contracts.examples import EXAMPLES, SMOOTHED, THEORY, TUNED, changed, make, memory, play, ring
+from coterie import (
+    CLUB,
+    ArgumentError,
+    GOBLin,
+    GraphUCB,
+    LinUCBInd,
+    LinUCBOne,
+    LinUCBOracle,
+    PhaseUniCLUB,
+    Policy,
+    SCLUB,
+    Smoothed,
+    Theory,
+    Tuned,
+    UniCLUB,
+    UniSCLUB,
+)
+
+ALL = sorted(EXAMPLES)
+ANY: Any = None
+X = np.ones(3)
+ARMS = np.eye(3)
+NAN, INF = np.nan, np.inf
+
+USERS: dict[str, Any] = {
+    "negative": -1,
+    "one too many": 6,
+    "far beyond": 10**30,
+    "float": 1.0,
+    "bool": True,
+    "numpy bool": np.bool_(True),
+    "string": "0",
+    "none": None,
+    "list": [0],
+    "matrix": np.zeros((2, 2)),
+}
+BAD_ARMS: dict[str, Any] = {
+    "empty": np.empty((0, 3)),
+    "empty list": [],
+    "a vector": X,
+    "too wide": np.ones((2, 4)),
+    "too narrow": np.ones((2, 2)),
+    "three axes": np.ones((2, 2, 3)),
+    "number": 1.0,
+    "nan": np.array([[1.0, NAN, 1.0]]),
+    "inf": np.array([X, [1.0, 1.0, INF]]),
+    "minus inf": np.array([[-INF, 1.0, 1.0]]),
+    "huge": np.full((2, 3), 1e120),
+    "huger": np.full((2, 3), 1e200),
+    "complex": np.ones((2, 3), complex),
+    "bool": np.ones((2, 3), bool),
+    "strings": [["a", "b", "c"]],
+    "objects": np.array([[1, 2, None]], object),
+    "ragged": [[1.0, 2.0, 3.0], [1.0]],
+    "none": None,
+}
+BAD_X: dict[str, Any] = {
+    "too long": np.ones(4),
+    "too short": np.ones(2),
+    "a matrix": np.ones((1, 3)),
+    "a number": 1.0,
+    "empty": [],
+    "nan": [1.0, NAN, 0.0],
+    "inf": [1.0, INF, 0.0],
+    "huge": [1e120, 0.0, 0.0],
+    "complex": np.ones(3, complex),
+    "strings": ["a", "b", "c"],
+    "ragged": [[1.0], [1.0, 2.0], 3.0],
+}
+REWARDS: dict[str, Any] = {
+    "nan": NAN,
+    "inf": INF,
+    "minus inf": -INF,
+    "huge": 1e120,
+    "a whole number without end": 10**400,
+    "string": "1",
+    "none": None,
+    "bool": True,
+    "complex": 1j,
+    "a vector": np.ones(2),
+    "a matrix": np.ones((2, 2)),
+}
+BATCHES: dict[str, Any] = {
+    "users and xs of different lengths": ([0, 1], np.ones((3, 3)), [1.0, 1.0]),
+    "rewards missing": ([0, 1], np.ones((2, 3)), [1.0]),
+    "nobody, yet feedback": ([], np.ones((1, 3)), [1.0]),
+    "the last user unknown": ([0, 1, 6], np.ones((3, 3)), [1.0] * 3),
+    "a user negative": ([0, -1, 2], np.ones((3, 3)), [1.0] * 3),
+    "users as floats": ([0.0, 1.0], np.ones((2, 3)), [1.0] * 2),
+    "users as bools": ([True, False], np.ones((2, 3)), [1.0] * 2),
+    "users as a matrix": ([[0, 1]], np.ones((2, 3)), [1.0] * 2),
+    "users ragged": ([[0], [0, 1]], np.ones((2, 3)), [1.0] * 2),
+    "one user": (0, np.ones((1, 3)), [1.0]),
+    "the last reward nan": ([0, 1], np.ones((2, 3)), [1.0, NAN]),
+    "the last vector inf": ([0, 1], [[1.0, 1.0, 1.0], [1.0, INF, 1.0]], [1.0, 1.0]),
+    "vectors too wide": ([0, 1], np.ones((2, 4)), [1.0, 1.0]),
+    "rewards as strings": ([0], np.ones((1, 3)), ["1"]),
+    "rewards as a matrix": ([0, 1], np.ones((2, 3)), [[1.0, 1.0]]),
+}
+ASKED: dict[str, Any] = {
+    "sets for other users": ([0, 1], np.ones((3, 2, 3))),
+    "no arms": ([0, 1], np.ones((2, 0, 3))),
+    "a shared set without arms": ([0, 1], np.ones((0, 3))),
+    "too wide": ([0, 1], np.ones((2, 2, 4))),
+    "a vector": ([0, 1], X),
+    "four axes": ([0, 1], np.ones((1, 2, 2, 3))),
+    "the last set nan": ([0, 1], [ARMS, ARMS * NAN]),
+    "an unknown user": ([0, 9], ARMS),
+}
+GROWTHS: dict[str, Any] = {"zero": 0, "negative": -2, "float": 2.0, "bool": True, "none": None}
+
+Call = Callable[[Policy], object]
+
+
+def bad_calls() -> dict[str, Call]:
+    calls: dict[str, Call] = {}
+    for name, user in USERS.items():
+        calls[f"recommend to user {name}"] = lambda p, user=user: p.recommend(user, ARMS)  # type: ignore[misc]
+        calls[f"update of user {name}"] = lambda p, user=user: p.update(user, X, 1.0)  # type: ignore[misc]
+        calls[f"scores of user {name}"] = lambda p, user=user: p.scores(user, ARMS)  # type: ignore[misc]
+        calls[f"cluster of user {name}"] = lambda p, user=user: p.cluster_of(user)  # type: ignore[misc]
+    for name, arms in BAD_ARMS.items():
+        calls[f"recommend from arms {name}"] = lambda p, arms=arms: p.recommend(2, arms)  # type: ignore[misc]
+        calls[f"scores of arms {name}"] = lambda p, arms=arms: p.scores(2, arms)  # type: ignore[misc]
+    for name, x in BAD_X.items():
+        calls[f"update with x {name}"] = lambda p, x=x: p.update(1, x, 1.0)  # type: ignore[misc]
+    for name, reward in REWARDS.items():
+        calls[f"update with reward {name}"] = lambda p, r=reward: p.update(1, X, r)  # type: ignore[misc]
+    for name, batch in BATCHES.items():
+        calls[f"update many: {name}"] = lambda p, batch=batch: p.update_many(*batch)  # type: ignore[misc]
+    for name, asked in ASKED.items():
+        calls[f"recommend many: {name}"] = lambda p, asked=asked: p.recommend_many(*asked)  # type: ignore[misc]
+    for name, n in GROWTHS.items():
+        calls[f"add users: {name}"] = lambda p, n=n: p.add_users(n)  # type: ignore[misc]
+    return calls
+
+
+BAD_CALLS = bad_calls()
+
+
+def is_one_sentence(error: BaseException) -> bool:
+    said = str(error)
+    return 10 < len(said) <= 200 and "\n" not in said and ". " not in said and not said.endswith(".")
+
+
+@pytest.mark.parametrize("bad", sorted(BAD_CALLS))
+def test_a_bad_call_is_answered_by_one_sentence(bad: str) -> None:
+    policy = make("CLUB")
+    with pytest.raises(ArgumentError) as caught:
+        BAD_CALLS[bad](policy)
+    assert is_one_sentence(caught.value), str(caught.value)
+    assert "must" in str(caught.value)
+
+
+@pytest.mark.parametrize("example", ALL)
+@settings(deadline=None, derandomize=True, max_examples=40)
+@given(rounds=st.integers(0, 40), bad=st.lists(st.sampled_from(sorted(BAD_CALLS)), min_size=1, max_size=8))
+def test_a_bad_call_leaves_the_policy_as_it_was(example: str, rounds: int, bad: list[str]) -> None:
+    policy = make(example)
+    play(policy, rounds)
+    before, arguments = memory(policy), repr(policy.arguments)
+    for name in bad:
+        with pytest.raises(ArgumentError):
+            BAD_CALLS[name](policy)
+    assert changed(before, policy) == []
+    assert repr(policy.arguments) == arguments
+
+
+@st.composite
+def wrong_shapes(draw: st.DrawFn) -> tuple[int, ...]:
+    shape = draw(st.lists(st.integers(0, 5), max_size=4).map(tuple))
+    return shape if shape[-1:] != (3,) or len(shape) != 2 or shape[0] == 0 else (*shape, 3)
+
+
+@settings(deadline=None, derandomize=True, max_examples=150)
+@given(shape=wrong_shapes(), example=st.sampled_from(ALL))
+def test_arms_of_any_wrong_shape_are_refused(shape: tuple[int, ...], example: str) -> None:
+    policy = make(example)
+    before = memory(policy)
+    for call in (policy.recommend, policy.scores):
+        with pytest.raises(ArgumentError) as caught:
+            call(0, np.zeros(shape))
+        assert is_one_sentence(caught.value)
+    assert changed(before, policy) == []
+
+
+@settings(deadline=None, derandomize=True, max_examples=150)
+@given(
+    bad=st.sampled_from([NAN, INF, -INF, 1e101, -1e300]),
+    row=st.integers(0, 3),
+    column=st.integers(0, 2),
+    rounds=st.integers(0, 30),
+    example=st.sampled_from(ALL),
+)
+def test_one_bad_number_anywhere_is_refused(
+    bad: float, row: int, column: int, rounds: int, example: str
+) -> None:
+    policy = make(example)
+    play(policy, rounds)
+    before = memory(policy)
+    numbers = np.ones((4, 3))
+    numbers[row, column] = bad
+    for call in (
+        lambda: policy.recommend(0, numbers),
+        lambda: policy.scores(0, numbers),
+        lambda: policy.update(0, numbers[row], 1.0),
+        lambda: policy.update_many([0, 1, 2, 3], numbers, np.ones(4)),
+        lambda: policy.update_many([0, 1, 2, 3], np.ones((4, 3)), numbers[:, column]),
+        lambda: policy.recommend_many([0, 1], numbers),
+    ):
+        with pytest.raises(ArgumentError, match="finite"):
+            call()
+    assert changed(before, policy) == []
+
+
+ASYMMETRIC = ring(3)
+ASYMMETRIC[0, 2] = 1.0
+MADE: dict[str, Callable[[], object]] = {
+    "no users": lambda: LinUCBOne(0, 2),
+    "users as float": lambda: LinUCBOne(2.0, 2),  # type: ignore[arg-type]
+    "users as bool": lambda: LinUCBOne(True, 2),
+    "no dimension": lambda: LinUCBInd(2, 0),
+    "dimension as string": lambda: LinUCBInd(2, "2"),  # type: ignore[arg-type]
+    "seed negative": lambda: LinUCBOne(2, 2, seed=-1),
+    "seed float": lambda: LinUCBOne(2, 2, seed=1.5),  # type: ignore[arg-type]
+    "beta negative": lambda: LinUCBOne(2, 2, beta=-0.1),
+    "beta nan": lambda: LinUCBInd(2, 2, beta=NAN),
+    "beta inf": lambda: LinUCBOracle(2, 2, labels=[0, 1], beta=INF),
+    "labels too few": lambda: LinUCBOracle(3, 2, labels=[0, 1]),
+    "labels too many": lambda: LinUCBOracle(3, 2, labels=[0, 1, 0, 1]),
+    "labels as floats": lambda: LinUCBOracle(2, 2, labels=[0.0, 1.0]),
+    "labels as bools": lambda: LinUCBOracle(2, 2, labels=[False, True]),
+    "labels as a matrix": lambda: LinUCBOracle(2, 2, labels=[[0, 1]]),
+    "labels ragged": lambda: LinUCBOracle(2, 2, labels=[[0], [0, 1]]),  # type: ignore[list-item]
+    "labels none": lambda: LinUCBOracle(2, 2, labels=ANY),
+    "graph not symmetric": lambda: GOBLin(3, 2, graph=ASYMMETRIC),
+    "graph not symmetric for GraphUCB": lambda: GraphUCB(3, 2, graph=ASYMMETRIC),
+    "graph of the wrong size": lambda: GOBLin(3, 2, graph=ring(4)),
+    "graph not square": lambda: GraphUCB(3, 2, graph=np.zeros((3, 2))),
+    "graph with loops": lambda: GOBLin(2, 2, graph=np.eye(2)),
+    "graph with negative weights": lambda: GOBLin(2, 2, graph=[[0, -1], [-1, 0]]),
+    "graph nan": lambda: GOBLin(2, 2, graph=[[0, NAN], [NAN, 0]]),
+    "graph ragged": lambda: GOBLin(2, 2, graph=[[0, 1], [1]]),  # type: ignore[list-item]
+    "graph none": lambda: GraphUCB(2, 2, graph=ANY),
+    "alpha negative": lambda: GOBLin(2, 2, graph=ring(2), alpha=-1.0),
+    "delta zero": lambda: GraphUCB(2, 2, graph=ring(2), delta=0.0),
+    "delta one": lambda: GraphUCB(2, 2, graph=ring(2), delta=1.0),
+    "arrivals zero": lambda: SCLUB(2, 2, confidence=TUNED, arrivals=0.0),
+    "arrivals negative": lambda: SCLUB(2, 2, confidence=TUNED, arrivals=-1.0),
+    "theory delta one": lambda: Theory(horizon=10, lambda_x=0.1, delta=1.0),
+    "theory delta zero": lambda: Theory(horizon=10, lambda_x=0.1, delta=0.0),
+    "theory delta nan": lambda: Theory(horizon=10, lambda_x=0.1, delta=NAN),
+    "theory delta negative": lambda: Theory(horizon=10, lambda_x=0.1, delta=-0.5),
+    "theory horizon one": lambda: Theory(horizon=1, lambda_x=0.1),
+    "theory horizon float": lambda: Theory(horizon=1e5, lambda_x=0.1),  # type: ignore[arg-type]
+    "theory lambda zero": lambda: Theory(horizon=10, lambda_x=0.0),
+    "theory gamma zero": lambda: Theory(horizon=10, lambda_x=0.1, gamma=0.0),
+    "theory norm zero": lambda: Theory(horizon=10, lambda_x=0.1, norm=0.0),
+    "theory norm inf": lambda: Theory(horizon=10, lambda_x=0.1, norm=INF),
+    "smoothed delta two": lambda: Smoothed(horizon=10, sigma=0.1, n_arms=5, truncation=1.0, delta=2.0),
+    "smoothed sigma zero": lambda: Smoothed(horizon=10, sigma=0.0, n_arms=5, truncation=1.0),
+    "smoothed no arms": lambda: Smoothed(horizon=10, sigma=0.1, n_arms=0, truncation=1.0),
+    "smoothed truncation zero": lambda: Smoothed(horizon=10, sigma=0.1, n_arms=5, truncation=0.0),
+    "smoothed constant zero": lambda: Smoothed(horizon=10, sigma=0.1, n_arms=5, truncation=1.0, c1=0.0),
+    "smoothed horizon one": lambda: Smoothed(horizon=1, sigma=0.1, n_arms=5, truncation=1.0),
+    "tuned alpha negative": lambda: Tuned(alpha=-1.0, beta=0.1),
+    "tuned beta nan": lambda: Tuned(alpha=1.0, beta=NAN),
+    "tuned explore negative": lambda: Tuned(alpha=1.0, beta=0.1, explore=-1),
+    "tuned explore float": lambda: Tuned(alpha=1.0, beta=0.1, explore=1.5),  # type: ignore[arg-type]
+    "tuned phase negative": lambda: Tuned(alpha=1.0, beta=0.1, phase=-1),
+    "tuned growth zero": lambda: Tuned(alpha=1.0, beta=0.1, growth=0.0),
+    "no gap for UniCLUB": lambda: UniCLUB(2, 2, confidence=Theory(horizon=10, lambda_x=0.1)),
+    "no gap for UniSCLUB": lambda: UniSCLUB(2, 2, confidence=Theory(horizon=10, lambda_x=0.1)),
+    "smoothed for UniCLUB": lambda: UniCLUB(2, 2, confidence=SMOOTHED),
+    "smoothed for PhaseUniCLUB": lambda: PhaseUniCLUB(2, 2, confidence=SMOOTHED),
+    "no confidence": lambda: CLUB(2, 2, confidence=ANY),
+}
+
+
+@pytest.mark.parametrize("wish", sorted(MADE))
+def test_what_cannot_be_made_is_refused_by_one_sentence(wish: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        MADE[wish]()
+    assert is_one_sentence(caught.value), str(caught.value)
+
+
+@pytest.mark.parametrize("ridge", [0.0, -1.0, NAN, INF, "1", None, True, 1j, np.eye(2), 5e-324])
+@pytest.mark.parametrize("example", ALL)
+def test_a_ridge_that_is_not_positive_is_refused(example: str, ridge: Any) -> None:
+    with pytest.raises(ArgumentError, match="ridge must") as caught:
+        make(example, ridge=ridge)
+    assert is_one_sentence(caught.value), str(caught.value)
+
+
+def test_t0_without_the_gap_says_to_give_gamma_but_others_do_not_need_it() -> None:
+    unknown_gap = Theory(horizon=1000, lambda_x=0.1)
+    with pytest.raises(ArgumentError, match=r"gamma=0\.5"):
+        unknown_gap.exploration(6, 3)
+    assert CLUB(6, 3, confidence=unknown_gap).rounds == 0
+    assert PhaseUniCLUB(6, 3, confidence=unknown_gap).exploring
+    assert UniCLUB(6, 3, confidence=THEORY).exploring
