@@ -19,14 +19,19 @@ def main() -> None:
     result = crowd.measure()
     print("CLUB among 10,000 users, complete graph (d = 50, K = 100)")
     ratio = result.ours / result.floor
-    print(f"  round {result.ours:.0f}, bare distance check {result.floor:.0f}: {ratio:.2f} ×, wanted at most 3 × ", end="")
+    print(f"  round {result.ours:.0f}, bare distance check {result.floor:.0f}: {ratio:.2f} ×, ", end="")
+    print("wanted at most 3 × ", end="")
     print(f"({verdict(ratio <= result.allowed)}); peak memory {result.gigabytes:.2f} GiB, wanted below 2\n")
     print("Simulated rounds: d = 50, K = 100 of 5,000, u = 50, 10 clusters, T = 20,000")
-    print(f"  {'policy':<14}{'ours':>8}{'NumPy':>9}{'ratio':>8}{'wanted':>8}{'':>5}{'steps':>8}{'× ours':>8}{'wanted':>8}")
+    print(
+        f"  {'policy':<14}{'ours':>8}{'NumPy':>9}{'ratio':>8}{'wanted':>8}{'':>5}"
+        f"{'steps':>8}{'× ours':>8}{'wanted':>8}"
+    )
     for r in rounds.measure():
         faster, slower = r.plain / r.ours, r.steps / r.ours
         print(
-            f"  {r.name:<14}{r.ours:8.2f}{r.plain:9.1f}{faster:8.2f}{r.wanted:8.0f}{verdict(faster >= r.wanted):>5}"
+            f"  {r.name:<14}{r.ours:8.2f}{r.plain:9.1f}{faster:8.2f}{r.wanted:8.0f}"
+            f"{verdict(faster >= r.wanted):>5}"
             f"{r.steps:8.2f}{slower:8.2f}{3:8d}{verdict(slower <= 3):>5}"
         )
     print("\nGraph regularisation: u = 20, K = 20, d = 50")

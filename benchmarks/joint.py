@@ -1,4 +1,4 @@
-"""GOB.Lin and GraphUCB at u = 20, K = 20, d = 50 against one rank-one update of a 1,000 × 1,000 matrix by BLAS."""
+"""GOB.Lin and GraphUCB at u = 20, K = 20, d = 50 against one 1,000 × 1,000 rank-one update by BLAS."""
 
 from __future__ import annotations
 

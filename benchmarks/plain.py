@@ -100,7 +100,7 @@ class CLUB:
         others = np.flatnonzero(self.edges[user])
         apart = np.linalg.norm(self.users.estimate[others] - self.users.estimate[user], axis=1)
         radii = self.radius(self.users.pulls[others]) + self.radius(self.users.pulls[user : user + 1])
-        far = others[apart > radii]
+        far: Ints = others[apart > radii]
         self.edges[user, far] = self.edges[far, user] = False
         return far
 
@@ -182,9 +182,7 @@ class SCLUB:
                 reach = self.radius(self.pools.pulls[ready]) + self.radius(self.pools.pulls[slot : slot + 1])
                 close = [other for other, near in zip(ready, apart < reach, strict=True) if near]
                 if len(close) > 1:
-                    older, younger = sorted(
-                        (slot, next(o for o in close if o != slot)), key=self.order.index
-                    )
+                    older, younger = sorted((slot, next(o for o in close if o != slot)), key=self.order.index)
                     self.labels[self.labels == younger] = older
                     self.order.remove(younger)
                     self.pools.gather(older, self.users, np.flatnonzero(self.labels == older))

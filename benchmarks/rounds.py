@@ -34,28 +34,35 @@ class Result(NamedTuple):
 
 
 def cases() -> list[Case]:
-    one, radius = {"ridge": 1.0, "beta": 0.1}, plain.tuned(CONFIDENCE.alpha)
+    radius = plain.tuned(CONFIDENCE.alpha)
     schedule = Schedule(500, 200.0, 2.0)
 
     def graph(w: Stochastic, explore: int) -> plain.Plain:
-        return plain.CLUB(w.n_users, w.dim, radius=radius, explore=explore, **one)
+        return plain.CLUB(w.n_users, w.dim, radius=radius, explore=explore, ridge=1.0, beta=0.1)
 
     def sets(w: Stochastic, explore: int) -> plain.Plain:
-        return plain.SCLUB(w.n_users, w.dim, radius=radius, explore=explore, **one)
+        return plain.SCLUB(w.n_users, w.dim, radius=radius, explore=explore, ridge=1.0, beta=0.1)
 
     def phases(w: Stochastic) -> plain.Plain:
         return plain.PhaseUniCLUB(
-            w.n_users, w.dim, radius=radius, explores=lambda t: bool(explores(schedule, t)), **one
+            w.n_users,
+            w.dim,
+            ridge=1.0,
+            beta=0.1,
+            radius=radius,
+            explores=lambda t: bool(explores(schedule, t)),
         )
 
     def fixed(labels: Callable[[int], list[int]]) -> Callable[[Stochastic], plain.Plain]:
-        return lambda w: plain.LinUCB(np.array(labels(w.n_users)), w.dim, **one)
+        return lambda w: plain.LinUCB(np.array(labels(w.n_users)), w.dim, ridge=1.0, beta=0.1)
 
     def tuned(make: Callable[..., coterie.Policy]) -> Callable[[Stochastic], coterie.Policy]:
         return lambda w: make(w.n_users, w.dim, confidence=CONFIDENCE)
 
     return [
-        Case("LinUCBOne", 5, lambda w: coterie.LinUCBOne(w.n_users, w.dim, beta=0.1), fixed(lambda n: [0] * n)),
+        Case(
+            "LinUCBOne", 5, lambda w: coterie.LinUCBOne(w.n_users, w.dim, beta=0.1), fixed(lambda n: [0] * n)
+        ),
         Case(
             "LinUCBInd",
             5,

@@ -5,6 +5,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from coterie import datasets, environments, policies, theory
     from coterie.errors import ArgumentError, CoterieError, DataError, MissingData, SnapshotError, UnknownName
     from coterie.policies.base import Policy
     from coterie.policies.club import CLUB, SACLUB, UniCLUB

@@ -151,6 +151,7 @@ def _play(policy: Policy, block: Block, memory: Memory, pending: Pending, ledger
     before = generator.bit_generator.state
     draws = generator.random(len(block.users)) if policy.explores_ever else np.empty(0)
     generator.bit_generator.state = before
+    ledger.counts[3] = policy.n_users
     used = play(policy.partition.state, policy.exploration, block, draws, memory, pending, ledger)
     if used:
         generator.random(used)
@@ -185,7 +186,7 @@ def _blank_ledger(horizon: int, record: int, n_users: int) -> Ledger:
         explored=np.zeros(n, np.int64),
         labels=np.full((n, n_users), -1, np.int64),
         totals=np.zeros(2),
-        counts=np.zeros(3, np.int64),
+        counts=np.zeros(4, np.int64),
     )
 
 

@@ -38,8 +38,9 @@ class Trace:
         """All that matters in one line."""
         pace = 1e6 * self.seconds / int(self.rounds[-1])
         return (
-            f"{self.policy} (seed {self.seed}): regret {self.regret[-1]:,.1f} after {self.rounds[-1]:,} rounds, "
-            f"{self.clusters[-1]} clusters (ARI {self.ari[-1]:.2f}), {pace:.1f} µs a round"
+            f"{self.policy} (seed {self.seed}): regret {self.regret[-1]:,.1f} "
+            f"after {self.rounds[-1]:,} rounds, {self.clusters[-1]} clusters (ARI {self.ari[-1]:.2f}), "
+            f"{pace:.1f} µs a round"
         )
 
     def to_frame(self) -> pd.DataFrame:

@@ -212,9 +212,10 @@ def test_graph_regularised_policies_agree_with_their_reference(
 def test_theory_constants_lead_to_the_same_decisions(seed: int) -> None:
     w = world(seed + 30, 500)._replace(n_users=2)
     w = w._replace(rounds=[r._replace(user=r.user % 2) for r in w.rounds])
-    facts = {"n_users": 2, "dim": w.dim, "delta": 1 / 60, "bound": 1.0, "lambda_x": 40.0}
     confidence = coterie.Theory(horizon=60, lambda_x=40.0, gamma=9.0)
-    explore = ceil(numbers.exploration_length(gamma=9.0, **facts))
+    explore = ceil(
+        numbers.exploration_length(n_users=2, dim=w.dim, delta=1 / 60, bound=1.0, lambda_x=40.0, gamma=9.0)
+    )
     assert explore < 450
     beta = numbers.confidence(horizon=60, dim=w.dim, delta=1 / 60, ridge=w.ridge, bound=1.0)
     slow = club.CLUB(
@@ -222,7 +223,9 @@ def test_theory_constants_lead_to_the_same_decisions(seed: int) -> None:
         w.dim,
         ridge=w.ridge,
         beta=beta,
-        radius=lambda pulls: numbers.theory_radius(pulls, ridge=w.ridge, **facts),
+        radius=lambda pulls: numbers.theory_radius(
+            pulls, n_users=2, dim=w.dim, delta=1 / 60, ridge=w.ridge, bound=1.0, lambda_x=40.0
+        ),
         explore=explore,
     )
     fast = coterie.UniCLUB(2, w.dim, confidence=confidence, ridge=w.ridge)

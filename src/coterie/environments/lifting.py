@@ -17,6 +17,6 @@ def lifted(dataset: Dataset) -> Dataset:
 
 
 def _lift(vectors: Floats) -> Floats:
-    raised = np.column_stack([vectors, np.ones(len(vectors))]) / np.sqrt(2.0)
+    raised: Floats = np.column_stack([vectors, np.ones(len(vectors))]) / np.sqrt(2.0)
     raised.flags.writeable = False
     return raised

@@ -83,7 +83,7 @@ class Population:
     def weights(self) -> Floats:
         """How often each user comes, relative to the others."""
         ranks = stream(self.seed, "arrivals").permutation(self.n_users) + 1.0
-        return ranks**-self.zipf
+        return np.asarray(ranks**-self.zipf, np.float64)
 
     @cached_property
     def appears(self) -> Ints:
@@ -102,7 +102,7 @@ class Population:
         """The users of n rounds."""
         shares = np.cumsum(self.weights[: self.present(block)])
         drawn = np.searchsorted(shares, rng.random(n) * shares[-1], side="right")
-        return np.minimum(drawn, len(shares) - 1).astype(np.int64)
+        return np.asarray(np.minimum(drawn, len(shares) - 1), np.int64)
 
     def preferences_in(self, block: int) -> Floats:
         """θʲ of each cluster during a block."""

@@ -62,7 +62,7 @@ def vacant(state: Rooms) -> int:
 
 @compiled
 def settle(state: Rooms, user: int) -> int:
-    """The user's room: the one it has, one with the same neighbourhood, or a new one (Alg. 2, lines 13-15)."""
+    """The user's room: its own, one with the same neighbourhood, or a new one (Alg. 2, lines 13-15)."""
     if state.room[user] >= 0:
         return int(state.room[user])
     around = state.edges[user].copy()

@@ -51,7 +51,7 @@ class Pending(NamedTuple):
 class Ledger(NamedTuple):
     """What is written down at each mark, and the running totals.
 
-    totals = (regret, reward); counts = (rounds, marks passed, uniform rounds)
+    totals = (regret, reward); counts = (rounds, marks passed, uniform rounds, users known)
     """
 
     marks: Ints
@@ -66,7 +66,7 @@ class Ledger(NamedTuple):
 @compiled
 def best(values: Floats) -> float:
     """The largest value."""
-    top = values[0]
+    top = float(values[0])
     for k in range(1, values.shape[0]):
         top = max(top, values[k])
     return top
@@ -119,7 +119,7 @@ def note(state: Any, ledger: Ledger) -> None:
     ledger.regret[mark] = ledger.totals[0]
     ledger.reward[mark] = ledger.totals[1]
     ledger.explored[mark] = ledger.counts[2]
-    label(state, ledger.labels[mark])
+    label(state, ledger.labels[mark, : ledger.counts[3]])
     ledger.counts[1] += 1
 
 
@@ -150,7 +150,7 @@ def play(
                 refresh(memory, seen.row, state.epochs[seen.row])
                 arm = decide_lasting(seen, block.items, picks, memory, bounds, upper, exact, work)
             else:
-                bound_widths(seen, block.items[picks[0] : picks[0] + width], bounds)
+                bound_widths(seen, block.items[picks[0] : picks[0] + width], bounds, work)
                 arm = choose(seen, block.items, picks, bounds, upper, exact, work)
         x, reward = block.items[picks[arm]], means[arm] + block.noise[t]
         if block.binary:

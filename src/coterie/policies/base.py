@@ -15,6 +15,7 @@ from coterie.errors import ArgumentError
 from coterie.kernels import steps
 from coterie.kernels.schedule import Schedule, explores
 from coterie.policies.checks import (
+    LARGEST,
     arm_vector,
     arms_matrix,
     finite,
@@ -154,7 +155,8 @@ class Policy:
     def update(self, user: int, x: ArrayLike, reward: float) -> None:
         """Absorb the reward that this user gave for the arm with vector x, whenever it comes."""
         user, vector = user_index(user, self.n_users), arm_vector(x, self.dim)
-        steps.update(self._partition.state, user, vector, number("reward", reward))
+        if not steps.update(self._partition.state, user, vector, number("reward", reward), LARGEST):
+            finite("x", vector)
 
     def update_many(self, users: ArrayLike, xs: ArrayLike, rewards: ArrayLike) -> None:
         """`update` for each row in turn: users (n,), xs (n, dim), rewards (n,); all or nothing."""
@@ -187,7 +189,7 @@ class Policy:
         return self._partition.cluster_of(user_index(user, self.n_users))
 
     def add_users(self, n: int, *, labels: ArrayLike | None = None) -> None:
-        """Make room for n more users, who join as the algorithm's start says; `labels` for LinUCBOracle only."""
+        """Make room for n more users, who join as the algorithm's start says; LinUCBOracle needs their `labels`."""
         n = whole("n", n, 1)
         arguments = grown(self._arguments, n, labels)
         partition, exploration = MAKERS[self._name].plan(**arguments)
@@ -206,7 +208,8 @@ class Policy:
     def __repr__(self) -> str:
         """The name, the size, and how far it has come."""
         clusters = len(np.unique(self._partition.labels()))
-        return f"<{self._name}: {self.n_users} users in {clusters} clusters, dim {self.dim}, {self.rounds} rounds>"
+        size = f"{self.n_users} users in {clusters} clusters, dim {self.dim}"
+        return f"<{self._name}: {size}, {self.rounds} rounds>"
 
 
 def grown(arguments: dict[str, Any], n: int, labels: ArrayLike | None) -> dict[str, Any]:

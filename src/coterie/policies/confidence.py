@@ -109,7 +109,7 @@ class Theory:
 
 @dataclass(frozen=True, slots=True)
 class Smoothed:
-    """The theory for smoothed adversarial contexts: λ̃_x = c₁σ²/ln K and L = 1 + √d·R (Assumption 4, Theorem 4).
+    """Theory for smoothed adversarial contexts: λ̃_x = c₁σ²/ln K, L = 1 + √d·R (Assumption 4, Theorem 4).
 
     `sigma` is the standard deviation of the perturbation, `truncation` its bound R in each coordinate.
 

@@ -1,0 +1,28 @@
+"""The command line: `coterie` and `python -m coterie`.
+
+Nothing here imports a room of the library before a command needs it, so that `--help` is instant.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> None:
+    """What the `coterie` command calls."""
+    try:
+        import typer  # noqa: F401
+    except ModuleNotFoundError:
+        sys.exit(
+            "coterie: the command line needs typer and rich, install them with: pip install 'coterie[cli]'"
+        )
+    from coterie.cli.app import app
+
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")  # a terminal that cannot show σ shows ? and goes on
+    if os.environ.get("COTERIE_DEBUG") == "1":
+        os.environ.setdefault("TYPER_STANDARD_TRACEBACK", "1")
+    app(prog_name="coterie")

@@ -1,0 +1,60 @@
+"""The wiring of the commands."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+import coterie
+from coterie.cli import bench, data, policies, theory
+from coterie.cli.guard import Guarded
+from coterie.cli.teaching import examples
+
+app = typer.Typer(
+    name="coterie",
+    cls=Guarded,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=examples(
+        ("which policies there are, and when to use which", "coterie policies"),
+        ("try one on synthetic users", "coterie run CLUB --horizon 20000"),
+        ("the figures of the paper", "coterie reproduce fig-1 --quick"),
+    ),
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"coterie {coterie.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Online clustering of bandits: users who turn out to be alike learn from each other."""
+
+
+def _add(name: str, panel: str, epilog: str) -> None:
+    """A command whose module may not be there yet."""
+    module = f"coterie.cli.{name}"
+    try:
+        function = getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        return
+    app.command(name, rich_help_panel=panel, epilog=epilog)(function)
+
+
+TRY, KNOW = "Try", "Know"
+app.command(rich_help_panel=KNOW, epilog=policies.FOOT)(policies.policies)
+app.command(rich_help_panel=KNOW, epilog=theory.FOOT)(theory.theory)
+app.command(rich_help_panel=KNOW, epilog=bench.FOOT)(bench.bench)
+app.add_typer(data.app, name="data", rich_help_panel=KNOW)

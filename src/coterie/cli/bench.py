@@ -1,0 +1,138 @@
+"""`coterie bench`: microseconds a round of every policy, beside a floor measured in the same minute."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from coterie.cli.naming import complete_policy
+from coterie.cli.teaching import examples
+from coterie.cli.terminal import console, table, write_json
+
+if TYPE_CHECKING:
+    from coterie.environments import Stochastic
+    from coterie.policies import Policy
+
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+JOINT_SHARE = 20  # policies that take a graph update a (ud)×(ud) matrix: they play this many times fewer rounds
+FOOT = examples(
+    ("every policy", "coterie bench"),
+    ("two of them, quickly", "coterie bench CLUB SCLUB --rounds 5000"),
+    ("for a program", "coterie bench --json"),
+)
+
+
+class Pace(NamedTuple):
+    """How fast a policy is, and the floor it is compared with."""
+
+    policy: str
+    microseconds: float
+    floor: float
+    floor_name: str
+    rounds: int
+
+
+def bench(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Policies; all by default.", metavar="[POLICY]...", autocompletion=complete_policy),
+    ] = None,
+    rounds: Annotated[int, typer.Option(help="Rounds to play.", min=256)] = 20_000,
+    repeats: Annotated[int, typer.Option(help="Take the best of so many.", min=1)] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Microseconds a round of every policy, and how many times the floor of plain BLAS that is.
+
+    The standard world: 50 users in 10 clusters, 100 of 5,000 arms a round, 50 dimensions. Its floor is the one
+    product X·M⁻¹ (100×50 by 50×50) that scores all arms. Policies that take a graph play with 20 users and 20
+    arms; their floor is one rank-one update of a 1,000 × 1,000 matrix. One thread, drawing the rounds included.
+    """
+    for variable in THREADS:
+        os.environ.setdefault(variable, "1")
+    from coterie.policies import CATALOGUE, find
+
+    chosen = [find(name) for name in names] if names else list(CATALOGUE.values())
+    floors = {False: ("X·M⁻¹", best(_product(), 300)), True: ("rank-one update", best(_rank_one(), 200))}
+    paces = []
+    for entry in chosen:
+        joint = "graph" in _parameters(entry.make)
+        played = max(256, rounds // JOINT_SHARE) if joint else rounds
+        paces.append(Pace(entry.name, pace(entry.make, joint, played, repeats), *floors[joint][::-1], played))
+    if as_json:
+        write_json([{**p._asdict(), "ratio": p.microseconds / p.floor} for p in paces])
+    else:
+        _show(paces)
+
+
+def best(work: Callable[[], object], repeats: int) -> float:
+    """Microseconds of the fastest of many."""
+    from time import perf_counter
+
+    least = float("inf")
+    for _ in range(repeats):
+        began = perf_counter()
+        work()
+        least = min(least, perf_counter() - began)
+    return 1e6 * least
+
+
+def pace(make: Callable[..., Policy], joint: bool, rounds: int, repeats: int) -> float:
+    """Microseconds a round in the standard world, the best of several; compiled before the clock starts."""
+    from coterie import datasets
+    from coterie.environments import Stochastic
+    from coterie.simulation import simulate
+
+    size = {"n_users": 20, "n_clusters": 4, "n_arms": 20} if joint else {}
+    world = Stochastic(datasets.load("synthetic"), seed=1, **size)
+    simulate(_made(make, world), world, 64, record=8)
+    return min(1e6 * simulate(_made(make, world), world, rounds).seconds / rounds for _ in range(repeats))
+
+
+def _made(make: Callable[..., Policy], world: Stochastic) -> Policy:
+    from coterie.policies import Tuned
+
+    graph = world.labels[:, None] == world.labels[None, :]
+    graph[range(world.n_users), range(world.n_users)] = False
+    known = {
+        "confidence": Tuned(alpha=1.5, beta=0.1, explore=500, phase=200),
+        "beta": 0.1,
+        "alpha": 0.1,
+        "labels": world.labels,
+        "graph": graph,
+    }
+    taken = _parameters(make)
+    return make(world.n_users, world.dim, **{name: value for name, value in known.items() if name in taken})
+
+
+def _parameters(make: Callable[..., Policy]) -> frozenset[str]:
+    from inspect import signature
+
+    return frozenset(signature(make).parameters)
+
+
+def _product() -> Callable[[], object]:
+    import numpy as np
+
+    arms, inverse, out = np.ones((100, 50)), np.eye(50), np.empty((100, 50))
+    return lambda: np.dot(arms, inverse, out=out)
+
+
+def _rank_one() -> Callable[[], object]:
+    import numpy as np
+    from scipy.linalg.blas import dger
+
+    matrix, x = np.asfortranarray(np.eye(1000)), np.full(1000, 1e-3)
+    return lambda: dger(-1e-6, x, x, a=matrix, overwrite_a=1)
+
+
+def _show(paces: list[Pace]) -> None:
+    shown = table("policy", "µs a round", "floor", "of what", "× floor", "rounds", left=("of what",))
+    for p in paces:
+        ratio = f"{p.microseconds / p.floor:.2f}"
+        shown.add_row(p.policy, f"{p.microseconds:,.1f}", f"{p.floor:,.1f}", p.floor_name, ratio, f"{p.rounds:,}")
+    out = console()
+    out.print(shown)
+    out.print("[dim]One thread; the ratio travels from machine to machine, the microseconds do not.[/dim]")

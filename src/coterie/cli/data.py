@@ -1,0 +1,202 @@
+"""`coterie data`: which datasets there are, where their files are, and what became of them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from coterie.cli.guard import MISSING
+from coterie.cli.naming import complete_dataset
+from coterie.cli.teaching import examples
+from coterie.cli.terminal import console, note, table, write_json
+from coterie.errors import ArgumentError, MissingData
+
+if TYPE_CHECKING:
+    from coterie.datasets import About, Dataset
+
+Folder = Annotated[
+    Path | None,
+    typer.Option(
+        "--data", metavar="PATH", help="A file, an archive, or a folder that holds them. Default: $COTERIE_DATA."
+    ),
+]
+Name = Annotated[str, typer.Argument(help="`coterie data list` shows the names.", autocompletion=complete_dataset)]
+Dim = Annotated[int, typer.Option(help="Length of the vectors.")]
+Users = Annotated[int, typer.Option(help="Keep this many users, those with the most rows.")]
+Items = Annotated[int, typer.Option(help="Keep this many items, those with the most rows.")]
+Scale = Annotated[str, typer.Option(help="Length of the vectors: unit, raw or sqrt-s.")]
+Columns = Annotated[
+    str | None, typer.Option(metavar="USER,ITEM[,VALUE]", help="Which columns of your own table to use.")
+]
+Threshold = Annotated[
+    float | None, typer.Option(help="In your own table, a value above this is feedback 1.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+app = typer.Typer(no_args_is_help=True, help="Datasets: which there are, where their files are, what they hold.")
+
+
+def split_columns(columns: str | None) -> list[str] | None:
+    """The names between commas."""
+    return None if columns is None else [name.strip() for name in columns.split(",")]
+
+
+@app.command(
+    "list",
+    epilog=examples(
+        ("which there are", "coterie data list"),
+        ("which of them are in a folder", "coterie data list --data ~/downloads"),
+    ),
+)
+def list_all(data: Folder = None, as_json: Json = False) -> None:
+    """The datasets, and whether their files are there."""
+    from coterie import datasets
+
+    abouts = [datasets.about(name) for name in datasets.names()]
+    states = [_state(about, data) for about in abouts]
+    if as_json:
+        pairs = zip(abouts, states, strict=True)
+        write_json([{**asdict(about), "ready": state.startswith("ready"), "state": state} for about, state in pairs])
+        return
+    shown = table("dataset", "what it is", "state", left=("what it is", "state"))
+    for about, state in zip(abouts, states, strict=True):
+        shown.add_row(f"[bold]{about.name}[/bold]", about.summary, state)
+    out = console()
+    out.print(shown)
+    out.print("[dim]`coterie data describe NAME` says where to download it and what its licence asks.[/dim]")
+
+
+@app.command(
+    epilog=examples(
+        ("what it is and where to get it", "coterie data describe lastfm"),
+        ("what the vectors made from a file are like", "coterie data describe movielens --data ml-25m.zip"),
+        (
+            "your own table",
+            "coterie data describe interactions --data clicks.csv --columns customer,product,stars --threshold 3",
+        ),
+    )
+)
+def describe(
+    name: Name,
+    data: Folder = None,
+    dim: Dim = 50,
+    users: Users = 200,
+    items: Items = 5000,
+    scale: Scale = "unit",
+    columns: Columns = None,
+    threshold: Threshold = None,
+    as_json: Json = False,
+) -> None:
+    """What a dataset is, where to get it, and everything that decided its vectors."""
+    from coterie import datasets
+
+    about = datasets.about(name)
+    found = data is not None or _state(about, None).startswith("ready")
+    dataset = _load(name, data, dim, users, items, scale, columns, threshold) if found else None
+    if as_json:
+        made = None if dataset is None else asdict(dataset.provenance)
+        write_json({**asdict(about), "provenance": made})
+        return
+    for title, text in _facts(about):
+        print(f"{title:<12}{text}")
+    print()
+    print(dataset.provenance.describe() if dataset is not None else _absent(about))
+
+
+@app.command(
+    epilog=examples(
+        ("read the files once, so that later runs start at once", "coterie data prepare movielens lastfm"),
+        ("from a folder of downloads", "coterie data prepare movielens lastfm yelp --data ~/downloads"),
+    )
+)
+def prepare(
+    names: Annotated[
+        list[str], typer.Argument(help="One or more datasets.", metavar="NAME...", autocompletion=complete_dataset)
+    ],
+    data: Folder = None,
+    dim: Dim = 50,
+    users: Users = 200,
+    items: Items = 5000,
+    scale: Scale = "unit",
+    columns: Columns = None,
+    threshold: Threshold = None,
+    as_json: Json = False,
+) -> None:
+    """Read files, make their vectors and keep them in the cache; later commands find them there."""
+    from coterie import datasets
+    from coterie.datasets import cache
+
+    for name in names:
+        datasets.about(name)
+    made, missing = [], []
+    for name in names:
+        try:
+            made.append(_load(name, data, dim, users, items, scale, columns, threshold))
+        except MissingData as error:
+            missing.append(name)
+            note(f"coterie: {error}")
+    if as_json:
+        write_json({"made": [asdict(one.provenance) for one in made], "missing": missing})
+    else:
+        for one in made:
+            print(one.provenance.describe())
+        print(f"kept in {cache.folder()}" if made else "nothing was made")
+    if missing:
+        raise typer.Exit(MISSING)
+
+
+def _load(
+    name: str,
+    data: Path | None,
+    dim: int,
+    users: int,
+    items: int,
+    scale: str,
+    columns: str | None,
+    threshold: float | None,
+) -> Dataset:
+    from coterie import datasets
+
+    return datasets.load(
+        name,
+        None if name == "synthetic" else data,
+        dim=dim,
+        n_users=users,
+        n_items=items,
+        scale=scale,
+        columns=split_columns(columns),
+        threshold=threshold,
+    )
+
+
+def _state(about: About, data: Path | None) -> str:
+    """Ready, or what is missing."""
+    from coterie.datasets import sources
+
+    if about.name == "synthetic":
+        return "ready: drawn at random"
+    if not about.files:
+        return "needs --data with your own table"
+    try:
+        return f"ready: {sources.find(about, data)}"
+    except MissingData:
+        return f"missing: {about.archive}"
+    except ArgumentError as error:
+        return str(error)
+
+
+def _facts(about: About) -> list[tuple[str, Any]]:
+    facts = [("what", about.summary), ("feedback", about.feedback)]
+    if about.files:
+        facts += [("files", about.wanted()), ("archive", about.archive), ("from", about.url)]
+        facts += [("licence", about.licence)]
+    return facts
+
+
+def _absent(about: About) -> str:
+    if about.files:
+        return "No file was found: give one with --data, or name its folder in $COTERIE_DATA."
+    return "Give your table with --data, its columns with --columns and perhaps --threshold."

@@ -1,0 +1,96 @@
+"""Errors become one line on stderr and an exit code that means something."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from coterie.errors import ArgumentError, CoterieError, MissingData, UnknownName
+
+DONE, FAILED, USAGE, MISSING, UNREAD, INTERRUPTED = 0, 1, 2, 3, 141, 130
+CODES = {ArgumentError: USAGE, UnknownName: USAGE, MissingData: MISSING}
+"""The exit code of each kind of error; any other is FAILED."""
+
+
+class Interrupted(Exception):
+    """Ctrl-C; the sentence says what is kept and how to go on."""
+
+
+class Guarded(TyperGroup):
+    """A group of commands whose errors are told in one line; COTERIE_DEBUG=1 shows the traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; Ctrl-C leaves as an error that has something to say."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise Interrupted(str(error) or "interrupted") from error
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the command line and leave with its exit code."""
+        try:
+            code = super().main(
+                args,
+                prog_name=prog_name,
+                complete_var=complete_var,
+                standalone_mode=False,
+                windows_expand_args=windows_expand_args,
+                **extra,
+            )
+            sys.stdout.flush()
+        except BrokenPipeError:
+            code = _close_quietly()
+        except Exception as error:
+            if os.environ.get("COTERIE_DEBUG") == "1":
+                raise
+            line, code = told(error)
+            print(f"coterie: {line}", file=sys.stderr)
+        sys.exit(code if isinstance(code, int) else DONE)
+
+
+def told(error: Exception) -> tuple[str, int]:
+    """An error as one line, and its exit code."""
+    if isinstance(error, Interrupted):
+        return str(error), INTERRUPTED
+    if isinstance(error, typer.TyperException):
+        return _usage(error), error.exit_code
+    if isinstance(error, CoterieError):
+        code = next((code for kind, code in CODES.items() if isinstance(error, kind)), FAILED)
+        return _one_line(error), code
+    if isinstance(error, OSError):
+        return _one_line(error), FAILED
+    kind = type(error).__name__
+    return f"unexpected {kind}: {_one_line(error)} (COTERIE_DEBUG=1 shows where; please report it)", FAILED
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return " ".join(str(error).split())
+
+
+def _usage(error: typer.TyperException) -> str:
+    """What Typer says, with the help page that answers it."""
+    context = getattr(error, "ctx", None)
+    path = getattr(context, "command_path", "coterie")
+    message = " ".join(error.format_message().split())
+    return f"{message.rstrip('.')} (see `{path} --help`)" if message else f"see `{path} --help`"
+
+
+def _close_quietly() -> int:
+    """The reader of our output has left: say nothing, not even at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return UNREAD

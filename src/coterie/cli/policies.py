@@ -1,0 +1,104 @@
+"""`coterie policies`: what each policy is, when to use it, and what it is made with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from coterie.cli.naming import complete_policy
+from coterie.cli.teaching import examples
+from coterie.cli.terminal import console, table, write_json
+
+if TYPE_CHECKING:
+    from coterie.policies import Entry
+
+MEANINGS = {
+    "n_users": "how many users there are at the start; add_users brings more",
+    "dim": "the length d of an arm's vector",
+    "confidence": "how sure it is: Tuned(alpha, beta, explore, phase, growth), Theory(…) or Smoothed(…)",
+    "beta": "factor of the width of the bonus; larger explores more; about σ is a place to start",
+    "alpha": "factor of the width of the bonus; --beta sets it in `coterie run`",
+    "labels": "the cluster of each user; `coterie run` gives the true ones",
+    "graph": "users × users, 1 between friends; `coterie run` joins users of one true cluster",
+    "growing": "multiply the width by the growing factor of the source",
+    "delta": "probability that the confidence fails; matters with growing",
+    "arrivals": "α_p of the arrival-frequency test, for users who come unevenly",
+    "ridge": "the regulariser λ",
+    "seed": "decides the uniform rounds",
+}
+"""The parameters of all policies in words."""
+
+FOOT = examples(
+    ("all of them", "coterie policies"),
+    ("one of them, with its parameters", "coterie policies UniCLUB"),
+    ("the names alone, for a script", "coterie policies --json | jq -r '.[].name'"),
+)
+
+
+def policies(
+    name: Annotated[
+        str | None, typer.Argument(help="One policy, to see its parameters.", autocompletion=complete_policy)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """What each policy is, when to use it, and its parameters."""
+    from coterie.policies import CATALOGUE, find
+
+    if name is None:
+        entries = list(CATALOGUE.values())
+        write_json([_record(entry) for entry in entries]) if as_json else _show_all(entries)
+    else:
+        entry = find(name)
+        write_json(_record(entry)) if as_json else _show_one(entry)
+
+
+def parameters(entry: Entry) -> list[dict[str, Any]]:
+    """Name, default and meaning of each parameter; no default means that it must be given."""
+    from inspect import Parameter, signature
+
+    found = []
+    for parameter in signature(entry.make).parameters.values():
+        required = parameter.default is Parameter.empty
+        found.append(
+            {
+                "name": parameter.name,
+                "required": required,
+                "default": None if required else parameter.default,
+                "type": str(parameter.annotation),
+                "meaning": MEANINGS.get(parameter.name, ""),
+            }
+        )
+    return found
+
+
+def _record(entry: Entry) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "summary": entry.summary,
+        "use_when": entry.use_when,
+        "parameters": parameters(entry),
+    }
+
+
+def _show_all(entries: list[Entry]) -> None:
+    shown = table("policy", "what it is", "use it when", left=("what it is", "use it when"))
+    for entry in entries:
+        shown.add_row(f"[bold]{entry.name}[/bold]", entry.summary, entry.use_when)
+    out = console()
+    out.print(shown)
+    out.print("[dim]`coterie policies NAME` shows its parameters, `coterie run NAME` tries it out.[/dim]")
+
+
+def _show_one(entry: Entry) -> None:
+    from inspect import getdoc
+
+    out = console()
+    text = (getdoc(entry.make) or "").split(">>>")[0].rstrip()
+    out.print(f"[bold]{entry.name}[/bold]: {entry.summary}. Use it when {entry.use_when}.\n")
+    out.print(text, markup=False)
+    shown = table("parameter", "default", "meaning", left=("default", "meaning"))
+    for parameter in parameters(entry):
+        default = "must be given" if parameter["required"] else repr(parameter["default"])
+        shown.add_row(parameter["name"], default, parameter["meaning"] or parameter["type"])
+    out.print(shown)

@@ -1,0 +1,201 @@
+"""`coterie theory`: what the paper's formulas ask for, in numbers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from coterie.cli.teaching import examples
+from coterie.cli.terminal import console, table, write_json
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from coterie.theory import Bound, Setup
+
+PULLS = (10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+FOOT = examples(
+    ("the size of the paper's experiments", "coterie theory"),
+    ("few users, a wide gap, a long horizon", "coterie theory --users 5 --dim 2 --gamma 1.5 --horizon 100000000"),
+    ("T0 alone, for a script", "coterie theory --gamma 0.3 --json | jq .t0"),
+)
+
+
+def theory(
+    users: Annotated[int, typer.Option(help="Users u.")] = 50,
+    dim: Annotated[int, typer.Option(help="Dimension d.")] = 50,
+    clusters: Annotated[int, typer.Option(help="Clusters m.")] = 10,
+    arms: Annotated[int, typer.Option(help="Arms K a round.")] = 100,
+    horizon: Annotated[int, typer.Option(help="Rounds T.")] = 100_000,
+    gamma: Annotated[float, typer.Option(help="Least gap γ between clusters.")] = 0.5,
+    lambda_x: Annotated[
+        float | None, typer.Option(help="Least eigenvalue λ_x of E[[XXᵀ]; at most 1/d.", show_default="0.85/d")
+    ] = None,
+    ridge: Annotated[float, typer.Option(help="Ridge λ.")] = 1.0,
+    sigma: Annotated[float, typer.Option(help="Smoothing noise σ (SACLUB, SASCLUB).")] = 0.1**0.5,
+    truncation: Annotated[float, typer.Option(help="Its bound R in each coordinate.")] = 1.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """T0, β, f and the regret bounds for given numbers: why nobody can use the theoretical constants."""
+    from coterie.errors import ArgumentError
+    from coterie.theory import Setup
+
+    if dim < 1:
+        raise ArgumentError(f"dim must be at least 1, got {dim}")
+    setup = Setup(
+        n_users=users,
+        dim=dim,
+        n_clusters=clusters,
+        n_arms=arms,
+        horizon=horizon,
+        gamma=gamma,
+        lambda_x=0.85 / dim if lambda_x is None else lambda_x,
+        ridge=ridge,
+        sigma=sigma,
+        truncation=truncation,
+    )
+    write_json(numbers(setup)) if as_json else _show(setup)
+
+
+def numbers(setup: Setup) -> dict[str, Any]:
+    """Everything the command shows, by name."""
+    from coterie.theory import beta, t0, t_init, t_phase, table_1
+
+    u, d, delta = setup.n_users, setup.dim, setup.delta
+    shape = {"lambda_x": setup.lambda_x, "delta": delta}
+    return {
+        "setup": asdict(setup),
+        "beta": beta(setup.horizon, d, ridge=setup.ridge, delta=delta, norm=setup.norm),
+        "t0": t0(u, d, gamma=setup.gamma, norm=setup.norm, **shape),
+        "t_init": t_init(u, d, norm=setup.norm, **shape),
+        "t_phase": t_phase(0, n_users=u, dim=d, **shape),
+        "radius": {str(pulls): radius_at(setup, pulls) for pulls in PULLS},
+        "pulls_to_separate": pulls_to_separate(setup),
+        "bounds": [
+            {**bound._asdict(), "total": bound.total, "vacuous": bound.vacuous(setup.horizon)}
+            for bound in bounds(setup)
+        ],
+        "table_1": [{**row._asdict(), "bounds": [b.total for b in row.bounds]} for row in table_1(setup)],
+        "why": why(setup),
+    }
+
+
+def radius_at(setup: Setup, pulls: float) -> float:
+    """f after this many pulls of a user."""
+    from coterie.theory import radius
+
+    return radius(
+        pulls,
+        n_users=setup.n_users,
+        dim=setup.dim,
+        ridge=setup.ridge,
+        lambda_x=setup.lambda_x,
+        delta=setup.delta,
+        norm=setup.norm,
+    )
+
+
+def pulls_to_separate(setup: Setup) -> float:
+    """The pulls after which 2f < γ, so that two users of different clusters can part; to one part in 1,000."""
+    high = 6.4 * setup.ridge / setup.lambda_x  # f falls from here on
+    while 2 * radius_at(setup, high) >= setup.gamma:
+        high *= 2
+    low = high / 2
+    while high / low > 1.001:
+        middle = (low * high) ** 0.5
+        low, high = (low, middle) if 2 * radius_at(setup, middle) < setup.gamma else (middle, high)
+    return high
+
+
+def bounds(setup: Setup) -> list[Bound]:
+    """The explicit bounds of Theorems 1 to 4."""
+    from coterie import theory as paper
+
+    theorems = (paper.theorem_1, paper.theorem_2, paper.theorem_3, paper.theorem_4, paper.theorem_4_sets)
+    return [theorem(setup) for theorem in theorems]
+
+
+def why(setup: Setup) -> str:
+    """One sentence on whether these constants can be used."""
+    from coterie.theory import t0
+
+    length = t0(
+        setup.n_users,
+        setup.dim,
+        gamma=setup.gamma,
+        lambda_x=setup.lambda_x,
+        delta=setup.delta,
+        norm=setup.norm,
+    )
+    share, each = length / setup.horizon, setup.horizon / setup.n_users
+    pulls = pulls_to_separate(setup)
+    if share < 1 and pulls < each:
+        return (
+            f"Here the theory can be used: UniCLUB explores for {share:.0%} of the horizon, and two clusters "
+            f"can part after {pulls:,.0f} of the {each:,.0f} pulls that each user gets."
+        )
+    return (
+        f"Nobody can use these constants: UniCLUB would play uniformly for {length:.2g} rounds, "
+        f"{share:,.2g} times the horizon, and two clusters part only after {pulls:,.2g} pulls of each user, "
+        f"who gets {each:,.0f}; set them by hand instead, from α ≈ 15σ and β ≈ σ."
+    )
+
+
+def _show(setup: Setup) -> None:
+    found = numbers(setup)
+    out = console()
+    out.print(
+        f"u = {setup.n_users:,}, d = {setup.dim}, m = {setup.n_clusters}, K = {setup.n_arms}, "
+        f"T = {setup.horizon:,}, γ = {setup.gamma:g}, λ_x = {setup.lambda_x:g}, λ = {setup.ridge:g}, δ = 1/T"
+    )
+    out.print(_lengths(setup, found))
+    out.print(_radii(setup))
+    out.print(_bounds(setup))
+    out.print(_paper(setup))
+    out.print(f"[bold]{found['why']}[/bold]")
+
+
+def _lengths(setup: Setup, found: dict[str, Any]) -> Table:
+    shown = table("constant", "value", "× horizon", "what it is", title="What the theory asks for", left=("what it is",))
+    rows = (
+        ("T0", found["t0"], "uniform rounds of UniCLUB"),
+        ("2·T0", 2 * found["t0"], "uniform rounds of UniSCLUB"),
+        ("T_init", found["t_init"], "first uniform rounds of PhaseUniCLUB"),
+        ("T⁽⁰⁾", found["t_phase"], "uniform rounds of its phase 0; each phase has twice as many"),
+    )
+    shown.add_row("β", f"{found['beta']:.3g}", "", "factor of the bonus; 0.1 to 2 is what people use")
+    for name, value, meaning in rows:
+        shown.add_row(name, f"{value:.3g}", f"{value / setup.horizon:,.3g}", meaning)
+    return shown
+
+
+def _radii(setup: Setup) -> Table:
+    shown = table("pulls of a user", *(f"{pulls:,}" for pulls in PULLS), title="Radius f of a user's estimate")
+    radii = [radius_at(setup, pulls) for pulls in PULLS]
+    shown.add_row("f", *(f"{f:.3g}" for f in radii))
+    shown.add_row("2f < γ: users can part", *("yes" if 2 * f < setup.gamma else "no" for f in radii))
+    return shown
+
+
+def _bounds(setup: Setup) -> Table:
+    names = ("exploration", "misclustering", "learning", "total", "says more than 2T?")
+    shown = table("policy", *names, title="Regret bounds of Theorems 1 to 4")
+    for bound in bounds(setup):
+        parts = (bound.exploration, bound.misclustering, bound.learning, bound.total)
+        verdict = "no" if bound.vacuous(setup.horizon) else "yes"
+        shown.add_row(bound.algorithm, *(f"{part:.2g}" for part in parts), verdict)
+    return shown
+
+
+def _paper(setup: Setup) -> Table:
+    from coterie.theory import table_1
+
+    names = ("contexts", "clustering regret", "in numbers", "constants")
+    left = ("contexts", "clustering regret", "constants")
+    shown = table("policies", *names, title="Table 1 of the paper", left=left)
+    for row in table_1(setup):
+        number = f"{row.clustering:.2g}"
+        shown.add_row(", ".join(row.algorithms), row.contexts, f"Õ({row.formula})", number, row.constants)
+    return shown

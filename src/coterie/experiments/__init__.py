@@ -1,0 +1,1 @@
+"""The paper's figures and tables, declared as data and reproduced by one command."""

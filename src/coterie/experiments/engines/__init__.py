@@ -1,0 +1,1 @@
+"""Where runs are played: on this machine, or on a Ray cluster."""

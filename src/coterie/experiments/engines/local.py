@@ -1,0 +1,42 @@
+"""Runs on the threads of this machine: the compiled rounds release the GIL."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from threading import Event
+
+from coterie.experiments.execute import Played
+from coterie.experiments.runs import Run
+from coterie.experiments.shelf import Shelf
+from coterie.experiments.watching import Watch
+
+
+class Local:
+    """`jobs` threads; as many as there are processors unless told."""
+
+    def __init__(self, jobs: int | None = None) -> None:
+        """No thread is started yet."""
+        self.jobs = jobs or os.cpu_count() or 1
+
+    def play(self, runs: Sequence[Run], shelf: Shelf, watch: Watch) -> Iterator[Played]:
+        """Results as they finish; when the caller stops listening, runs under way stop at their next block."""
+        stop = Event()
+
+        def one(run: Run) -> Played:
+            trace = run.play(
+                shelf.dataset(run.world), stop=stop, progress=lambda rounds: watch.advance(run, rounds)
+            )
+            return Played(run, trace)
+
+        for run in runs:
+            shelf.dataset(run.world)  # loaded here, once, not by two threads at a time
+        with ThreadPoolExecutor(self.jobs) as pool:
+            futures = [pool.submit(one, run) for run in runs]
+            try:
+                for future in as_completed(futures):
+                    yield future.result()
+            finally:
+                stop.set()
+                pool.shutdown(wait=True, cancel_futures=True)

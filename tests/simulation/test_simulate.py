@@ -1,0 +1,216 @@
+"""The compiled loop and the step-by-step contract are one algorithm: identical traces for every policy."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import coterie
+from coterie.datasets.dataset import Dataset
+from coterie.environments import Bernoulli, Smoothed, Stochastic, lifted
+from coterie.environments.population import BLOCK
+from coterie.kernels.play import Block
+from coterie.policies import CATALOGUE
+from coterie.policies.partition import arrays
+from coterie.simulation import Environment, Stopped, simulate, simulate_many
+
+Tuned = coterie.Tuned(alpha=0.9, beta=0.3, explore=60, phase=25)
+USERS, DIM = 12, 6
+
+
+def make(name: str, world: Environment) -> coterie.Policy:
+    """A policy of this name, fit for the world."""
+    same = (world.labels[:, None] == world.labels[None, :]) & ~np.eye(USERS, dtype=bool)
+    settings: dict[str, Any] = {"ridge": 0.5, "seed": 3}
+    if name.startswith("LinUCB"):
+        settings["beta"] = 0.3
+    elif name in ("GOBLin", "GraphUCB"):
+        settings |= {"alpha": 0.3, "graph": same}
+    elif "confidence" in CATALOGUE[name].make.__annotations__:
+        settings["confidence"] = Tuned
+    if name == "LinUCBOracle":
+        settings["labels"] = world.labels
+    return CATALOGUE[name].make(USERS, world.dim, **settings)
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return coterie.datasets.load("synthetic", dim=DIM, n_users=40, n_items=60)
+
+
+def reward_of(block: Block, t: int, arm: int) -> float:
+    if block.binary:
+        return 1.0 if block.noise[t] < block.means[t, arm] else 0.0
+    return float(block.means[t, arm] + block.noise[t])
+
+
+def by_steps(
+    policy: coterie.Policy, world: Environment, horizon: int
+) -> list[tuple[float, float, list[int]]]:
+    """The same rounds through recommend and update, with feedback when it is due."""
+    found, regret, total = [], 0.0, 0.0
+    under_way: list[tuple[int, int, Any, float]] = []
+    for t in range(horizon):
+        block, k = world.block(t // BLOCK), t % BLOCK
+        user, arms = int(block.users[k]), block.items[block.picks[k]]
+        arm = policy.recommend(user, arms)
+        reward = reward_of(block, k, arm)
+        regret += float(block.means[k].max() - block.means[k, arm])
+        total += reward
+        under_way.append((t + int(block.delays[k]), user, arms[arm], reward))
+        for item in [item for item in under_way if item[0] <= t]:
+            policy.update(*item[1:])
+        under_way = [item for item in under_way if item[0] > t]
+        found.append((regret, total, policy.labels().tolist()))
+    return found
+
+
+WORLDS: dict[str, Callable[[Dataset], Environment]] = {
+    "stochastic": lambda d: Stochastic(d, n_users=USERS, n_clusters=3, n_arms=9, seed=2),
+    "smoothed": lambda d: Smoothed(d, n_users=USERS, n_clusters=3, n_arms=9, seed=2),
+    "delayed": lambda d: Stochastic(
+        d, n_users=USERS, n_clusters=3, n_arms=9, seed=2, delay=coterie.environments.Delay(mean=4)
+    ),
+    "binary": lambda d: Stochastic(
+        lifted(d), n_users=USERS, n_clusters=3, n_arms=9, seed=2, noise=Bernoulli()
+    ),
+    "uneven": lambda d: Stochastic(d, n_users=USERS, n_clusters=3, n_arms=9, seed=2, zipf=1.0, drift=0.5),
+}
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("kind", WORLDS)
+def test_the_two_paths_give_identical_traces(data: Dataset, name: str, kind: str) -> None:
+    world = WORLDS[kind](data)
+    horizon = 3 * BLOCK + 17 if kind in ("stochastic", "delayed") else BLOCK + 17
+    fast, slow = make(name, world), make(name, world)
+    trace = simulate(fast, world, horizon, record=horizon)
+    steps = by_steps(slow, world, horizon)
+    np.testing.assert_array_equal(trace.regret, [step[0] for step in steps])
+    np.testing.assert_array_equal(trace.reward, [step[1] for step in steps])
+    assert trace.clusters.tolist() == [max(step[2]) + 1 for step in steps]
+    assert fast.labels().tolist() == steps[-1][2]
+    for (key, mine), (_, other) in zip(
+        arrays(fast.partition.state), arrays(slow.partition.state), strict=True
+    ):
+        if not key.endswith("epochs"):
+            np.testing.assert_array_equal(mine, other)
+    assert fast.generator.bit_generator.state == slow.generator.bit_generator.state
+
+
+def test_a_trace_has_evenly_spaced_points_and_knows_how_much_was_explored(data: Dataset) -> None:
+    world = WORLDS["stochastic"](data)
+    trace = simulate(make("UniCLUB", world), world, 600, record=6)
+    assert trace.rounds.tolist() == [100, 200, 300, 400, 500, 600]
+    np.testing.assert_allclose(trace.explored, 60 / trace.rounds)
+    assert (np.diff(trace.regret) >= 0).all()
+    assert trace.ari.shape == trace.clusters.shape == (6,)
+
+
+def test_the_oracle_has_the_true_clusters_and_one_cluster_has_no_index(data: Dataset) -> None:
+    world = WORLDS["stochastic"](data)
+    assert simulate(make("LinUCBOracle", world), world, 300, record=3).ari.tolist() == [1.0, 1.0, 1.0]
+    assert simulate(make("LinUCBOne", world), world, 300, record=3).ari.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_more_points_than_rounds_are_as_many_as_rounds(data: Dataset) -> None:
+    world = WORLDS["stochastic"](data)
+    assert simulate(make("LinUCBOne", world), world, 7, record=500).rounds.tolist() == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_policy_goes_on_learning_where_it_stopped(data: Dataset) -> None:
+    world = WORLDS["stochastic"](data)
+    policy = make("SCLUB", world)
+    simulate(policy, world, 300)
+    simulate(policy, world, 300)
+    assert policy.rounds == 600
+
+
+@pytest.mark.parametrize("name", [n for n in CATALOGUE if n != "LinUCBOracle"])
+def test_newcomers_join_while_the_simulation_runs(data: Dataset, name: str) -> None:
+    world = Stochastic(data, n_users=USERS, n_clusters=3, n_arms=9, seed=2, late=0.5, settled=4 * BLOCK)
+    early = Stochastic(data, n_users=6, n_clusters=3, n_arms=9, seed=2)
+    if name in ("GOBLin", "GraphUCB"):
+        policy = CATALOGUE[name].make(6, DIM, graph=np.zeros((6, 6)), alpha=0.3)
+    else:
+        full = make(name, world).arguments
+        policy = CATALOGUE[name].make(**{**full, "n_users": early.n_users})
+    trace = simulate(policy, world, 6 * BLOCK)
+    assert policy.n_users == USERS
+    assert (policy.pulls[6:] > 0).all()
+    assert np.isfinite(trace.regret).all()
+
+
+def test_many_at_once_give_the_same_numbers_as_one_by_one(data: Dataset) -> None:
+    def world(seed: int) -> Stochastic:
+        return Stochastic(data, n_users=USERS, n_clusters=3, n_arms=9, seed=seed)
+
+    names = ("LinUCBOne", "CLUB", "UniSCLUB")
+    makers = {name: (lambda w, seed, name=name: make(name, w)) for name in names}
+    together = simulate_many(makers, world, 700, seeds=[1, 2, 3], record=50, jobs=4, progress=False)
+    apart = [simulate(make(n, world(s)), world(s), 700, record=50).named(n) for n in names for s in (1, 2, 3)]
+    assert [(t.policy, t.seed) for t in together] == [(t.policy, t.seed) for t in apart]
+    for mine, other in zip(together, apart, strict=True):
+        np.testing.assert_array_equal(mine.regret, other.regret)
+        np.testing.assert_array_equal(mine.ari, other.ari)
+
+
+def test_a_stopped_simulation_says_so(data: Dataset) -> None:
+    stop = threading.Event()
+    stop.set()
+    world = WORLDS["stochastic"](data)
+    with pytest.raises(Stopped):
+        simulate(make("CLUB", world), world, 600, stop=stop)
+
+
+def test_a_failure_of_one_stops_all(data: Dataset) -> None:
+    def broken(world: Environment, seed: int) -> coterie.Policy:
+        raise RuntimeError("no policy today")
+
+    makers = {"good": lambda w, seed: make("CLUB", w), "bad": broken}
+    with pytest.raises(RuntimeError, match="no policy today"):
+        simulate_many(makers, lambda s: WORLDS["stochastic"](data), 50_000, seeds=[1], progress=False)
+
+
+@pytest.mark.parametrize(
+    ("policy", "horizon", "record", "says"),
+    [
+        (coterie.LinUCBOne(USERS, DIM + 1), 10, 10, "dim 7"),
+        (coterie.LinUCBOne(USERS + 1, DIM), 10, 10, "13 users"),
+        (coterie.LinUCBOne(USERS, DIM), 0, 10, "horizon"),
+        (coterie.LinUCBOne(USERS, DIM), 10, 0, "record"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    data: Dataset, policy: coterie.Policy, horizon: int, record: int, says: str
+) -> None:
+    with pytest.raises(coterie.ArgumentError, match=says):
+        simulate(policy, WORLDS["stochastic"](data), horizon, record=record)
+
+
+def test_a_trace_shows_itself(data: Dataset) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    world = WORLDS["stochastic"](data)
+    trace = simulate(make("CLUB", world), world, 300, record=3)
+    assert repr(trace).startswith("CLUB (seed 2): regret ")
+    assert "\n" not in repr(trace)
+    frame = trace.to_frame()
+    assert list(frame.columns) == [
+        "policy",
+        "seed",
+        "rounds",
+        "regret",
+        "reward",
+        "clusters",
+        "ari",
+        "explored",
+    ]
+    assert len(frame) == 3
+    axes = trace.plot()
+    assert axes.get_ylabel() == "cumulative regret"

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import coterie
+from coterie.policies import CATALOGUE
+
+
+@pytest.mark.parametrize("name", coterie.__all__)
+def test_every_public_name_is_there_and_says_what_it_is(name: str) -> None:
+    thing = getattr(coterie, name)
+    assert thing.__doc__
+    assert thing.__name__ == name
+
+
+def test_every_policy_is_a_public_name() -> None:
+    assert set(CATALOGUE) <= set(coterie.__all__)
+    assert all(getattr(coterie, name) is entry.make for name, entry in CATALOGUE.items())
+
+
+def test_public_names_are_sorted_listed_and_only_once() -> None:
+    assert len(set(coterie.__all__)) == len(coterie.__all__)
+    assert {*coterie.__all__, "__version__"} <= set(dir(coterie))
+
+
+def test_a_star_import_brings_the_public_names() -> None:
+    names: dict[str, object] = {}
+    exec("from coterie import *", names)
+    assert set(coterie.__all__) <= set(names)
+
+
+def test_rooms_are_reached_as_attributes() -> None:
+    assert coterie.theory.t0 is sys.modules["coterie.theory"].t0  # type: ignore[attr-defined]
+    assert coterie.policies.CATALOGUE is CATALOGUE
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'coterie' has no attribute 'CLUBS'"):
+        _ = coterie.CLUBS
+
+
+def test_importing_the_package_alone_compiles_and_imports_nothing_heavy() -> None:
+    looking = (
+        "import coterie, sys; print([m for m in ('numba', 'numpy', 'scipy', 'polars') if m in sys.modules])"
+    )
+    seen = subprocess.run([sys.executable, "-c", looking], capture_output=True, text=True, check=True)
+    assert seen.stdout.strip() == "[]"
+
+
+def test_the_version_is_the_installed_one() -> None:
+    assert coterie.__version__.count(".") == 2
