@@ -63,9 +63,13 @@ __all__ = [
     "UniCLUB",
     "UniSCLUB",
     "UnknownName",
+    "datasets",
+    "environments",
     "load",
+    "policies",
     "simulate",
     "simulate_many",
+    "theory",
 ]
 
 
@@ -82,4 +86,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__", "datasets", "environments", "theory"])
+    return sorted([*__all__, "__version__"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -97,7 +97,7 @@ EXAMPLES: dict[str, Maker] = {
 """By the policy's name, followed by the option that makes it a variant."""
 
 
-def make(example: str, **wishes: float) -> Policy:
+def make(example: str, **wishes: Any) -> Policy:
     """The example's policy, without data."""
     return EXAMPLES[example](Make()._replace(**wishes))
 
@@ -112,7 +112,7 @@ class World:
 
     def arms(self) -> Floats:
         arms = self.rng.normal(size=(self.n_arms, self.tastes.shape[1]))
-        return arms / np.maximum(np.linalg.norm(arms, axis=1, keepdims=True), 1.0)
+        return np.asarray(arms / np.maximum(np.linalg.norm(arms, axis=1, keepdims=True), 1.0))
 
     def reward(self, user: int, x: Floats) -> float:
         return float(x @ self.tastes[user % 2] + 0.1 * self.rng.normal())
@@ -128,6 +128,19 @@ def play(policy: Policy, rounds: int, *, seed: int = 11, n_arms: int = 5) -> lis
         policy.update(user, arms[arm], world.reward(user, arms[arm]))
         chosen.append(arm)
     return chosen
+
+
+def feedback(policy: Policy, rounds: int, *, seed: int = 5) -> tuple[Ints, Floats, Floats]:
+    """Users, vectors and rewards that came from no decision of the policy."""
+    world = World(policy.dim, n_arms=1, seed=seed)
+    users = world.rng.integers(policy.n_users, size=rounds)
+    xs = np.concatenate([world.arms() for _ in range(rounds)])
+    return users, xs, np.array([world.reward(int(u), x) for u, x in zip(users, xs, strict=True)])
+
+
+def grow(policy: Policy, n: int) -> None:
+    """Let n users join, with labels if the policy wants them."""
+    policy.add_users(n, labels=np.arange(n) % 2 if policy.name == "LinUCBOracle" else None)
 
 
 def past_exploration(policy: Policy) -> Policy:
@@ -150,3 +163,9 @@ def changed(before: Policy | dict[str, tuple[tuple[int, ...], str, bytes]], afte
     old = memory(before) if isinstance(before, Policy) else before
     new = memory(after)
     return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+
+
+def is_one_sentence(error: BaseException) -> bool:
+    """Is what an error says one line, not too long, and one sentence?"""
+    said = str(error).replace("e.g. ", "")
+    return 10 < len(said) <= 200 and "\n" not in said and ". " not in said and not said.endswith(".")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from contracts.examples import EXAMPLES, changed, make, memory, play
-from contracts.test_policy import feedback, grow
+from contracts.examples import EXAMPLES, changed, feedback, grow, make, memory, play
 from coterie import ArgumentError
 from coterie.policies.partition import arrays
 

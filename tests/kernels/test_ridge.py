@@ -16,7 +16,7 @@ SEEDS = st.integers(0, 2**32)
 def positive_definite(rng: np.random.Generator, d: int, spread: float) -> Floats:
     basis, _ = np.linalg.qr(rng.normal(size=(d, d)))
     matrix = np.asarray((basis * np.geomspace(1.0, spread, d)) @ basis.T)
-    return 0.5 * (matrix + matrix.T)
+    return np.asarray(0.5 * (matrix + matrix.T))
 
 
 @CASES

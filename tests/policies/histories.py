@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from contracts.test_policy import grow
+from contracts.examples import grow
 from coterie import Policy
 from coterie.kernels.bits import listed
 from coterie.types import Floats, Ints

@@ -13,10 +13,8 @@ import numpy as np
 import pytest
 
 import coterie
-from contracts.examples import EXAMPLES, TUNED, changed, make, memory, play
-from contracts.test_policy import grow
+from contracts.examples import EXAMPLES, TUNED, changed, grow, make, memory, play
 from coterie import CLUB, LinUCBOracle, Policy, SnapshotError, Theory, Tuned, UniCLUB
-from coterie.policies import snapshots
 
 ALL = sorted(EXAMPLES)
 
@@ -277,22 +275,13 @@ def test_an_interrupted_save_leaves_the_old_file_and_no_litter(
     def interrupted(*_: Any) -> None:
         raise OSError("the disk is on fire")
 
-    monkeypatch.setattr(snapshots.os, step, interrupted)
+    monkeypatch.setattr(os, step, interrupted)
     with pytest.raises(OSError, match="on fire"):
         policy.save(path)
     monkeypatch.undo()
     assert path.read_bytes() == old
     assert coterie.load(path).rounds == 0
     assert [entry.name for entry in tmp_path.iterdir()] == ["policy"]
-
-
-def test_saving_over_an_older_snapshot_replaces_it(tmp_path: Path) -> None:
-    policy = make("CLUB")
-    policy.save(tmp_path / "policy")
-    play(policy, 10)
-    assert restored(policy, tmp_path).rounds == 10
-    policy.save(tmp_path / "policy")
-    assert coterie.load(tmp_path / "policy").rounds == 10
 
 
 def test_a_snapshot_has_the_rights_of_any_new_file(tmp_path: Path) -> None:

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from contracts.examples import EXAMPLES, halves, make, play, ring
-from contracts.test_policy import grow
+from contracts.examples import EXAMPLES, grow, halves, make, play, ring
 from coterie.policies.graphs import WALK_FLOOR
 from coterie.policies.partition import arrays, by_appearance
 from coterie.types import Floats

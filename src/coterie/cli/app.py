@@ -10,13 +10,13 @@ import typer
 import coterie
 from coterie.cli import bench, data, policies, theory
 from coterie.cli.guard import Guarded
-from coterie.cli.teaching import examples
+from coterie.cli.teaching import Taught, examples
 
 app = typer.Typer(
     name="coterie",
     cls=Guarded,
     no_args_is_help=True,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=examples(
         ("which policies there are, and when to use which", "coterie policies"),
@@ -41,7 +41,7 @@ def root(
     """Online clustering of bandits: users who turn out to be alike learn from each other."""
 
 
-def _add(name: str, panel: str, epilog: str) -> None:
+def _add(name: str, epilog: str) -> None:
     """A command whose module may not be there yet."""
     module = f"coterie.cli.{name}"
     try:
@@ -50,11 +50,13 @@ def _add(name: str, panel: str, epilog: str) -> None:
         if error.name != module:
             raise
         return
-    app.command(name, rich_help_panel=panel, epilog=epilog)(function)
+    app.command(name, cls=Taught, epilog=epilog)(function)
 
 
-TRY, KNOW = "Try", "Know"
-app.command(rich_help_panel=KNOW, epilog=policies.FOOT)(policies.policies)
-app.command(rich_help_panel=KNOW, epilog=theory.FOOT)(theory.theory)
-app.command(rich_help_panel=KNOW, epilog=bench.FOOT)(bench.bench)
-app.add_typer(data.app, name="data", rich_help_panel=KNOW)
+for command, foot in (
+    (policies.policies, policies.FOOT),
+    (theory.theory, theory.FOOT),
+    (bench.bench, bench.FOOT),
+):
+    app.command(cls=Taught, epilog=foot)(command)
+app.add_typer(data.app, name="data")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie.cli.guard import MISSING
+from coterie.cli.guard import MISSING, Group
 from coterie.cli.naming import complete_dataset
-from coterie.cli.teaching import examples
+from coterie.cli.teaching import Taught, examples
 from coterie.cli.terminal import console, note, table, write_json
 from coterie.errors import ArgumentError, MissingData
 
@@ -36,7 +36,7 @@ Threshold = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
-app = typer.Typer(no_args_is_help=True, help="Datasets: which there are, where their files are, what they hold.")
+app = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode=None, help="Datasets: which there are, where their files are, what they hold.")
 
 
 def split_columns(columns: str | None) -> list[str] | None:
@@ -46,6 +46,7 @@ def split_columns(columns: str | None) -> list[str] | None:
 
 @app.command(
     "list",
+    cls=Taught,
     epilog=examples(
         ("which there are", "coterie data list"),
         ("which of them are in a folder", "coterie data list --data ~/downloads"),
@@ -70,6 +71,7 @@ def list_all(data: Folder = None, as_json: Json = False) -> None:
 
 
 @app.command(
+    cls=Taught,
     epilog=examples(
         ("what it is and where to get it", "coterie data describe lastfm"),
         ("what the vectors made from a file are like", "coterie data describe movielens --data ml-25m.zip"),
@@ -107,6 +109,7 @@ def describe(
 
 
 @app.command(
+    cls=Taught,
     epilog=examples(
         ("read the files once, so that later runs start at once", "coterie data prepare movielens lastfm"),
         ("from a folder of downloads", "coterie data prepare movielens lastfm yelp --data ~/downloads"),

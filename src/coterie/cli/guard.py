@@ -10,6 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from coterie.cli.teaching import coloured, write_foot
 from coterie.errors import ArgumentError, CoterieError, MissingData, UnknownName
 
 DONE, FAILED, USAGE, MISSING, UNREAD, INTERRUPTED = 0, 1, 2, 3, 141, 130
@@ -21,8 +22,20 @@ class Interrupted(Exception):
     """Ctrl-C; the sentence says what is kept and how to go on."""
 
 
-class Guarded(TyperGroup):
-    """A group of commands whose errors are told in one line; COTERIE_DEBUG=1 shows the traceback."""
+class Group(TyperGroup):
+    """A group of commands whose help page keeps its foot as it was written."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """The examples, line by line."""
+        write_foot(self.epilog, formatter)
+
+    def get_help(self, ctx: Any) -> str:
+        """The page, coloured if it is read on a terminal."""
+        return coloured(super().get_help(ctx))
+
+
+class Guarded(Group):
+    """The outermost group: errors are told in one line; COTERIE_DEBUG=1 shows the traceback."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; Ctrl-C leaves as an error that has something to say."""

@@ -31,10 +31,10 @@ def theory(
     horizon: Annotated[int, typer.Option(help="Rounds T.")] = 100_000,
     gamma: Annotated[float, typer.Option(help="Least gap γ between clusters.")] = 0.5,
     lambda_x: Annotated[
-        float | None, typer.Option(help="Least eigenvalue λ_x of E[[XXᵀ]; at most 1/d.", show_default="0.85/d")
+        float | None, typer.Option(help="Least eigenvalue λ_x of E[XXᵀ]; at most 1/d.", show_default="0.85/d")
     ] = None,
     ridge: Annotated[float, typer.Option(help="Ridge λ.")] = 1.0,
-    sigma: Annotated[float, typer.Option(help="Smoothing noise σ (SACLUB, SASCLUB).")] = 0.1**0.5,
+    sigma: Annotated[float, typer.Option(help="Smoothing noise σ (SACLUB, SASCLUB).")] = 0.316,
     truncation: Annotated[float, typer.Option(help="Its bound R in each coordinate.")] = 1.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

@@ -43,7 +43,7 @@ ADVERSARIES: dict[str, Adversary] = {"random": random_items, "one": one_item, "n
 
 
 class Smoothed:
-    """x = μ + ε: the adversary's item and ε ~ N(0, σ²I) truncated to [−R, R] in each coordinate (Assumption 4).
+    """x = μ + ε: the adversary's item and ε ~ N(0, σ²I), each coordinate within [−R, R] (Assumption 4).
 
     The paper's experiment has σ² = 1/10 and random items; it states no R. Settings not named here are
     those of `Stochastic`.

@@ -189,7 +189,7 @@ class Policy:
         return self._partition.cluster_of(user_index(user, self.n_users))
 
     def add_users(self, n: int, *, labels: ArrayLike | None = None) -> None:
-        """Make room for n more users, who join as the algorithm's start says; LinUCBOracle needs their `labels`."""
+        """Make room for n more users, who join as the algorithm's start says; `labels` are for the oracle."""
         n = whole("n", n, 1)
         arguments = grown(self._arguments, n, labels)
         partition, exploration = MAKERS[self._name].plan(**arguments)
