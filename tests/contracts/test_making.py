@@ -50,7 +50,7 @@ MADE: dict[str, Callable[[], object]] = {
     "labels as floats": lambda: LinUCBOracle(2, 2, labels=[0.0, 1.0]),
     "labels as bools": lambda: LinUCBOracle(2, 2, labels=[False, True]),
     "labels as a matrix": lambda: LinUCBOracle(2, 2, labels=[[0, 1]]),
-    "labels ragged": lambda: LinUCBOracle(2, 2, labels=[[0], [0, 1]]),  # type: ignore[list-item]
+    "labels ragged": lambda: LinUCBOracle(2, 2, labels=[[0], [0, 1]]),
     "labels none": lambda: LinUCBOracle(2, 2, labels=ANY),
     "graph not symmetric": lambda: GOBLin(3, 2, graph=ASYMMETRIC),
     "graph not symmetric for GraphUCB": lambda: GraphUCB(3, 2, graph=ASYMMETRIC),
@@ -59,7 +59,7 @@ MADE: dict[str, Callable[[], object]] = {
     "graph with loops": lambda: GOBLin(2, 2, graph=np.eye(2)),
     "graph with negative weights": lambda: GOBLin(2, 2, graph=[[0, -1], [-1, 0]]),
     "graph nan": lambda: GOBLin(2, 2, graph=[[0, NAN], [NAN, 0]]),
-    "graph ragged": lambda: GOBLin(2, 2, graph=[[0, 1], [1]]),  # type: ignore[list-item]
+    "graph ragged": lambda: GOBLin(2, 2, graph=[[0, 1], [1]]),
     "graph none": lambda: GraphUCB(2, 2, graph=ANY),
     "alpha negative": lambda: GOBLin(2, 2, graph=ring(2), alpha=-1.0),
     "delta zero": lambda: GraphUCB(2, 2, graph=ring(2), delta=0.0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Protocol
 
 import numpy as np
@@ -74,4 +75,6 @@ class Bernoulli:
 
 def as_noise(noise: float | Noise) -> Noise:
     """A number stands for Gaussian noise of that σ."""
-    return Gaussian(float(noise)) if isinstance(noise, int | float) else noise
+    if isinstance(noise, float | Real):
+        return Gaussian(float(noise))
+    return noise

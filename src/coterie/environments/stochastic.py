@@ -51,7 +51,7 @@ class Stochastic:
         self.population = Population(dataset, n_users, n_clusters, seed, sizes, zipf, late, settled, drift)
         self.dataset, self.n_arms, self.seed = dataset, n_arms, seed
         self.noise = as_noise(noise)
-        self.delay = Delay(most=delay) if isinstance(delay, int) else delay
+        self.delay = delay if isinstance(delay, Delay) else Delay(most=int(delay))
         if not 1 <= n_arms <= len(dataset.items):
             raise ArgumentError(f"n_arms must be from 1 to the {len(dataset.items)} items, got {n_arms!r}")
         if self.noise.binary:
@@ -93,11 +93,14 @@ class Stochastic:
         rng = stream(self.seed, "rounds", str(number))
         users = self.population.arrivals(rng, number, BLOCK)
         picks = distinct(rng.random((BLOCK, self.n_arms)), len(self.dataset.items))
+        table = self._table(number)
+        if self.noise.binary and self.population.drift > 0:
+            check_probabilities(table)
         return Block(
             users=users,
             items=self.dataset.items,
             picks=picks,
-            means=looked_up(self._table(number), self.labels[users], picks),
+            means=looked_up(table, self.labels[users], picks),
             noise=self.noise.draw(rng, BLOCK),
             delays=self.delay.draw(rng, BLOCK),
             binary=self.noise.binary,

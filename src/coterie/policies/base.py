@@ -19,9 +19,11 @@ from coterie.policies.checks import (
     arm_vector,
     arms_matrix,
     finite,
+    label_vector,
     number,
     positive,
     reals,
+    user_graph,
     user_index,
     users_array,
     whole,
@@ -64,6 +66,9 @@ class Policy:
         arguments["dim"] = whole("dim", arguments["dim"], 1)
         arguments["ridge"] = positive("ridge", arguments["ridge"])
         arguments["seed"] = check_seed(arguments["seed"])
+        for kept, own in (("labels", label_vector), ("graph", user_graph)):
+            if kept in arguments:
+                arguments[kept] = own(arguments[kept], arguments["n_users"]).copy()
         self._partition, self._exploration = MAKERS[name].plan(**arguments)
         self._rng = stream(arguments["seed"], "policy")
 
@@ -221,13 +226,11 @@ def grown(arguments: dict[str, Any], n: int, labels: ArrayLike | None) -> dict[s
             raise ArgumentError(
                 f"labels must be {n} whole numbers, the clusters of the new users, got {labels!r}"
             )
-        more["labels"] = np.concatenate([np.asarray(arguments["labels"]), new])
+        more["labels"] = np.concatenate([arguments["labels"], new])
     elif labels is not None:
         raise ArgumentError("labels are for LinUCBOracle; this policy finds them itself")
     if "graph" in arguments:
-        graph = arguments["graph"]
-        dense = np.asarray(graph.toarray() if hasattr(graph, "toarray") else graph)
-        more["graph"] = np.pad(dense, (0, n))
+        more["graph"] = np.pad(arguments["graph"], (0, n))
     return more
 
 

@@ -58,7 +58,7 @@ class Theory:
     of E[XXᵀ] and `norm` the bound L on ‖X‖ (Assumption 3).
 
     >>> Theory(horizon=100_000, lambda_x=0.02, gamma=0.5).exploration(50, 50)
-    15795269586
+    15795159574
     """
 
     horizon: int
@@ -114,7 +114,7 @@ class Smoothed:
     `sigma` is the standard deviation of the perturbation, `truncation` its bound R in each coordinate.
 
     >>> round(Smoothed(horizon=100_000, sigma=0.3, n_arms=100, truncation=1.0).bonus(50, 1.0), 2)
-    25.29
+    25.74
     """
 
     horizon: int

@@ -39,15 +39,21 @@ def save(policy: Policy, path: str | PathLike[str]) -> None:
     arguments: dict[str, Any] = {}
     for name, value in policy.arguments.items():
         if name in ("labels", "graph"):
-            dense = value.toarray() if hasattr(value, "toarray") else value
-            content[f"argument/{name}"] = np.asarray(dense)
-        elif is_dataclass(value) and not isinstance(value, type):
-            arguments[name] = {"kind": type(value).__name__, **asdict(value)}
+            content[f"argument/{name}"] = value
+        elif name == "confidence":
+            arguments[name] = _confidence_fields(value)
         else:
             arguments[name] = value
     header = Header(FORMAT, VERSION, policy.name, arguments, dict(policy.generator.bit_generator.state))
     content["header"] = np.frombuffer(json.dumps(header._asdict(), default=float).encode(), np.uint8)
     write_whole(Path(path), content)
+
+
+def _confidence_fields(confidence: object) -> dict[str, Any]:
+    kind = type(confidence)
+    if KINDS.get(kind.__name__) is not kind or not is_dataclass(confidence) or isinstance(confidence, type):
+        raise SnapshotError(f"only {', '.join(KINDS)} can be saved, not a confidence of kind {kind.__name__}")
+    return {"kind": kind.__name__, **asdict(confidence)}
 
 
 def write_whole(path: Path, content: dict[str, np.ndarray[Any, Any]]) -> None:
