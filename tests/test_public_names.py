@@ -13,7 +13,7 @@ from coterie.policies import CATALOGUE
 def test_every_public_name_is_there_and_says_what_it_is(name: str) -> None:
     thing = getattr(coterie, name)
     assert thing.__doc__
-    assert thing.__name__ == name
+    assert thing.__name__.removeprefix("coterie.") == name
 
 
 def test_every_policy_is_a_public_name() -> None:

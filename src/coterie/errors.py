@@ -40,7 +40,7 @@ class MissingData(CoterieError, FileNotFoundError):
 
 def unknown(kind: str, name: str, known: Iterable[str], lister: str) -> UnknownName:
     """The error for a wrong name, with the nearest right one."""
-    nearest = get_close_matches(name.lower(), {k.lower(): k for k in known}, n=1, cutoff=0.4)
     spelled = {k.lower(): k for k in known}
+    nearest = get_close_matches(name.lower(), spelled, n=1, cutoff=0.4)
     hint = f"; did you mean {spelled[nearest[0]]!r}?" if nearest else "."
     return UnknownName(f"no {kind} {name!r}{hint} {lister}")

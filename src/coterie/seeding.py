@@ -26,7 +26,7 @@ def stream(seed: int, *names: str) -> np.random.Generator:
     >>> float(stream(7, "policy").random()) == float(stream(7, "policy").random())
     True
     """
-    key = sha256("/".join(names).encode()).digest()[:16]
+    key = sha256("\0".join(names).encode()).digest()[:16]
     words = [int.from_bytes(key[i : i + 4], "little") for i in range(0, 16, 4)]
     sequence = np.random.SeedSequence(check_seed(seed), spawn_key=tuple(words))
     return np.random.Generator(np.random.PCG64(sequence))

@@ -16,7 +16,8 @@ from coterie.types import Floats
 
 def bounded(inverse: Floats, arms: Floats) -> Floats:
     bounds = np.empty(len(arms))
-    bound_widths(View(np.zeros(len(inverse)), inverse, 1.0, 0), arms, bounds, np.empty(len(inverse)))
+    seen = View(np.zeros(len(inverse)), inverse, 1.0, 0)
+    bound_widths(seen, arms, np.arange(len(arms)), bounds, np.empty(len(inverse)))
     return bounds
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import coterie
-from coterie.cli import bench, data, policies, theory
+from coterie.cli import bench, compare, data, policies, run, theory
 from coterie.cli.guard import Guarded
 from coterie.cli.teaching import Taught, examples
 
@@ -53,10 +53,16 @@ def _add(name: str, epilog: str) -> None:
     app.command(name, cls=Taught, epilog=epilog)(function)
 
 
-for command, foot in (
-    (policies.policies, policies.FOOT),
-    (theory.theory, theory.FOOT),
-    (bench.bench, bench.FOOT),
-):
-    app.command(cls=Taught, epilog=foot)(command)
-app.add_typer(data.app, name="data")
+def _wire() -> None:
+    app.command(cls=Taught, epilog=run.FOOT)(run.run)
+    quick = ("the first figure, in a minute or two", "coterie reproduce fig-1 --datasets synthetic --quick")
+    whole = ("everything, on your data", "coterie reproduce all --data ~/downloads --out results")
+    _add("reproduce", examples(quick, whole))
+    app.command(cls=Taught, epilog=compare.FOOT)(compare.compare)
+    app.command(cls=Taught, epilog=policies.FOOT)(policies.policies)
+    app.command(cls=Taught, epilog=theory.FOOT)(theory.theory)
+    app.command(cls=Taught, epilog=bench.FOOT)(bench.bench)
+    app.add_typer(data.app, name="data")
+
+
+_wire()

@@ -10,14 +10,15 @@ import typer
 
 from coterie.cli.naming import complete_policy
 from coterie.cli.teaching import examples
-from coterie.cli.terminal import console, table, write_json
+from coterie.cli.terminal import THREADS, console, table, write_json
 
 if TYPE_CHECKING:
     from coterie.environments import Stochastic
     from coterie.policies import Policy
 
-THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-JOINT_SHARE = 20  # policies that take a graph update a (ud)×(ud) matrix: they play this many times fewer rounds
+JOINT_SHARE = (
+    20  # policies that take a graph update a (ud)×(ud) matrix: they play this many times fewer rounds
+)
 FOOT = examples(
     ("every policy", "coterie bench"),
     ("two of them, quickly", "coterie bench CLUB SCLUB --rounds 5000"),
@@ -38,17 +39,18 @@ class Pace(NamedTuple):
 def bench(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Policies; all by default.", metavar="[POLICY]...", autocompletion=complete_policy),
+        typer.Argument(help="Policies; all by default.", metavar="POLICY", autocompletion=complete_policy),
     ] = None,
     rounds: Annotated[int, typer.Option(help="Rounds to play.", min=256)] = 20_000,
     repeats: Annotated[int, typer.Option(help="Take the best of so many.", min=1)] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Microseconds a round of every policy, and how many times the floor of plain BLAS that is.
+    """Time a round of each policy against plain BLAS.
 
-    The standard world: 50 users in 10 clusters, 100 of 5,000 arms a round, 50 dimensions. Its floor is the one
-    product X·M⁻¹ (100×50 by 50×50) that scores all arms. Policies that take a graph play with 20 users and 20
-    arms; their floor is one rank-one update of a 1,000 × 1,000 matrix. One thread, drawing the rounds included.
+    The standard world: 50 users in 10 clusters, 100 of 5,000 arms a round, 50 dimensions. Its floor is the
+    one product X·M⁻¹ (100×50 by 50×50) that scores all arms. Policies that take a graph play with 20 users
+    and 20 arms; their floor is one rank-one update of a 1,000 × 1,000 matrix. One thread, drawing the rounds
+    included.
     """
     for variable in THREADS:
         os.environ.setdefault(variable, "1")
@@ -85,8 +87,9 @@ def pace(make: Callable[..., Policy], joint: bool, rounds: int, repeats: int) ->
     from coterie.environments import Stochastic
     from coterie.simulation import simulate
 
-    size = {"n_users": 20, "n_clusters": 4, "n_arms": 20} if joint else {}
-    world = Stochastic(datasets.load("synthetic"), seed=1, **size)
+    users, clusters, arms = (20, 4, 20) if joint else (50, 10, 100)
+    data = datasets.load("synthetic")
+    world = Stochastic(data, n_users=users, n_clusters=clusters, n_arms=arms, seed=1)
     simulate(_made(make, world), world, 64, record=8)
     return min(1e6 * simulate(_made(make, world), world, rounds).seconds / rounds for _ in range(repeats))
 
@@ -132,7 +135,9 @@ def _show(paces: list[Pace]) -> None:
     shown = table("policy", "µs a round", "floor", "of what", "× floor", "rounds", left=("of what",))
     for p in paces:
         ratio = f"{p.microseconds / p.floor:.2f}"
-        shown.add_row(p.policy, f"{p.microseconds:,.1f}", f"{p.floor:,.1f}", p.floor_name, ratio, f"{p.rounds:,}")
+        shown.add_row(
+            p.policy, f"{p.microseconds:,.1f}", f"{p.floor:,.1f}", p.floor_name, ratio, f"{p.rounds:,}"
+        )
     out = console()
     out.print(shown)
     out.print("[dim]One thread; the ratio travels from machine to machine, the microseconds do not.[/dim]")

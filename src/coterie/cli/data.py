@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,10 +21,14 @@ if TYPE_CHECKING:
 Folder = Annotated[
     Path | None,
     typer.Option(
-        "--data", metavar="PATH", help="A file, an archive, or a folder that holds them. Default: $COTERIE_DATA."
+        "--data",
+        metavar="PATH",
+        help="A file, an archive, or a folder that holds them. Default: $COTERIE_DATA.",
     ),
 ]
-Name = Annotated[str, typer.Argument(help="`coterie data list` shows the names.", autocompletion=complete_dataset)]
+Name = Annotated[
+    str, typer.Argument(help="`coterie data list` shows the names.", autocompletion=complete_dataset)
+]
 Dim = Annotated[int, typer.Option(help="Length of the vectors.")]
 Users = Annotated[int, typer.Option(help="Keep this many users, those with the most rows.")]
 Items = Annotated[int, typer.Option(help="Keep this many items, those with the most rows.")]
@@ -31,12 +36,15 @@ Scale = Annotated[str, typer.Option(help="Length of the vectors: unit, raw or sq
 Columns = Annotated[
     str | None, typer.Option(metavar="USER,ITEM[,VALUE]", help="Which columns of your own table to use.")
 ]
-Threshold = Annotated[
-    float | None, typer.Option(help="In your own table, a value above this is feedback 1.")
-]
+Threshold = Annotated[float | None, typer.Option(help="In your own table, a value above this is feedback 1.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
-app = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode=None, help="Datasets: which there are, where their files are, what they hold.")
+app = typer.Typer(
+    cls=Group,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Datasets: which there are, and what they hold.",
+)
 
 
 def split_columns(columns: str | None) -> list[str] | None:
@@ -60,7 +68,9 @@ def list_all(data: Folder = None, as_json: Json = False) -> None:
     states = [_state(about, data) for about in abouts]
     if as_json:
         pairs = zip(abouts, states, strict=True)
-        write_json([{**asdict(about), "ready": state.startswith("ready"), "state": state} for about, state in pairs])
+        write_json(
+            [{**asdict(about), "ready": state.startswith("ready"), "state": state} for about, state in pairs]
+        )
         return
     shown = table("dataset", "what it is", "state", left=("what it is", "state"))
     for about, state in zip(abouts, states, strict=True):
@@ -77,9 +87,9 @@ def list_all(data: Folder = None, as_json: Json = False) -> None:
         ("what the vectors made from a file are like", "coterie data describe movielens --data ml-25m.zip"),
         (
             "your own table",
-            "coterie data describe interactions --data clicks.csv --columns customer,product,stars --threshold 3",
+            "coterie data describe interactions --data clicks.csv --columns who,what,stars --threshold 3",
         ),
-    )
+    ),
 )
 def describe(
     name: Name,
@@ -113,11 +123,12 @@ def describe(
     epilog=examples(
         ("read the files once, so that later runs start at once", "coterie data prepare movielens lastfm"),
         ("from a folder of downloads", "coterie data prepare movielens lastfm yelp --data ~/downloads"),
-    )
+    ),
 )
 def prepare(
     names: Annotated[
-        list[str], typer.Argument(help="One or more datasets.", metavar="NAME...", autocompletion=complete_dataset)
+        list[str],
+        typer.Argument(help="One or more datasets.", metavar="NAME", autocompletion=complete_dataset),
     ],
     data: Folder = None,
     dim: Dim = 50,
@@ -165,7 +176,7 @@ def _load(
 
     return datasets.load(
         name,
-        None if name == "synthetic" else data,
+        data if name == "interactions" else _place(name, data),
         dim=dim,
         n_users=users,
         n_items=items,
@@ -173,6 +184,16 @@ def _load(
         columns=split_columns(columns),
         threshold=threshold,
     )
+
+
+def _place(name: str, data: Path | None) -> Path | None:
+    """Where `run` and `reproduce` would look too."""
+    from coterie.datasets.sources import HOME
+    from coterie.experiments.shelf import Shelf
+
+    home = os.environ.get(HOME)
+    folder = data or (Path(home) if home else None)
+    return Shelf(folder.expanduser() if folder else None).place(name)
 
 
 def _state(about: About, data: Path | None) -> str:
@@ -184,7 +205,7 @@ def _state(about: About, data: Path | None) -> str:
     if not about.files:
         return "needs --data with your own table"
     try:
-        return f"ready: {sources.find(about, data)}"
+        return f"ready: {sources.find(about, _place(about.name, data))}"
     except MissingData:
         return f"missing: {about.archive}"
     except ArgumentError as error:

@@ -42,7 +42,7 @@ def policies(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """What each policy is, when to use it, and its parameters."""
+    """What each policy is, and when to use it."""
     from coterie.policies import CATALOGUE, find
 
     if name is None:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+"""What tells BLAS how many threads to use; to be set before NumPy is imported."""
+
 PIPE_WIDTH = 120  # columns of a table that nobody folds
 
 

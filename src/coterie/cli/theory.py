@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 PULLS = (10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 FOOT = examples(
     ("the size of the paper's experiments", "coterie theory"),
-    ("few users, a wide gap, a long horizon", "coterie theory --users 5 --dim 2 --gamma 1.5 --horizon 100000000"),
+    (
+        "few users, a wide gap, a long horizon",
+        "coterie theory --users 5 --dim 2 --gamma 1.5 --horizon 100000000",
+    ),
     ("T0 alone, for a script", "coterie theory --gamma 0.3 --json | jq .t0"),
 )
 
@@ -31,14 +34,17 @@ def theory(
     horizon: Annotated[int, typer.Option(help="Rounds T.")] = 100_000,
     gamma: Annotated[float, typer.Option(help="Least gap γ between clusters.")] = 0.5,
     lambda_x: Annotated[
-        float | None, typer.Option(help="Least eigenvalue λ_x of E[XXᵀ]; at most 1/d.", show_default="0.85/d")
+        float | None, typer.Option(help="Least eigenvalue λ_x of E[XXᵀ]; at most 1/d (0.85/d).")
     ] = None,
     ridge: Annotated[float, typer.Option(help="Ridge λ.")] = 1.0,
     sigma: Annotated[float, typer.Option(help="Smoothing noise σ (SACLUB, SASCLUB).")] = 0.316,
     truncation: Annotated[float, typer.Option(help="Its bound R in each coordinate.")] = 1.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """T0, β, f and the regret bounds for given numbers: why nobody can use the theoretical constants."""
+    """T0, β, f and the regret bounds for given numbers.
+
+    And one sentence on whether anybody can use these constants.
+    """
     from coterie.errors import ArgumentError
     from coterie.theory import Setup
 
@@ -98,7 +104,7 @@ def radius_at(setup: Setup, pulls: float) -> float:
 
 
 def pulls_to_separate(setup: Setup) -> float:
-    """The pulls after which 2f < γ, so that two users of different clusters can part; to one part in 1,000."""
+    """The pulls after which 2f < γ, so that users of different clusters can part; to one part in 1,000."""
     high = 6.4 * setup.ridge / setup.lambda_x  # f falls from here on
     while 2 * radius_at(setup, high) >= setup.gamma:
         high *= 2
@@ -158,7 +164,9 @@ def _show(setup: Setup) -> None:
 
 
 def _lengths(setup: Setup, found: dict[str, Any]) -> Table:
-    shown = table("constant", "value", "× horizon", "what it is", title="What the theory asks for", left=("what it is",))
+    shown = table(
+        "constant", "value", "× horizon", "what it is", title="What the theory asks for", left=("what it is",)
+    )
     rows = (
         ("T0", found["t0"], "uniform rounds of UniCLUB"),
         ("2·T0", 2 * found["t0"], "uniform rounds of UniSCLUB"),
@@ -172,7 +180,9 @@ def _lengths(setup: Setup, found: dict[str, Any]) -> Table:
 
 
 def _radii(setup: Setup) -> Table:
-    shown = table("pulls of a user", *(f"{pulls:,}" for pulls in PULLS), title="Radius f of a user's estimate")
+    shown = table(
+        "pulls of a user", *(f"{pulls:,}" for pulls in PULLS), title="Radius f of a user's estimate"
+    )
     radii = [radius_at(setup, pulls) for pulls in PULLS]
     shown.add_row("f", *(f"{f:.3g}" for f in radii))
     shown.add_row("2f < γ: users can part", *("yes" if 2 * f < setup.gamma else "no" for f in radii))

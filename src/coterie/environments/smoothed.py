@@ -138,6 +138,7 @@ class Smoothed:
         items = self.base.dataset.items
         behind = self.adversary(rng, items, BLOCK, self.n_arms)
         arms = items[behind] + self._blur(rng, (BLOCK, self.n_arms, self.dim))
+        arms.flags.writeable = False  # as lasting items are: one type, one compilation
         means = products(arms, self.population.preferences_in(number), self.labels[users])
         if self.base.noise.binary:
             check_probabilities(means)

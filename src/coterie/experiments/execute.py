@@ -36,7 +36,9 @@ def cost(run: Run) -> float:
     return PACE.get(run.contender.policy, 12.0) + arms
 
 
-def execute(title: str, runs: Iterable[Run], *, store: Store, engine: Engine, shelf: Shelf, watch: Watch) -> None:
+def execute(
+    title: str, runs: Iterable[Run], *, store: Store, engine: Engine, shelf: Shelf, watch: Watch
+) -> None:
     """Play what is missing, longest first, and keep each result as soon as it comes."""
     wanted = {run.id: run for run in runs}
     missing = [run for run in wanted.values() if run not in store]

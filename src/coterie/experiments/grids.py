@@ -15,11 +15,11 @@ from types import MappingProxyType
 from coterie.experiments.contenders import Contender
 from coterie.experiments.worlds import World
 
-BUDGET = 16
+BUDGET = 24
 """Points tried for every policy that has constants."""
 
 SIGMA = MappingProxyType({"gaussian": 1.0, "uniform": 1 / sqrt(3.0), "bernoulli": 0.0})
-"""The standard deviation of rewards as a multiple of `World.noise`; that of Bernoulli rewards is at most 1/2."""
+"""The standard deviation of rewards as a multiple of `World.noise`; see `noise_of` for Bernoulli."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,11 +70,14 @@ def _geometric(low: float, high: float, n: int) -> tuple[float, ...]:
     return tuple(float(f"{low * (high / low) ** (k / (n - 1)):.3g}") for k in range(n))
 
 
+_ALPHAS = (1.0, 2.5, 5.0, 10.0, 15.0, 20.0)
+"""From clusters that fall apart at once to clusters that hardly part in 100,000 rounds."""
+
 _ALONE = Grid(beta=_geometric(0.1, 5.0, BUDGET))
-_CLUSTERS = Grid(alpha=(5.0, 10.0, 15.0, 20.0), beta=(0.25, 0.5, 1.0, 2.0))
-_UNIFORM = Grid(alpha=(5.0, 10.0, 15.0, 20.0), beta=(0.5, 1.0), explore=(2.0, 20.0))
-_PHASES = Grid(alpha=(10.0, 20.0), beta=(0.5, 1.0), explore=(2.0, 20.0), phase=(1.0, 10.0))
-_GRAPH = Grid(alpha=_geometric(0.1, 5.0, 8), ridge=(0.1, 1.0))
+_CLUSTERS = Grid(alpha=_ALPHAS, beta=(0.25, 0.5, 1.0, 2.0))
+_UNIFORM = Grid(alpha=_ALPHAS, beta=(0.5, 1.0), explore=(2.0, 20.0))
+_PHASES = Grid(alpha=_ALPHAS, beta=(0.5,), explore=(2.0, 20.0), phase=(1.0, 10.0))
+_GRAPH = Grid(alpha=_geometric(0.1, 5.0, 12), ridge=(0.1, 1.0))
 
 GRIDS: Mapping[str, Grid] = MappingProxyType(
     {

@@ -8,7 +8,9 @@ from coterie import datasets
 from coterie.datasets.dataset import Dataset
 from coterie.experiments.worlds import World
 
-FOLDERS = {"movielens": ("ml-25m", "ml-32m", "ml-latest", "ml-latest-head", "ml-20m", "ml-10m", "ml-latest-small")}
+FOLDERS = {
+    "movielens": ("ml-25m", "ml-32m", "ml-latest", "ml-latest-head", "ml-20m", "ml-10m", "ml-latest-small")
+}
 """Subfolders to prefer, in this order, where a folder holds several files that would do."""
 
 

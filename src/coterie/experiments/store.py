@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
+from threading import get_ident
 from typing import NamedTuple
 
 from coterie.errors import DataError
@@ -20,7 +20,7 @@ COLUMNS = ("rounds", "regret", "reward", "clusters", "ari", "explored")
 
 
 class Finished(NamedTuple):
-    """A run, the version of the algorithm that played it is in its id, and what it found."""
+    """A run and what it found, under the id that its file has."""
 
     id: str
     run: Run
@@ -57,7 +57,7 @@ class Store:
 
 
 def as_parquet(run: Run, trace: Trace) -> bytes:
-    """The bytes of the file: the trace as columns, the run's description in the metadata; no clock, no host."""
+    """The bytes of the file: the trace as columns, the run in the metadata; no clock, no host."""
     import polars as pl
 
     frame = pl.DataFrame({name: getattr(trace, name) for name in COLUMNS})
@@ -76,7 +76,9 @@ def read_file(path: Path) -> Finished:
         frame = pl.read_parquet(BytesIO(content))
         columns = {name: frame[name].to_numpy() for name in COLUMNS}
     except (KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise DataError(f"{path.name} is not a result of this version: {error}; delete it to run it again") from error
+        raise DataError(
+            f"{path.name} is not a result of this version: {error}; delete it to run it again"
+        ) from error
     trace = Trace(policy=run.contender.policy, seed=run.seed, **columns, seconds=float("nan"))
     return Finished(path.stem, run, trace)
 
@@ -84,13 +86,13 @@ def read_file(path: Path) -> Finished:
 def place(path: Path, content: bytes) -> None:
     """Put a file in its place, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+    draft = path.with_name(f".{path.name}.{os.getpid()}-{get_ident()}.tmp")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with draft.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, path)
     except BaseException:
-        Path(draft).unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
         raise

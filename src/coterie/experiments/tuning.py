@@ -23,11 +23,11 @@ FIRST_SEED = 1000
 class Protocol:
     """Every policy is tried at every point of its grid, on seeds that are never reported.
 
-    The point of least mean regret after `horizon` rounds, or all rounds of the figure if these are fewer,
-    is used; of equals the first.
+    The point of least mean regret is used, of equals the first. Trials last as long as the reported runs,
+    because the best α depends on how long: `horizon` rounds at most.
     """
 
-    horizon: int = 20_000
+    horizon: int = 100_000
     n_seeds: int = 2
 
     @property
@@ -95,4 +95,6 @@ def choose(study: Study, protocol: Protocol, store: Store) -> Choice:
 def check_reported(seeds: Sequence[int]) -> None:
     """Refuse to report a seed that constants were tuned on."""
     if wrong := [seed for seed in seeds if seed >= FIRST_SEED]:
-        raise ArgumentError(f"seeds from {FIRST_SEED} on are for tuning and cannot be reported, got {wrong[0]}")
+        raise ArgumentError(
+            f"seeds from {FIRST_SEED} on are for tuning and cannot be reported, got {wrong[0]}"
+        )

@@ -12,7 +12,9 @@ from pathlib import Path
 from coterie.policies.base import MAKERS
 from coterie.policies.catalogue import find
 
-SILENT = frozenset({"coterie", "coterie.errors", "coterie.progress", "coterie.traces", "coterie.datasets.progress"})
+SILENT = frozenset(
+    {"coterie", "coterie.errors", "coterie.progress", "coterie.traces", "coterie.datasets.progress"}
+)
 """Modules that change no number."""
 
 
@@ -88,4 +90,8 @@ def _source(name: str) -> str:
 
 
 def _is_remark(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )

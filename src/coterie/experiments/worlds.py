@@ -8,6 +8,8 @@ from math import sqrt
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
+import numpy as np
+
 from coterie.datasets.dataset import Dataset
 from coterie.environments import Bernoulli, Gaussian, Noise, Smoothed, Stochastic, Uniform, lifted
 from coterie.errors import ArgumentError
@@ -113,8 +115,9 @@ def drawn_together(dataset: Dataset, world: World) -> Dataset:
     """
     if world.spread == 1.0:
         return dataset
-    common = stream(0, "common taste").standard_normal(dataset.users.shape[1])
-    common *= (world.n_clusters / world.n_users) ** 0.5 / float((common @ common) ** 0.5)
+    direction: Floats = stream(0, "common taste").standard_normal(int(dataset.users.shape[1]))
+    length = sqrt(world.n_clusters / world.n_users)
+    common = direction * (length / float(np.linalg.norm(direction)))
     users: Floats = (1.0 - world.spread) * common + world.spread * dataset.users
     users.flags.writeable = False
     return dataset._replace(users=users)

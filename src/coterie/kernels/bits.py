@@ -78,7 +78,7 @@ def listed(row: Words, n: int) -> Ints:
 
 @compiled
 def component(edges: Words, start: int) -> Words:
-    """The bits of all users that can be reached from one, breadth first   (Alg. 1, line 7)."""
+    """The bits of all users that can be reached from one, breadth first   (Alg. 1, line 6)."""
     words = edges.shape[1]
     reached = np.zeros(words, np.uint64)
     put(reached, start)

@@ -52,7 +52,7 @@ def first_largest(values: Floats) -> int:
 def choose(
     seen: View, items: Floats, picks: Ints, bounds: Floats, upper: Floats, exact: Ints, work: Floats
 ) -> int:
-    """argmax xᵀθ̂ + β√(xᵀM̄⁻¹x) over the picked items; the first on ties   (Alg. 1, line 10).
+    """argmax xᵀθ̂ + β√(xᵀM̄⁻¹x) over the picked items; the first on ties   (Alg. 1, line 9).
 
     `bounds` holds an upper bound of xᵀM̄⁻¹x for each pick. The arm on top of the upper scores gets its
     exact width, until the arm on top is exact: no other arm can then be better. Exact values replace

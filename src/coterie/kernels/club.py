@@ -37,7 +37,7 @@ class Graph(NamedTuple):
 def absorb_user(
     users: Ridge, grams: Floats, radii: Floats, shape: Radius, user: int, x: Floats, reward: float
 ) -> None:
-    """S, b, T, θ̂ and f(T) of the user served; others remain unchanged (Alg. 1, lines 12-13)."""
+    """S, b, T, θ̂ and f(T) of the user served; others remain unchanged (Alg. 1, line 11)."""
     absorb(users, user, x, reward, np.empty(x.shape[0]))
     accumulate(grams[user], x)
     radii[user] = radius(shape, users.pulls[user])
@@ -45,7 +45,7 @@ def absorb_user(
 
 @compiled
 def strangers(users: Ridge, radii: Floats, edges: Words, user: int) -> Ints:
-    """The neighbours ℓ with ‖θ̂ᵢ − θ̂_ℓ‖ > f(Tᵢ) + f(T_ℓ)   (Alg. 1, line 14)."""
+    """The neighbours ℓ with ‖θ̂ᵢ − θ̂_ℓ‖ > f(Tᵢ) + f(T_ℓ)   (Alg. 1, line 12)."""
     found = np.empty(radii.shape[0], np.int64)
     count = 0
     for w in range(edges.shape[1]):
@@ -105,7 +105,7 @@ def part(state: Graph, row: int) -> None:
 
 @views(Graph)
 def view(state: Graph, user: int) -> View:
-    """The component of the user (Alg. 1, lines 7-9)."""
+    """The component of the user (Alg. 1, lines 6-8)."""
     row = state.labels[user]
     return View(state.pools.estimate[row], state.pools.inverse[row], state.beta, row)
 
@@ -113,10 +113,10 @@ def view(state: Graph, user: int) -> View:
 @learns(Graph)
 def learn(state: Graph, user: int, x: Floats, reward: float) -> None:
     """Update the user and its component, then cut edges to users who are no longer alike."""
-    absorb_user(state.users, state.grams, state.radii, state.shape, user, x, reward)  # Alg. 1, lines 12-13
+    absorb_user(state.users, state.grams, state.radii, state.shape, user, x, reward)  # Alg. 1, line 11
     row = state.labels[user]
-    absorb(state.pools, row, x, reward, np.empty(x.shape[0]))  # Alg. 1, lines 8-9, kept up to date
-    others = strangers(state.users, state.radii, state.edges, user)  # Alg. 1, line 14
+    absorb(state.pools, row, x, reward, np.empty(x.shape[0]))  # Alg. 1, lines 7-8, kept up to date
+    others = strangers(state.users, state.radii, state.edges, user)  # Alg. 1, line 12
     if others.shape[0] and cut(state.edges, user, others):
         part(state, row)
     state.clock[0] += 1

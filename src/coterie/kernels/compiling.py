@@ -19,7 +19,8 @@ PATIENCE = 2.0
 """Seconds of compilation after which a person is told what is going on."""
 
 SOURCES = sha256(b"".join(p.read_bytes() for p in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()
-"""Numba looks at one file to tell whether a cached kernel is stale; ours call each other across files."""
+"""Part of every name in the cache: numba looks at one file to tell whether a kernel is stale, and ours
+call each other across files; an index that another version wrote may name types that are gone."""
 
 
 def compiled(function: F) -> F:
@@ -28,9 +29,11 @@ def compiled(function: F) -> F:
     No `fastmath`: the same inputs give the same bits on every machine.
     """
     dispatcher: F = njit(cache=True, nogil=True, error_model="numpy")(function)
-    cache = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if cache is not None:
-        cache._source_stamp = SOURCES
+    cache = getattr(dispatcher, "_cache", None)
+    old = getattr(cache, "_cache_file", None)
+    if cache is not None and old is not None:
+        name = f"{function.__module__}.{function.__qualname__}-{SOURCES[:16]}"
+        cache._cache_file = type(old)(cache_path=old._cache_path, filename_base=name, source_stamp=SOURCES)
     return dispatcher
 
 

@@ -17,7 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class View(NamedTuple):
-    """What the decision for one user rests on: θ̂, M̄⁻¹, β, and the row that holds them."""
+    """What the decision for one user rests on: θ̂, M̄⁻¹, β, and the row that holds them, or -1 if none does."""
 
     estimate: Floats
     inverse: Floats
@@ -26,12 +26,12 @@ class View(NamedTuple):
 
 
 def view(state: Any, user: int) -> View:
-    """What the decision for this user rests on (Alg. 1, lines 7-9)."""
+    """What the decision for this user rests on (Alg. 1, lines 6-8)."""
     raise NotImplementedError("a generic kernel runs compiled only")
 
 
 def learn(state: Any, user: int, x: Floats, reward: float) -> None:
-    """Absorb one reward and let the rule act (Alg. 1, lines 12-14)."""
+    """Absorb one reward and let the rule act (Alg. 1, lines 11-12)."""
     raise NotImplementedError("a generic kernel runs compiled only")
 
 

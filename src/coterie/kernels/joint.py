@@ -115,9 +115,8 @@ def multiplier(state: Laplacian, user: int) -> float:
 @views(Laplacian)
 def view_laplacian(state: Laplacian, user: int) -> View:
     """The user's part of the joint estimate, with the width ‖x‖ in Λᵢ⁻¹, which need not shrink."""
-    state.epochs[user] += 1
     beta = multiplier(state, user) if state.source else state.alpha
-    return View(state.joint.estimate[user], precision(state, user), beta, user)
+    return View(state.joint.estimate[user], precision(state, user), beta, -1)
 
 
 @learns(Laplacian)

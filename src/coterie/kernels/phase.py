@@ -1,7 +1,7 @@
 """PhaseUniCLUB: a user learns from its direct neighbours, not from the whole component (Alg. 2).
 
-Users with the same neighbourhood share one row, a room. A room is built when one of its users is
-next served, and kept up to date from then on.
+Users with the same neighbourhood share one row, a room. A room is built when one of its users has
+been served, and kept up to date from then on.
 """
 
 from __future__ import annotations
@@ -61,32 +61,44 @@ def vacant(state: Rooms) -> int:
 
 
 @compiled
-def settle(state: Rooms, user: int) -> int:
-    """The user's room: its own, one with the same neighbourhood, or a new one (Alg. 2, lines 13-15)."""
+def around(state: Rooms, user: int) -> Words:
+    """The user and its neighbours as bits (Alg. 2, line 13)."""
+    row: Words = state.edges[user].copy()
+    put(row, user)
+    return row
+
+
+@compiled
+def settle(state: Rooms, user: int) -> None:
+    """Give the user a room: its own, one with the same neighbourhood, or a new one (Alg. 2, lines 13-15)."""
     if state.room[user] >= 0:
-        return int(state.room[user])
-    around = state.edges[user].copy()
-    put(around, user)
+        return
+    members = around(state, user)
     found = -1
     for room in range(state.clock[1]):
-        if state.tenants[room] and same(state.members[room], around):
+        if state.tenants[room] and same(state.members[room], members):
             found = room
             break
     if found < 0:
         found = vacant(state)
-        state.members[found] = around
-        pool(state.pools, found, state.users, state.grams, listed(around, state.room.shape[0]), state.ridge)
+        state.members[found] = members
+        pool(state.pools, found, state.users, state.grams, listed(members, state.room.shape[0]), state.ridge)
         state.epochs[found] += 1
     state.room[user] = found
     state.tenants[found] += 1
-    return found
 
 
 @views(Rooms)
 def view(state: Rooms, user: int) -> View:
-    """The user and its neighbours (Alg. 2, lines 13-15)."""
-    row = settle(state, user)
-    return View(state.pools.estimate[row], state.pools.inverse[row], state.beta, row)
+    """The user and its neighbours (Alg. 2, lines 13-15); looking changes nothing."""
+    row = state.room[user]
+    if row >= 0:
+        return View(state.pools.estimate[row], state.pools.inverse[row], state.beta, row)
+    d = state.pools.moment.shape[1]
+    once = Ridge(np.empty((1, d, d)), np.empty((1, d)), np.empty((1, d)), np.empty(1, np.int64))
+    members = listed(around(state, user), state.room.shape[0])
+    pool(once, 0, state.users, state.grams, members, state.ridge)
+    return View(once.estimate[0], once.inverse[0], state.beta, -1)
 
 
 @learns(Rooms)
@@ -103,6 +115,7 @@ def learn(state: Rooms, user: int, x: Floats, reward: float) -> None:
             drop(state.edges[other], user)
             leave(state, user)
             leave(state, other)
+    settle(state, user)
     state.clock[0] += 1
 
 

@@ -146,11 +146,11 @@ def play(
             ledger.counts[2] += 1
         else:
             seen = view(state, user)
-            if block.lasting:
+            if block.lasting and seen.row >= 0:
                 refresh(memory, seen.row, state.epochs[seen.row])
                 arm = decide_lasting(seen, block.items, picks, memory, bounds, upper, exact, work)
             else:
-                bound_widths(seen, block.items[picks[0] : picks[0] + width], bounds, work)
+                bound_widths(seen, block.items, picks, bounds, work)
                 arm = choose(seen, block.items, picks, bounds, upper, exact, work)
         x, reward = block.items[picks[arm]], means[arm] + block.noise[t]
         if block.binary:

@@ -14,7 +14,7 @@ from coterie.types import Floats, Ints
 
 
 class Ridge(NamedTuple):
-    """(λI + S)⁻¹, b, θ̂ = (λI + S)⁻¹b and T for many rows (Alg. 1, line 13)."""
+    """(λI + S)⁻¹, b, θ̂ = (λI + S)⁻¹b and T for many rows (Alg. 1, line 11)."""
 
     inverse: Floats
     moment: Floats
@@ -95,7 +95,7 @@ def absorb(ridge: Ridge, row: int, x: Floats, reward: float, gain: Floats) -> fl
 
 @compiled
 def accumulate(gram: Floats, x: Floats) -> None:
-    """S ← S + xxᵀ   (Alg. 1, line 12)."""
+    """S ← S + xxᵀ   (Alg. 1, line 11)."""
     for k in range(x.shape[0]):
         scale = x[k]
         for i in range(x.shape[0]):
@@ -137,7 +137,7 @@ def clear(ridge: Ridge, row: int, weight: float) -> None:
 
 @compiled
 def pool(pools: Ridge, row: int, users: Ridge, grams: Floats, members: Ints, weight: float) -> None:
-    """A row that holds the sum of its members: M̄ = λI + Σ Sᵢ, b = Σ bᵢ, T = Σ Tᵢ (Alg. 1, lines 8-9)."""
+    """A row that holds the sum of its members: M̄ = λI + Σ Sᵢ, b = Σ bᵢ, T = Σ Tᵢ (Alg. 1, lines 7-8)."""
     matrix, moment = pools.inverse[row], pools.moment[row]
     matrix[:] = 0.0
     moment[:] = 0.0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from math import ceil
 from typing import NamedTuple
+
+import numpy as np
 
 from coterie.kernels.compiling import compiled
 
@@ -30,9 +31,9 @@ def explores(schedule: Schedule, rounds: int) -> bool:
     left = float(rounds - schedule.first)
     s = 0
     while True:
-        uniform = float(ceil(schedule.phase * 2.0**s))
-        length = float(ceil(2.0 ** (schedule.growth * s) * uniform))
+        uniform = np.ceil(schedule.phase * 2.0**s)
+        length = np.ceil(2.0 ** (schedule.growth * s) * uniform)
         if left < length:
-            return left < uniform
+            return bool(left < uniform)
         left -= length
         s += 1

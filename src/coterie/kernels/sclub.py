@@ -115,7 +115,7 @@ def close(state: Sets, a: int, b: int, t: int) -> bool:
 
 @compiled
 def join(state: Sets, older: int, younger: int) -> None:
-    """The older cluster takes in the younger (Merge, lines 3-5)."""
+    """The older cluster takes in the younger (Merge, lines 3-4)."""
     for other in range(state.labels.shape[0]):
         if state.labels[other] == younger:
             state.labels[other] = older

@@ -13,22 +13,26 @@ from coterie.kernels.generic import View, learn, view
 from coterie.kernels.ridge import dot, quadratic
 from coterie.types import Floats, Ints
 
+ROUNDING = 1e-13
+"""What rounding may take from a difference of squares, relative to them."""
+
 
 @compiled
-def squares(arms: Floats, out: Floats) -> None:
-    """‖x‖² of every arm, four at a time."""
-    n = arms.shape[0]
+def squares(items: Floats, picks: Ints, out: Floats) -> None:
+    """‖x‖² of every pick, four at a time."""
+    n = picks.shape[0]
     whole = n - n % 4
-    for a in range(0, whole, 4):
+    for k in range(0, whole, 4):
+        x0, x1, x2, x3 = items[picks[k]], items[picks[k + 1]], items[picks[k + 2]], items[picks[k + 3]]
         s0 = s1 = s2 = s3 = 0.0
-        for i in range(arms.shape[1]):
-            s0 += arms[a, i] ** 2
-            s1 += arms[a + 1, i] ** 2
-            s2 += arms[a + 2, i] ** 2
-            s3 += arms[a + 3, i] ** 2
-        out[a], out[a + 1], out[a + 2], out[a + 3] = s0, s1, s2, s3
-    for a in range(whole, n):
-        out[a] = dot(arms[a], arms[a])
+        for i in range(items.shape[1]):
+            s0 += x0[i] * x0[i]
+            s1 += x1[i] * x1[i]
+            s2 += x2[i] * x2[i]
+            s3 += x3[i] * x3[i]
+        out[k], out[k + 1], out[k + 2], out[k + 3] = s0, s1, s2, s3
+    for k in range(whole, n):
+        out[k] = dot(items[picks[k]], items[picks[k]])
 
 
 @compiled
@@ -48,29 +52,31 @@ def largest_eigenvalue(matrix: Floats, sums: Floats, squared: Floats) -> float:
             sums[i] += abs(matrix[k, i])
             squared[i] += matrix[k, i] * matrix[k, i]
     mean = trace / d
-    spread = max(squared.sum() / d - mean * mean, 0.0)
+    spread = max(squared.sum() / d - mean * mean, 0.0) + ROUNDING * mean * mean
     return float(min(sums.max(), mean + sqrt(spread * (d - 1))))
 
 
 @compiled
-def bound_widths(seen: View, arms: Floats, bounds: Floats, work: Floats) -> None:
+def bound_widths(seen: View, items: Floats, picks: Ints, bounds: Floats, work: Floats) -> None:
     """xᵀAx ≤ λ_max(A)·‖x‖²: an upper bound for arms never met before."""
     factor = largest_eigenvalue(seen.inverse, work, np.empty(work.shape[0]))
-    squares(arms, bounds)
-    for a in range(arms.shape[0]):
-        bounds[a] *= factor
+    squares(items, picks, bounds)
+    for k in range(picks.shape[0]):
+        bounds[k] *= factor
 
 
 @compiled
-def decide(state: Any, user: int, arms: Floats) -> int:
-    """The arm to play now; -1 if a score is not a finite number."""
+def decide(state: Any, user: int, arms: Floats, largest: float) -> int:
+    """The arm to play now; -1 if an arm is not a finite vector of less than this length."""
     seen = view(state, user)
     n = arms.shape[0]
     picks, exact = np.arange(n), np.empty(n, np.int64)
     bounds, upper, work = np.empty(n), np.empty(n), np.empty(arms.shape[1])
-    bound_widths(seen, arms, bounds, work)
-    if not np.isfinite(bounds.sum()):
-        return -1
+    squares(arms, picks, bounds)
+    for k in range(n):
+        if not bounds[k] < largest * largest:
+            return -1
+    bound_widths(seen, arms, picks, bounds, work)
     return choose(seen, arms, picks, bounds, upper, exact, work)
 
 

@@ -23,11 +23,13 @@ from coterie.policies.checks import (
     number,
     positive,
     reals,
+    shown,
     user_graph,
     user_index,
     users_array,
     whole,
 )
+from coterie.policies.confidence import Confidence
 from coterie.policies.partition import Partition, arrays, by_appearance
 from coterie.seeding import check_seed, stream
 from coterie.types import Floats, Ints, Scores
@@ -68,7 +70,10 @@ class Policy:
         arguments["seed"] = check_seed(arguments["seed"])
         for kept, own in (("labels", label_vector), ("graph", user_graph)):
             if kept in arguments:
-                arguments[kept] = own(arguments[kept], arguments["n_users"]).copy()
+                arguments[kept] = _frozen(own(arguments[kept], arguments["n_users"]).copy())
+        if "confidence" in arguments and not isinstance(arguments["confidence"], Confidence):
+            wanted = "Theory(...), Smoothed(...) or Tuned(...)"
+            raise ArgumentError(f"confidence must be {wanted}, got {shown(arguments['confidence'])}")
         self._partition, self._exploration = MAKERS[name].plan(**arguments)
         self._rng = stream(arguments["seed"], "policy")
 
@@ -138,10 +143,10 @@ class Policy:
         if self.exploring:
             finite("arms", matrix)
             return int(self._rng.random() * len(matrix))
-        arm = int(steps.decide(self._partition.state, user, matrix))
+        arm = int(steps.decide(self._partition.state, user, matrix, LARGEST))
         if arm < 0:
             finite("arms", matrix)
-            raise ArgumentError("arms are too large for their widths to be computed; scale them down")
+            raise ArgumentError(f"arms must be shorter than {LARGEST:g}; scale them down")
         return arm
 
     def recommend_many(self, users: ArrayLike, arms: ArrayLike) -> Ints:
@@ -221,12 +226,9 @@ def grown(arguments: dict[str, Any], n: int, labels: ArrayLike | None) -> dict[s
     """The arguments of the same policy with n more users."""
     more = dict(arguments, n_users=arguments["n_users"] + n)
     if "labels" in arguments:
-        new = np.asarray([] if labels is None else labels)
-        if new.shape != (n,) or new.dtype.kind not in "iu":
-            raise ArgumentError(
-                f"labels must be {n} whole numbers, the clusters of the new users, got {labels!r}"
-            )
-        more["labels"] = np.concatenate([arguments["labels"], new])
+        if labels is None:
+            raise ArgumentError(f"labels must be {n} whole numbers, the clusters of the new users, got None")
+        more["labels"] = np.concatenate([arguments["labels"], label_vector(labels, n)])
     elif labels is not None:
         raise ArgumentError("labels are for LinUCBOracle; this policy finds them itself")
     if "graph" in arguments:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import nan
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,51 +14,74 @@ from coterie.types import Floats, Ints
 
 LARGEST = 1e100
 """Beyond this a square overflows; nothing that means anything is that large."""
+SMALLEST = 1e-100
+"""Below this a square vanishes."""
 
 
-def whole(name: str, value: int, least: int) -> int:
-    """A whole number of at least `least`."""
+def shown(value: object) -> str:
+    """A value as it appears in a sentence: on one line, and not too long."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def whole(name: str, value: int, least: int, most: int | None = None) -> int:
+    """A whole number of at least `least` and at most `most`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ArgumentError(f"{name} must be a whole number of at least {least}, got {value!r}")
+        raise ArgumentError(f"{name} must be a whole number of at least {least}, got {shown(value)}")
+    if most is not None and value > most:
+        raise ArgumentError(f"{name} must be at most {most}, got {shown(value)}")
     return int(value)
 
 
 def positive(name: str, value: float) -> float:
     """A finite number above zero."""
-    if not _is_real(value) or not 0 < value < LARGEST:
-        raise ArgumentError(f"{name} must be positive, got {value!r}")
+    if not SMALLEST <= _float(value) < LARGEST:
+        raise ArgumentError(f"{name} must be positive, got {shown(value)}")
     return float(value)
 
 
 def nonnegative(name: str, value: float) -> float:
     """A finite number of at least zero."""
-    if not _is_real(value) or not 0 <= value < LARGEST:
-        raise ArgumentError(f"{name} must be at least 0, got {value!r}")
+    if not 0 <= _float(value) < LARGEST:
+        raise ArgumentError(f"{name} must be at least 0, got {shown(value)}")
     return float(value)
 
 
 def probability(name: str, value: float) -> float:
     """A number strictly between 0 and 1."""
-    if not _is_real(value) or not 0 < value < 1:
-        raise ArgumentError(f"{name} must lie strictly between 0 and 1, got {value!r}")
+    if not SMALLEST <= _float(value) < 1:
+        raise ArgumentError(f"{name} must lie strictly between 0 and 1, got {shown(value)}")
     return float(value)
 
 
 def number(name: str, value: float) -> float:
     """A finite number."""
-    if not _is_real(value) or not isfinite(value) or abs(value) >= LARGEST:
-        raise ArgumentError(f"{name} must be a finite number, got {value!r}")
+    if not abs(_float(value)) < LARGEST:
+        raise ArgumentError(f"{name} must be a finite number, got {shown(value)}")
     return float(value)
 
 
-def _is_real(value: object) -> bool:
-    return isinstance(value, Real | np.bool_) and not isinstance(value, bool | np.bool_)
+def flag(name: str, value: bool) -> bool:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ArgumentError(f"{name} must be True or False, got {shown(value)}")
+    return bool(value)
+
+
+def _float(value: object) -> float:
+    """The value as a float; NaN, which no comparison accepts, if it is not a number."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return nan
+    try:
+        return float(value)
+    except OverflowError:
+        return nan
 
 
 def user_index(user: int, n_users: int) -> int:
     """A user that the policy knows."""
     if isinstance(user, bool) or not isinstance(user, Integral):
-        raise ArgumentError(f"user must be a whole number from 0 to {n_users - 1}, got {user!r}")
+        raise ArgumentError(f"user must be a whole number from 0 to {n_users - 1}, got {shown(user)}")
     if not 0 <= user < n_users:
         raise ArgumentError(
             f"user must be from 0 to {n_users - 1}, got {user}; add_users makes room for more"
@@ -67,7 +91,7 @@ def user_index(user: int, n_users: int) -> int:
 
 def users_array(users: ArrayLike, n_users: int) -> Ints:
     """A vector of users that the policy knows."""
-    array = np.asarray(users)
+    array = as_array("users", users, "a vector of whole numbers")
     if array.size == 0 and array.ndim == 1:
         return np.empty(0, np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
@@ -82,15 +106,21 @@ def users_array(users: ArrayLike, n_users: int) -> Ints:
     return np.ascontiguousarray(array, np.int64)
 
 
-def reals(name: str, value: ArrayLike, wanted: str) -> Floats:
-    """An array of real numbers as float64, rows first."""
+def as_array(name: str, value: ArrayLike, wanted: str) -> np.ndarray[Any, Any]:
+    """Anything that NumPy can make an array of."""
     try:
-        array = np.asarray(value)
+        return np.asarray(value)
     except ValueError:
         raise ArgumentError(f"{name} must be {wanted}, got rows of unequal length") from None
+
+
+def reals(name: str, value: ArrayLike, wanted: str) -> Floats:
+    """An array of real numbers as float64, rows first."""
+    array = as_array(name, value, wanted)
     if array.dtype.kind not in "fiu":
         raise ArgumentError(f"{name} must be {wanted} of real numbers, got dtype {array.dtype}")
-    return np.ascontiguousarray(array, np.float64)
+    rows = np.ascontiguousarray(array, np.float64)
+    return rows if rows.flags.writeable else rows.copy()  # a read-only array is another type to the kernels
 
 
 def finite(name: str, array: Floats) -> Floats:
@@ -124,7 +154,7 @@ def arm_vector(x: ArrayLike, dim: int) -> Floats:
 
 def label_vector(labels: ArrayLike, n_users: int) -> Ints:
     """A whole number a user."""
-    array = np.asarray(labels)
+    array = as_array("labels", labels, f"{n_users} whole numbers")
     if array.shape != (n_users,) or array.dtype.kind not in "iu":
         raise ArgumentError(
             f"labels must be {n_users} whole numbers, one a user, got {array.dtype} of shape {array.shape}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from coterie import theory
 from coterie.errors import ArgumentError
@@ -20,6 +20,7 @@ FOREVER = 2**62
 """More rounds than anyone plays; keeps lengths inside 64 bits."""
 
 
+@runtime_checkable
 class Confidence(Protocol):
     """What a policy asks of its constants."""
 
@@ -69,7 +70,7 @@ class Theory:
 
     def __post_init__(self) -> None:
         """Refuse what the formulas have no meaning for."""
-        whole("horizon", self.horizon, 2)
+        whole("horizon", self.horizon, 2, FOREVER)
         positive("lambda_x", self.lambda_x)
         positive("norm", self.norm)
         if self.gamma is not None:
@@ -98,13 +99,13 @@ class Theory:
         length = theory.t0(
             n_users, dim, gamma=self.gamma, lambda_x=self.lambda_x, delta=self._delta, norm=self.norm
         )
-        return min(theory.whole(length), FOREVER)
+        return theory.whole(min(length, FOREVER))
 
     def phases(self, n_users: int, dim: int) -> Schedule:
         """T_init and T⁽⁰⁾ of Alg. 2 with α = 2 (Theorem 3)."""
         first = theory.t_init(n_users, dim, lambda_x=self.lambda_x, delta=self._delta, norm=self.norm)
         phase = theory.t_phase(0, n_users=n_users, dim=dim, lambda_x=self.lambda_x, delta=self._delta)
-        return Schedule(min(theory.whole(first), FOREVER), phase, 2.0)
+        return Schedule(theory.whole(min(first, FOREVER)), phase, 2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +127,8 @@ class Smoothed:
 
     def __post_init__(self) -> None:
         """Refuse what the formulas have no meaning for."""
-        whole("horizon", self.horizon, 2)
-        whole("n_arms", self.n_arms, 1)
+        whole("horizon", self.horizon, 2, FOREVER)
+        whole("n_arms", self.n_arms, 1, FOREVER)
         positive("sigma", self.sigma)
         positive("truncation", self.truncation)
         positive("c1", self.c1)
@@ -181,8 +182,8 @@ class Tuned:
         """Refuse what the formulas have no meaning for."""
         nonnegative("alpha", self.alpha)
         nonnegative("beta", self.beta)
-        whole("explore", self.explore, 0)
-        whole("phase", self.phase, 0)
+        whole("explore", self.explore, 0, FOREVER)
+        whole("phase", self.phase, 0, FOREVER)
         positive("growth", self.growth)
 
     def bonus(self, dim: int, ridge: float) -> float:

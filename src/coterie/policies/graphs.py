@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from coterie.kernels.joint import Joint, Laplacian
 from coterie.policies.base import Plan, policy
-from coterie.policies.checks import nonnegative, probability, user_graph
+from coterie.policies.checks import flag, nonnegative, probability, user_graph
 from coterie.policies.exploration import never
 from coterie.policies.partition import empty
 from coterie.types import Floats, Ints
@@ -131,7 +131,10 @@ def GOBLin(
     """
     friends = user_graph(graph, n_users)
     return Plan(
-        GraphRidge(friends, dim, ridge=ridge, alpha=nonnegative("alpha", alpha), source=growing), never()
+        GraphRidge(
+            friends, dim, ridge=ridge, alpha=nonnegative("alpha", alpha), source=flag("growing", growing)
+        ),
+        never(),
     )
 
 
@@ -161,7 +164,7 @@ def GraphUCB(
         dim,
         ridge=ridge,
         alpha=nonnegative("alpha", alpha),
-        source=growing,
+        source=flag("growing", growing),
         delta=probability("delta", delta),
     )
     return Plan(walk, never())

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
+import zlib
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
 from os import PathLike
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any, NamedTuple
+from uuid import uuid4
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -21,6 +22,20 @@ from coterie.policies.partition import arrays
 
 FORMAT = "coterie-policy"
 VERSION = 1
+UNREADABLE = (
+    ValueError,
+    OSError,
+    EOFError,
+    KeyError,
+    RuntimeError,
+    TypeError,
+    AttributeError,
+    BadZipFile,
+    zlib.error,
+)
+"""What NumPy and zipfile raise for files that are not whole."""
+INDICES = ("labels", "room", "order")
+"""Arrays that kernels use as row numbers without looking twice."""
 
 
 class Header(NamedTuple):
@@ -45,7 +60,9 @@ def save(policy: Policy, path: str | PathLike[str]) -> None:
         else:
             arguments[name] = value
     header = Header(FORMAT, VERSION, policy.name, arguments, dict(policy.generator.bit_generator.state))
-    content["header"] = np.frombuffer(json.dumps(header._asdict(), default=float).encode(), np.uint8)
+    content["header"] = np.frombuffer(
+        json.dumps(header._asdict(), default=lambda value: value.item()).encode(), np.uint8
+    )
     write_whole(Path(path), content)
 
 
@@ -58,15 +75,16 @@ def _confidence_fields(confidence: object) -> dict[str, Any]:
 
 def write_whole(path: Path, content: dict[str, np.ndarray[Any, Any]]) -> None:
     """Write to a temporary file beside the target, make it durable, then rename."""
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        try:
+    temporary = path.with_name(f".{path.name}.{uuid4().hex}")
+    try:
+        with open(temporary, "xb") as file:
             np.savez(file, allow_pickle=False, **content)
             file.flush()
             os.fsync(file.fileno())
-        except BaseException:
-            os.unlink(file.name)
-            raise
-    os.replace(file.name, path)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
     with suppress(OSError):
         folder = os.open(path.parent, os.O_RDONLY)
         os.fsync(folder)
@@ -76,37 +94,40 @@ def write_whole(path: Path, content: dict[str, np.ndarray[Any, Any]]) -> None:
 def load(path: str | PathLike[str]) -> Policy:
     """The policy of a snapshot: it goes on as if it had never stopped."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            content = {name: file[name] for name in file.files}
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            content = {name: archive[name] for name in archive.files}
     except FileNotFoundError:
         raise SnapshotError(f"there is no snapshot at {os.fspath(path)!r}") from None
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, AttributeError, TypeError):
+    except UNREADABLE:
         raise SnapshotError(f"{os.fspath(path)!r} is not a whole Coterie snapshot") from None
     try:
-        header = _header(content)
-        policy = _rebuilt(header, content)
+        return _rebuilt(_header(content), content)
     except SnapshotError as error:
         raise SnapshotError(f"{os.fspath(path)!r} {error}") from None
-    return policy
 
 
 def _header(content: dict[str, Any]) -> Header:
     try:
-        header = Header(**json.loads(content["header"].tobytes()))
+        fields = json.loads(content["header"].tobytes())
+        stated, version = fields["format"], fields["version"]
     except (KeyError, ValueError, TypeError, AttributeError):
         raise SnapshotError("is not a Coterie snapshot") from None
-    if header.format != FORMAT:
-        raise SnapshotError(f"holds {header.format!r}, not {FORMAT!r}")
-    if header.version != VERSION:
-        raise SnapshotError(f"is of format version {header.version}; this Coterie reads version {VERSION}")
+    if stated != FORMAT:
+        raise SnapshotError(f"holds {stated!r}, not {FORMAT!r}")
+    if version != VERSION:
+        raise SnapshotError(f"is of format version {version}; this Coterie reads version {VERSION}")
+    try:
+        header = Header(**fields)
+    except TypeError:
+        raise SnapshotError("has a header that cannot be read") from None
     if header.policy not in MAKERS:
         raise SnapshotError(f"holds a policy {header.policy!r} that this Coterie does not know")
     return header
 
 
 def _rebuilt(header: Header, content: dict[str, Any]) -> Policy:
-    arguments = dict(header.arguments)
     try:
+        arguments = dict(header.arguments)
         if "confidence" in arguments:
             fields = dict(arguments["confidence"])
             arguments["confidence"] = KINDS[fields.pop("kind")](**fields)
@@ -121,5 +142,7 @@ def _rebuilt(header: Header, content: dict[str, Any]) -> Policy:
         stored = content.get(f"state/{name}")
         if stored is None or stored.shape != array.shape or stored.dtype != array.dtype:
             raise SnapshotError(f"has no array {name!r} of shape {array.shape}")
+        if name in INDICES and not (stored.min() >= -1 and stored.max() < policy.n_users):
+            raise SnapshotError(f"has numbers in {name!r} that are no rows")
         array[...] = stored
     return policy

@@ -21,7 +21,7 @@ class Local:
         self.jobs = jobs or os.cpu_count() or 1
 
     def play(self, runs: Sequence[Run], shelf: Shelf, watch: Watch) -> Iterator[Played]:
-        """Results as they finish; when the caller stops listening, runs under way stop at their next block."""
+        """Results as they finish; when the caller stops listening, runs under way stop soon."""
         stop = Event()
 
         def one(run: Run) -> Played:

@@ -1,0 +1,75 @@
+"""What the runs found, a row for each contender."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from coterie.experiments.contenders import Contender
+from coterie.experiments.palette import style
+from coterie.experiments.results import Entry
+from coterie.types import Floats
+
+
+class Outcome(NamedTuple):
+    """A contender under its label, its traces, and how fast it was."""
+
+    label: str
+    entry: Entry
+    pace: float
+    """Microseconds a round of the fastest seed; NaN where all of them were read back."""
+
+    @property
+    def contender(self) -> Contender:
+        """The policy and its constants."""
+        return self.entry.contender
+
+    @property
+    def colour(self) -> str:
+        """The policy's colour, for a terminal: black is the colour of its text, whatever that is."""
+        colour = style(self.contender.policy).colour
+        return "" if colour == "#000000" else colour
+
+    @property
+    def regret(self) -> float:
+        """Mean final regret."""
+        return self.entry.final("regret").mean
+
+    @property
+    def error(self) -> float:
+        """Its standard error over seeds; NaN for a single seed, which tells nothing about it."""
+        return self.entry.final("regret").error if len(self.entry.traces) > 1 else float("nan")
+
+    @property
+    def clusters(self) -> float:
+        """Mean number of clusters at the end."""
+        return self.entry.final("clusters").mean
+
+    @property
+    def ari(self) -> float:
+        """Mean adjusted Rand index at the end."""
+        return self.entry.final("ari").mean
+
+    @property
+    def rounds(self) -> Floats:
+        """The rounds of the curve."""
+        return np.asarray(self.entry.traces[0].rounds, np.float64)
+
+    def record(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        return {
+            "label": self.label,
+            "policy": self.contender.policy,
+            "constants": dict(self.contender.constants()),
+            "regret": self.regret,
+            "standard_error": self.error,
+            "regret_by_seed": {str(trace.seed): float(trace.regret[-1]) for trace in self.entry.traces},
+            "clusters": self.clusters,
+            "ari": self.ari,
+            "microseconds_a_round": self.pace,
+            "curve": {
+                "rounds": self.rounds.astype(int).tolist(),
+                "regret": self.entry.band("regret").mean.tolist(),
+            },
+        }

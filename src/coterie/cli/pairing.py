@@ -1,0 +1,184 @@
+"""Which runs of two folders belong together, and how they differ."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from coterie.errors import ArgumentError, MissingData, unknown
+from coterie.experiments.contenders import Contender
+from coterie.experiments.store import COLUMNS, Finished, Store
+from coterie.experiments.worlds import World
+from coterie.types import Floats
+
+METRICS = tuple(name for name in COLUMNS if name != "rounds")
+
+
+class Scene(NamedTuple):
+    """What two runs must share to be comparable, but for their seed and constants."""
+
+    world: World
+    data: str | None
+    horizon: int
+    policy: str
+
+    def __str__(self) -> str:
+        """The dataset and the size of it."""
+        w = self.world
+        kind = "" if w.setting == "stochastic" else f" {w.setting}"
+        return f"{w.dataset}{kind}, u {w.n_users}, K {w.n_arms}, T {self.horizon:,}"
+
+
+Group: TypeAlias = dict[Contender, dict[int, Finished]]
+"""The runs of a scene by contender and seed."""
+
+
+class Match(NamedTuple):
+    """One contender in both folders, seed by seed."""
+
+    world: str
+    policy: str
+    seeds: tuple[int, ...]
+    first: Floats
+    second: Floats
+    level: float
+
+    @property
+    def difference(self) -> float:
+        """The mean of second − first."""
+        return float((self.second - self.first).mean())
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Student's interval of the paired difference; NaN for a single seed."""
+        from scipy.stats import t
+
+        n, apart = len(self.seeds), self.second - self.first
+        if n < 2:
+            return float("nan"), float("nan")
+        reach = float(t.ppf(0.5 + self.level / 2, n - 1)) * float(apart.std(ddof=1)) / n**0.5
+        return self.difference - reach, self.difference + reach
+
+    def verdict(self) -> str:
+        """What the interval says in words."""
+        if np.array_equal(self.first, self.second):
+            return "identical"
+        low, high = self.interval
+        if not (low > 0 or high < 0):
+            return "may be chance" if low == low else "one seed says little"
+        share = abs(self.difference) / abs(float(self.first.mean())) if self.first.mean() else float("nan")
+        return f"second is {'higher' if low > 0 else 'lower'}" + (
+            f" by {share:.1%}" if share == share else ""
+        )
+
+    def record(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        return {
+            "world": self.world,
+            "policy": self.policy,
+            "seeds": list(self.seeds),
+            "first": self.first.tolist(),
+            "second": self.second.tolist(),
+            "difference": self.difference,
+            "interval": list(self.interval),
+        }
+
+
+class Comparison(NamedTuple):
+    """What is in both folders, and what is in one of them only."""
+
+    matches: list[Match]
+    only_first: dict[str, list[int]]
+    only_second: dict[str, list[int]]
+
+    def record(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        pairs = [match.record() for match in self.matches]
+        return {"pairs": pairs, "only_first": self.only_first, "only_second": self.only_second}
+
+
+def opened(folder: Path) -> list[Finished]:
+    """All results in a folder."""
+    store = Store(folder.expanduser())
+    if not store.folder.is_dir():
+        raise MissingData(
+            f"no results in {str(folder)!r}: `coterie run --out {folder}` puts them into its runs/"
+        )
+    return list(store)
+
+
+def compared(
+    first: Iterable[Finished], second: Iterable[Finished], *, metric: str, level: float
+) -> Comparison:
+    """Pair the runs and say how they differ at the end."""
+    if metric not in METRICS:
+        raise unknown("metric", metric, METRICS, f"The metrics are {', '.join(METRICS)}")
+    if not 0 < level < 1:
+        raise ArgumentError(f"level must be between 0 and 1, got {level!r}")
+    ours, theirs = _scenes(first), _scenes(second)
+    found = Comparison([], {}, {})
+    for scene in {**ours, **theirs}:
+        one, two = ours.get(scene, {}), theirs.get(scene, {})
+        for a, b in _couples(one, two):
+            left, right = one[a] if a else {}, two[b] if b else {}
+            _match(found, scene, (a, left), (b, right), metric, level)
+    found.matches.sort(key=lambda match: (match.world, match.policy))
+    return found
+
+
+def _scenes(results: Iterable[Finished]) -> dict[Scene, Group]:
+    scenes: dict[Scene, Group] = defaultdict(lambda: defaultdict(dict))
+    for one in results:
+        run = one.run
+        scene = Scene(run.world, run.data, run.horizon, run.contender.policy)
+        scenes[scene][run.contender][run.seed] = one
+    return scenes
+
+
+def _couples(one: Group, two: Group) -> Iterator[tuple[Contender | None, Contender | None]]:
+    """Contenders with the same constants; then, if one is left on each side, these two."""
+    for contender in one:
+        if contender in two:
+            yield contender, contender
+    left, right = [c for c in one if c not in two], [c for c in two if c not in one]
+    if len(left) == len(right) == 1:
+        yield left[0], right[0]
+    else:
+        yield from ((contender, None) for contender in left)
+        yield from ((None, contender) for contender in right)
+
+
+Side: TypeAlias = tuple[Contender | None, dict[int, Finished]]
+
+
+def _match(found: Comparison, scene: Scene, one: Side, two: Side, metric: str, level: float) -> None:
+    (a, first), (b, second) = one, two
+    both = sorted(set(first) & set(second))
+    if both:
+        name = _label(a, b)
+        ends = [np.array([_end(side[seed], metric) for seed in both]) for side in (first, second)]
+        found.matches.append(Match(str(scene), name, tuple(both), ends[0], ends[1], level))
+    for contender, mine, other, only in (
+        (a, first, second, found.only_first),
+        (b, second, first, found.only_second),
+    ):
+        if alone := sorted(set(mine) - set(other)):
+            only[f"{contender} in {scene}"] = alone
+
+
+def _label(a: Contender | None, b: Contender | None) -> str:
+    """The contender, or the policy with what changed about it."""
+    if a is None or b is None or a == b:
+        return str(a or b)
+    before, after = dict(a.constants()), dict(b.constants())
+    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    changes = [f"{name} {before.get(name, 'unset')} → {after.get(name, 'unset')}" for name in names]
+    return f"{a.policy} ({', '.join(changes)})"
+
+
+def _end(one: Finished, metric: str) -> float:
+    return float(getattr(one.trace, metric)[-1])

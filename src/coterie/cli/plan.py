@@ -1,0 +1,187 @@
+"""From settings to runs: the world, the contenders and their constants, the datasets they draw from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from coterie import datasets
+from coterie.cli.settings import Settings, assignments, number, whole
+from coterie.datasets import Dataset
+from coterie.datasets.sources import HOME
+from coterie.errors import ArgumentError, unknown
+from coterie.experiments.contenders import Contender
+from coterie.experiments.grids import GRIDS, Grid, noise_of
+from coterie.experiments.runs import Run
+from coterie.experiments.shelf import Shelf
+from coterie.experiments.store import Store
+from coterie.experiments.worlds import World
+from coterie.policies import CATALOGUE, find
+from coterie.policies.base import MAKERS
+
+WARM = 8  # rounds
+USUAL = ("LinUCBOne", "LinUCBInd", "CLUB", "UniCLUB", "LinUCBOracle")
+CONSTANTS = ("alpha", "beta", "explore", "phase", "growth", "ridge")
+WORLD_NAMES = {"users": "n_users", "clusters": "n_clusters", "arms": "n_arms"}
+WORLD_PLAIN = ("dataset", "setting", "dim", "noise", "scale")
+
+
+class Plan(NamedTuple):
+    """Everything to be played, and where its vectors come from."""
+
+    world: World
+    contenders: tuple[Contender, ...]
+    runs: tuple[Run, ...]
+    shelf: Shelf
+
+    def label(self, run: Run) -> str:
+        """The policy's name; with its constants where two contenders share it."""
+        return self.labels[self.contenders.index(run.contender)]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of the contenders, no two alike."""
+        names = [contender.policy for contender in self.contenders]
+        pairs = zip(names, self.contenders, strict=True)
+        return tuple(str(contender) if names.count(name) > 1 else name for name, contender in pairs)
+
+    def warm_up(self, store: Store) -> None:
+        """A few rounds of every contender that will be played, so that compiling is not timed."""
+        for run in {run.contender: run for run in self.runs if run not in store}.values():
+            replace(run, horizon=WARM, record=1).play(self.shelf.dataset(run.world))
+
+
+class OwnTable(Shelf):
+    """A shelf with one thing on it: the user's own table, read with these columns and this threshold."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Nothing is read yet."""
+        super().__init__(None)
+        self._settings = settings
+        self._made: Dataset | None = None
+
+    def dataset(self, world: World) -> Dataset:
+        """The vectors made from the table."""
+        if self._made is None:
+            self._made = datasets.load(
+                world.dataset,
+                self._settings.data,
+                dim=world.dim,
+                n_users=world.pool_users,
+                n_items=world.pool_items,
+                scale=world.scale,
+                columns=self._settings.columns,
+                threshold=self._settings.threshold,
+            )
+        return self._made
+
+    def sha256(self, world: World) -> str | None:
+        """A hash of the file and of how it was read."""
+        made = self.dataset(world).provenance
+        how = repr((made.sha256, self._settings.columns, self._settings.threshold))
+        return sha256(how.encode()).hexdigest()
+
+
+def plan(settings: Settings) -> Plan:
+    """The runs of these settings, by contender, then by seed."""
+    datasets.about(settings.dataset)
+    world = world_of(settings)
+    contenders = tuple(dict.fromkeys(contender(spec, settings, world) for spec in chosen(settings)))
+    shelf = shelf_of(settings)
+    data = shelf.sha256(world)
+    runs = tuple(
+        Run(
+            world=world, contender=one, horizon=settings.horizon, seed=seed, record=settings.record, data=data
+        )
+        for one in contenders
+        for seed in settings.seeds
+    )
+    for run in runs[:: len(settings.seeds)]:
+        run.contender.make(
+            run.world.environment(shelf.dataset(world), run.seed), run.seed
+        )  # refuse now, not later
+    return Plan(world, contenders, runs, shelf)
+
+
+def chosen(settings: Settings) -> tuple[str, ...]:
+    """The policies asked for: AutoCLUB unless told, or a small set where there is none."""
+    return settings.policies or (("AutoCLUB",) if "AutoCLUB" in CATALOGUE else USUAL)
+
+
+def shelf_of(settings: Settings) -> Shelf:
+    """Where the dataset is."""
+    if settings.dataset == "interactions":
+        return OwnTable(settings)
+    if settings.columns is not None or settings.threshold is not None:
+        raise ArgumentError("columns and threshold are for --dataset interactions, your own table")
+    place = settings.data or os.environ.get(HOME)
+    return Shelf(Path(place).expanduser() if place else None)
+
+
+def world_of(settings: Settings) -> World:
+    """The world, with whatever else --set or [world] says about it."""
+    known = [field.name for field in fields(World)]
+    for name in settings.world:
+        if name not in known:
+            raise unknown("world setting", name, known, f"The settings are {', '.join(known)}")
+    named = {theirs: getattr(settings, ours) for ours, theirs in WORLD_NAMES.items()}
+    plain = {name: getattr(settings, name) for name in WORLD_PLAIN}
+    told = {**named, **plain, **settings.world}
+    defaults = World()
+    return World(**{name: _alike(name, value, getattr(defaults, name)) for name, value in told.items()})
+
+
+def _alike(name: str, value: Any, model: Any) -> Any:
+    """The value, if it is of the model's kind; a whole number will do for a real one."""
+    if isinstance(model, float):
+        return number(name, value)
+    if isinstance(model, int):
+        return whole(name, value, 0)
+    if not isinstance(value, str):
+        raise ArgumentError(f"{name} must be text, got {value!r}")
+    return value
+
+
+def contender(spec: str, settings: Settings, world: World) -> Contender:
+    """`CLUB` or `CLUB:alpha=1,beta=0.2`; what is not said comes from the options, then from the noise.
+
+    With noise σ, α = 15σ and β = σ are places to start; 10 uniform rounds a user, phases of 4 a user.
+    """
+    name, _, rest = spec.partition(":")
+    find(name)
+    own = assignments(f"{name}:", [pair for pair in rest.split(",") if pair.strip()])
+    sigma = noise_of(world)
+    usual = {
+        "alpha": float(f"{15 * sigma:.6g}"),
+        "beta": float(f"{sigma:.6g}"),
+        "explore": 10 * world.n_users,
+        "phase": 4 * world.n_users,
+    }
+    given = {key: getattr(settings, key) for key in CONSTANTS if getattr(settings, key) is not None}
+    told = {**usual, **given}
+    if "graph" in MAKERS[name].arguments:
+        told["alpha"] = told["beta"]  # their alpha multiplies the width, which is what beta does elsewhere
+    return _checked(name, own, told)
+
+
+def taken(policy: str) -> tuple[str, ...]:
+    """The constants that a policy takes: those that are tuned for it, and what its maker asks for besides."""
+    grid, arguments = GRIDS.get(policy, Grid()), MAKERS[policy].arguments
+    tuned = [name for name in CONSTANTS if getattr(grid, name, ())]
+    others = [name for name in CONSTANTS if name in arguments and name not in tuned]
+    return (*tuned, *others, *(("growth",) if "phase" in tuned else ()))
+
+
+def _checked(policy: str, own: Mapping[str, Any], told: Mapping[str, Any]) -> Contender:
+    takes = taken(policy)
+    for key in own:
+        if key not in takes:
+            raise unknown(f"constant of {policy}:", key, takes, f"It takes {', '.join(takes)}")
+    constants = {key: value for key, value in {**told, **own}.items() if key in takes}
+    for key, value in constants.items():
+        whole(key, value, 0) if key in ("explore", "phase") else number(key, value)
+    return Contender(policy=policy, **constants)

@@ -1,0 +1,178 @@
+"""The paper's figures and tables, and ours, declared as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from coterie.errors import unknown
+from coterie.experiments.claims import Below, Claim, Finds, Flat, Grows, Slower
+from coterie.experiments.worlds import World
+
+PLAIN = World()
+"""The world of Fig. 1."""
+
+PAPER = ("synthetic", "movielens", "lastfm", "yelp")
+"""The paper's four datasets."""
+
+FIG_1 = ("LinUCBOne", "LinUCBInd", "CLUB", "SCLUB", "UniCLUB", "UniSCLUB")
+CLUSTERING = ("CLUB", "SCLUB", "UniCLUB", "UniSCLUB", "PhaseUniCLUB")
+GRAPHS = ("GraphUCB", "GOBLin")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variation:
+    """One way to change the world: its label, the quantity that changes and its value."""
+
+    label: str = ""
+    quantity: str = ""
+    value: float = 0.0
+    world: World = PLAIN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """What is played, how it is shown, and which claims it bears on.
+
+    Every dataset meets every variation. Constants are tuned in the world `tuned_in`, on the same dataset;
+    None tunes in each variation's own world. `view` names how it is drawn, see `render` and `tables`.
+    """
+
+    name: str
+    title: str
+    view: str
+    datasets: tuple[str, ...] = PAPER
+    variations: tuple[Variation, ...] = (Variation(),)
+    tuned_in: World | None = None
+    policies: tuple[str, ...] = FIG_1
+    horizon: int = 100_000
+    claims: tuple[Claim, ...] = ()
+    timed: bool = False
+
+    def on(self, datasets: tuple[str, ...]) -> Figure:
+        """The same figure on other datasets."""
+        return replace(self, datasets=datasets) if self.datasets else self
+
+
+_UNIFORM_HELPS = (Below("UniCLUB", "CLUB"), Below("UniSCLUB", "SCLUB"))
+_CLUSTERS_HELP = tuple(
+    Below(policy, alone) for policy in ("CLUB", "SCLUB", "UniCLUB", "UniSCLUB") for alone in FIG_1[:2]
+)
+_SMOOTHED_HELP = tuple(Below(policy, alone) for policy in ("SACLUB", "SASCLUB") for alone in FIG_1[:2])
+_GRAPHS_LOSE = (Below("UniSCLUB", "GOBLin"), Below("UniSCLUB", "GraphUCB"), Below("UniCLUB", "GOBLin"))
+_SMALL = World(n_users=20, n_clusters=4, n_arms=20)
+
+_ALL = (
+    Figure(
+        name="fig-1",
+        title="Cumulative regret, stochastic contexts",
+        view="curves",
+        policies=(*FIG_1, "PhaseUniCLUB"),
+        claims=(*_UNIFORM_HELPS, *_CLUSTERS_HELP),
+    ),
+    Figure(
+        name="fig-2",
+        title="Cumulative regret, smoothed adversarial contexts",
+        view="curves",
+        variations=(Variation(world=World(setting="smoothed")),),
+        policies=("LinUCBOne", "LinUCBInd", "SACLUB", "SASCLUB"),
+        horizon=20_000,
+        claims=_SMOOTHED_HELP,
+    ),
+    Figure(
+        name="fig-3",
+        title="Cumulative regret with different arm-set sizes",
+        view="sweep",
+        datasets=("yelp",),
+        variations=tuple(
+            Variation(label=f"K = {k}", quantity="arms a round, K", value=k, world=World(n_arms=k))
+            for k in (80, 100, 120, 140)
+        ),
+        tuned_in=PLAIN,
+        claims=(Flat("UniCLUB", "K"), Flat("UniSCLUB", "K"), *_UNIFORM_HELPS),
+    ),
+    Figure(
+        name="fig-4",
+        title="Cumulative regret with different numbers of users",
+        view="sweep",
+        datasets=("yelp",),
+        variations=tuple(
+            Variation(label=f"u = {u}", quantity="users, u", value=u, world=World(n_users=u))
+            for u in (40, 50, 60, 70)
+        ),
+        tuned_in=PLAIN,
+        claims=(*(Grows(policy, "u") for policy in FIG_1), *_UNIFORM_HELPS),
+    ),
+    Figure(
+        name="fig-5",
+        title="Cumulative regret beside GOB.Lin and GraphUCB",
+        view="curves",
+        variations=(Variation(world=_SMALL),),
+        policies=(*FIG_1, *GRAPHS),
+        horizon=20_000,
+        claims=(*_UNIFORM_HELPS, *_GRAPHS_LOSE),
+    ),
+    Figure(
+        name="table-1",
+        title="Assumptions and regret bounds, in numbers",
+        view="bounds",
+        policies=(),
+    ),
+    Figure(
+        name="table-2",
+        title="Running times of the runs of Fig. 5, in seconds",
+        view="times",
+        variations=(Variation(world=_SMALL),),
+        policies=(*FIG_1, *GRAPHS),
+        horizon=20_000,
+        claims=tuple(Slower(graph, policy) for graph in GRAPHS for policy in FIG_1),
+        timed=True,
+    ),
+    Figure(
+        name="clusters",
+        title="Are the clusters found?",
+        view="clusters",
+        policies=CLUSTERING,
+        claims=tuple(Finds(policy) for policy in CLUSTERING),
+    ),
+    Figure(
+        name="gap",
+        title="Regret with the gap between clusters and the noise",
+        view="gap",
+        datasets=("synthetic",),
+        variations=(
+            *(
+                Variation(label=f"γ × {s:g}", quantity="gap γ", value=s, world=World(spread=s))
+                for s in (0.25, 0.5, 0.75, 1.0)
+            ),
+            *(
+                Variation(label=f"σ = {s:g}", quantity="noise σ", value=s, world=World(noise=s))
+                for s in (0.05, 0.1, 0.2, 0.4)
+            ),
+        ),
+        policies=(*FIG_1, "PhaseUniCLUB"),
+        horizon=20_000,
+        claims=_UNIFORM_HELPS,
+    ),
+)
+
+FIGURES: Mapping[str, Figure] = MappingProxyType({figure.name: figure for figure in _ALL})
+"""Everything that `coterie reproduce` knows."""
+
+
+def find(name: str) -> Figure:
+    """The figure of this name; a wrong name suggests the right one.
+
+    >>> find("fig-1").horizon
+    100000
+    """
+    if name not in FIGURES:
+        raise unknown("figure", name, FIGURES, f"There are {', '.join(FIGURES)}, and all")
+    return FIGURES[name]
+
+
+def chosen(names: tuple[str, ...]) -> list[Figure]:
+    """The figures of these names in order, each once; 'all' stands for every one."""
+    listed = [one for name in names for one in (FIGURES if name == "all" else (name,))]
+    return [find(name) for name in dict.fromkeys(listed)]

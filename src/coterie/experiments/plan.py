@@ -1,0 +1,111 @@
+"""From figures to runs: which studies tune their constants, which runs are reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from coterie.experiments.contenders import Contender
+from coterie.experiments.figures import Figure, Variation
+from coterie.experiments.results import Entry, Panel
+from coterie.experiments.runs import Run
+from coterie.experiments.shelf import Shelf
+from coterie.experiments.store import Store
+from coterie.experiments.tuning import Choice, Protocol, Study
+from coterie.experiments.worlds import World
+from coterie.traces import Trace
+
+
+class Spot(NamedTuple):
+    """A place in a figure: a dataset, a variation, and the worlds to report and to tune in."""
+
+    variation: Variation
+    world: World
+    tuned_in: World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A figure for a horizon, seeds and datasets that are there."""
+
+    figure: Figure
+    horizon: int
+    seeds: tuple[int, ...]
+    protocol: Protocol
+    record: int = 200
+
+    def spots(self) -> Iterator[Spot]:
+        """Every dataset with every variation."""
+        for dataset in self.figure.datasets:
+            for variation in self.figure.variations:
+                world = replace(variation.world, dataset=dataset)
+                tuned_in = replace(self.figure.tuned_in or variation.world, dataset=dataset)
+                yield Spot(variation, world, tuned_in)
+
+    def study(self, spot: Spot, policy: str, shelf: Shelf) -> Study:
+        """Where the constants of a policy for a spot come from."""
+        rounds = self.protocol.rounds(self.horizon)
+        return Study(spot.tuned_in, policy, rounds, shelf.sha256(spot.tuned_in))
+
+    def studies(self, shelf: Shelf) -> list[Study]:
+        """All studies, each once."""
+        every = (self.study(spot, policy, shelf) for spot in self.spots() for policy in self.figure.policies)
+        return list(dict.fromkeys(every))
+
+    def runs(self, shelf: Shelf, choices: Mapping[Study, Choice]) -> list[Run]:
+        """All reported runs."""
+        return [
+            run
+            for spot in self.spots()
+            for policy in self.figure.policies
+            for run in self._of(spot, choices[self.study(spot, policy, shelf)].contender, shelf)
+        ]
+
+    def _of(self, spot: Spot, contender: Contender, shelf: Shelf) -> list[Run]:
+        return [
+            Run(
+                world=spot.world,
+                contender=contender,
+                horizon=self.horizon,
+                seed=seed,
+                record=min(self.record, self.horizon),
+                data=shelf.sha256(spot.world),
+            )
+            for seed in self.seeds
+        ]
+
+    def panels(
+        self, shelf: Shelf, choices: Mapping[Study, Choice], store: Store, seconds: Mapping[str, float]
+    ) -> tuple[Panel, ...]:
+        """The finished runs, arranged as the figure shows them."""
+        return tuple(self._panel(spot, shelf, choices, store, seconds) for spot in self.spots())
+
+    def _panel(
+        self,
+        spot: Spot,
+        shelf: Shelf,
+        choices: Mapping[Study, Choice],
+        store: Store,
+        seconds: Mapping[str, float],
+    ) -> Panel:
+        entries = []
+        for policy in self.figure.policies:
+            contender = choices[self.study(spot, policy, shelf)].contender
+            runs = self._of(spot, contender, shelf)
+            entries.append(Entry(contender, tuple(_trace(run, store, seconds) for run in runs)))
+        places = [spot.world.environment(shelf.dataset(spot.world), seed) for seed in self.seeds]
+        gamma = sum(place.gamma for place in places) / len(places)
+        label, quantity, value = spot.variation.label, spot.variation.quantity, spot.variation.value
+        return Panel(spot.world.dataset, label, quantity, value, gamma, tuple(entries))
+
+
+def _trace(run: Run, store: Store, seconds: Mapping[str, float]) -> Trace:
+    trace = store.read(run)
+    return replace(trace, seconds=seconds[run.id]) if run.id in seconds else trace
+
+
+def available(figures: Sequence[Figure], missing: Sequence[str]) -> list[Figure]:
+    """The figures without the datasets that are missing, and without those that nothing is left of."""
+    kept = (f.on(tuple(name for name in f.datasets if name not in missing)) for f in figures)
+    return [figure for figure in kept if figure.datasets]

@@ -1,0 +1,222 @@
+"""Figures fit to print: PNG, SVG and PDF, the same bytes for the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coterie.experiments.palette import style
+from coterie.experiments.results import Entry, Panel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+FORMATS = ("png", "svg", "pdf")
+DPI = 300
+WIDTH, HEIGHT = 2.6, 2.25  # inches a panel: four fill a page on its side
+LEAST, ENTRY = 5.2, 1.4
+"""Inches that a legend needs across, and that one of its entries needs."""
+
+MARKS = 6
+"""Markers on a curve."""
+
+LOOK: Mapping[str, Any] = MappingProxyType(
+    {
+        "font.size": 8.5,
+        "axes.titlesize": 9.5,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "grid.color": "#e6e6e6",
+        "grid.linewidth": 0.6,
+        "axes.axisbelow": True,
+        "lines.linewidth": 1.3,
+        "lines.markersize": 3.6,
+        "legend.frameon": False,
+        "svg.hashsalt": "coterie",
+        "svg.fonttype": "none",
+        "pdf.fonttype": 42,
+        "figure.constrained_layout.use": True,
+    }
+)
+
+
+def draw(view: str, title: str, panels: Sequence[Panel], folder: Path, name: str) -> list[Path]:
+    """Draw a figure into `folder` in every format; nothing for what is a table only."""
+    if view not in VIEWS or not panels:
+        return []
+    import matplotlib
+    from matplotlib.style import context as style_context
+
+    matplotlib.use("Agg")
+    with style_context(dict(LOOK)):
+        canvas = VIEWS[view](panels)
+        canvas.suptitle(title, fontsize=11)
+        return list(_save(canvas, folder, name))
+
+
+def _save(canvas: Canvas, folder: Path, name: str) -> Iterator[Path]:
+    import matplotlib.pyplot as plt
+
+    folder.mkdir(parents=True, exist_ok=True)
+    undated: Mapping[str, dict[str, Any]] = {
+        "png": {"Software": None},
+        "svg": {"Date": None},
+        "pdf": {"CreationDate": None},
+    }
+    for kind in FORMATS:
+        path = folder / f"{name}.{kind}"
+        canvas.savefig(path, dpi=DPI, metadata=undated[kind])
+        yield path
+    plt.close(canvas)
+
+
+@contextmanager
+def _grid(n: int, rows: int = 1, *, width: float = WIDTH) -> Iterator[tuple[Canvas, list[list[Axes]]]]:
+    """A canvas of rows × n axes with room for a legend below."""
+    import matplotlib.pyplot as plt
+
+    canvas, axes = plt.subplots(
+        rows, n, figsize=(max(width * n, LEAST), HEIGHT * rows + (0.8 if n > 1 else 1.3)), squeeze=False
+    )
+    yield canvas, [list(row) for row in axes]
+    _legend(canvas)
+
+
+def _legend(canvas: Canvas) -> None:
+    """One legend for all axes, each policy once."""
+    found = {
+        label: handle
+        for axes in canvas.axes
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    across = max(3, int(canvas.get_figwidth() / ENTRY))
+    canvas.legend(found.values(), found.keys(), loc="outside lower center", ncols=across, handlelength=3.2)
+
+
+def _curve(axes: Axes, entry: Entry, column: str, offset: float) -> None:
+    """Mean over seeds with a band of ± one standard error; the offset keeps markers of curves apart."""
+    look, band, rounds = style(entry.policy), entry.band(column), entry.traces[0].rounds
+    every = max(1, len(rounds) // MARKS)
+    axes.plot(
+        rounds,
+        band.mean,
+        color=look.colour,
+        linestyle=look.line,
+        marker=look.marker,
+        markevery=(int(every * offset), every),
+        label=look.label,
+    )
+    axes.fill_between(
+        rounds, band.mean - band.error, band.mean + band.error, color=look.colour, alpha=0.2, linewidth=0
+    )
+
+
+def _over_rounds(axes: Axes, panel: Panel, column: str, label: str) -> None:
+    from matplotlib.ticker import EngFormatter
+
+    for k, entry in enumerate(panel.entries):
+        _curve(axes, entry, column, (k + 1) / (len(panel.entries) + 1))
+    axes.set_xlim(0, int(panel.entries[0].traces[0].rounds[-1]))
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("round t")
+    axes.set_ylabel(label)
+
+
+def curves(panels: Sequence[Panel]) -> Canvas:
+    """Regret over rounds, a panel a dataset and variation."""
+    with _grid(len(panels)) as (canvas, axes):
+        for one, panel in zip(axes[0], panels, strict=True):
+            _over_rounds(one, panel, "regret", "cumulative regret" if one is axes[0][0] else "")
+            one.set_title(panel.title)
+    return canvas
+
+
+def sweep(panels: Sequence[Panel]) -> Canvas:
+    """Regret over rounds for each value of what varies, and at the end against it; a row a dataset."""
+    groups = _by_dataset(panels)
+    most = max(len(group) for group in groups)
+    with _grid(most + 1, len(groups), width=2.25) as (canvas, axes):
+        for row, group in zip(axes, groups, strict=True):
+            top = 0.0
+            for one, panel in zip(row, group, strict=False):
+                _over_rounds(one, panel, "regret", "cumulative regret" if one is row[0] else "")
+                one.set_title(panel.title)
+                top = max(top, one.get_ylim()[1])
+            for one in row[: len(group)]:
+                one.set_ylim(0, top)
+            _against(row[-1], group, [panel.value for panel in group])
+            row[-1].set_title("at the horizon")
+    return canvas
+
+
+def gap(panels: Sequence[Panel]) -> Canvas:
+    """Regret at the horizon against the true gap and against the noise; a row a dataset."""
+    groups = _by_dataset(panels)
+    quantities = list(dict.fromkeys(panel.quantity for panel in panels))
+    with _grid(len(quantities), len(groups), width=3.4) as (canvas, axes):
+        for row, group in zip(axes, groups, strict=True):
+            for one, quantity in zip(row, quantities, strict=True):
+                chosen = [panel for panel in group if panel.quantity == quantity]
+                values = [panel.gamma if "γ" in quantity else panel.value for panel in chosen]
+                one.set_xscale("log", base=2)
+                one.minorticks_off()
+                _against(one, chosen, values)
+                one.set_title(chosen[0].title.split(",")[0])
+                one.set_ylabel("regret at the horizon")
+    return canvas
+
+
+def clusters(panels: Sequence[Panel]) -> Canvas:
+    """Regret, the adjusted Rand index and the number of clusters over rounds; a column a panel."""
+    with _grid(len(panels), 3) as (canvas, axes):
+        for k, panel in enumerate(panels):
+            for row, (column, label) in zip(axes, CLUSTER_ROWS, strict=True):
+                _over_rounds(row[k], panel, column, label if k == 0 else "")
+                row[k].set_xlabel("round t" if row is axes[-1] else "")
+            axes[0][k].set_title(panel.title)
+            axes[1][k].set_ylim(0, 1.03)
+    return canvas
+
+
+CLUSTER_ROWS = (("regret", "cumulative regret"), ("ari", "adjusted Rand index"), ("clusters", "clusters"))
+
+
+def _against(axes: Axes, panels: Sequence[Panel], values: Sequence[float]) -> None:
+    """Regret at the horizon with ± one standard error, against a value a panel."""
+    order = np.argsort(values)
+    xs = np.asarray(values)[order]
+    for k, entry in enumerate(panels[0].entries):
+        look = style(entry.policy)
+        ends = [panels[i].entries[k].final("regret") for i in order]
+        axes.errorbar(
+            xs,
+            [end.mean for end in ends],
+            yerr=[end.error for end in ends],
+            color=look.colour,
+            linestyle=look.line,
+            marker=look.marker,
+            capsize=2,
+            label=look.label,
+        )
+    axes.set_xticks(xs, [f"{x:.2g}" if x < 10 else f"{x:g}" for x in xs])
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel(panels[0].quantity)
+
+
+def _by_dataset(panels: Sequence[Panel]) -> list[list[Panel]]:
+    names = dict.fromkeys(panel.dataset for panel in panels)
+    return [[panel for panel in panels if panel.dataset == name] for name in names]
+
+
+VIEWS: Mapping[str, Callable[[Sequence[Panel]], Canvas]] = MappingProxyType(
+    {"curves": curves, "sweep": sweep, "gap": gap, "clusters": clusters}
+)
+"""How a figure is drawn, by the name of its view; other views are tables only."""

@@ -1,0 +1,161 @@
+"""Numbers of a figure as rows: for summary.csv, the terminal and the report."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from io import StringIO
+from types import MappingProxyType
+from typing import NamedTuple
+
+from coterie.experiments.results import Entry, Panel
+
+ACROSS = 4
+"""Panels that fit beside each other in a terminal."""
+
+
+class Row(NamedTuple):
+    """A policy in a panel, in numbers; errors are standard errors over seeds."""
+
+    dataset: str
+    variation: str
+    policy: str
+    seeds: int
+    horizon: int
+    gamma: float
+    regret: float
+    regret_error: float
+    clusters: float
+    ari: float
+    explored: float
+    seconds: float
+    alpha: float | None
+    beta: float | None
+    explore: int | None
+    phase: int | None
+    growth: float | None
+    ridge: float | None
+
+
+class Table(NamedTuple):
+    """A small table of text: a heading and rows."""
+
+    title: str
+    heading: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def rows(panels: Sequence[Panel]) -> Iterator[Row]:
+    """One row a policy and panel."""
+    for panel in panels:
+        for entry in panel.entries:
+            yield _row(panel, entry)
+
+
+def _row(panel: Panel, entry: Entry) -> Row:
+    regret, given = entry.final("regret"), entry.contender
+    return Row(
+        dataset=panel.dataset,
+        variation=panel.label,
+        policy=entry.policy,
+        seeds=len(entry.traces),
+        horizon=int(entry.traces[0].rounds[-1]),
+        gamma=panel.gamma,
+        regret=regret.mean,
+        regret_error=regret.error,
+        clusters=entry.final("clusters").mean,
+        ari=entry.final("ari").mean,
+        explored=entry.final("explored").mean,
+        seconds=entry.seconds().mean,
+        alpha=given.alpha,
+        beta=given.beta,
+        explore=given.explore,
+        phase=given.phase,
+        growth=given.growth,
+        ridge=given.ridge,
+    )
+
+
+def as_csv(found: Iterable[Row]) -> str:
+    """The rows with a heading; numbers to six digits, what is not known is empty."""
+    file = StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(Row._fields)
+    writer.writerows([_cell(value) for value in row] for row in found)
+    return file.getvalue()
+
+
+def plain_csv(shown: Iterable[Table]) -> str:
+    """Tables of text with their headings, the title of each as its first column."""
+    file = StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    for table in shown:
+        writer.writerow(("table", *table.heading))
+        writer.writerows((table.title, *row) for row in table.rows)
+    return file.getvalue()
+
+
+def _cell(value: str | float | None) -> str:
+    if value is None or value != value:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def regrets(panels: Sequence[Panel]) -> Table:
+    """Regret at the horizon: policies down, panels across."""
+    return _across("Cumulative regret at the horizon, mean ± standard error", panels, _regret)
+
+
+def times(panels: Sequence[Panel]) -> Table:
+    """Seconds a run: policies down, panels across."""
+    return _across(
+        "Seconds a run, mean over seeds, one run at a time", panels, lambda e: f"{e.seconds().mean:.2f}"
+    )
+
+
+def recoveries(panels: Sequence[Panel]) -> Table:
+    """Regret, clusters and adjusted Rand index at the horizon: policies down, panels across."""
+    return _across(
+        "Clusters at the horizon (adjusted Rand index), means over seeds",
+        panels,
+        lambda e: f"{e.final('clusters').mean:.1f} ({e.final('ari').mean:.2f})",
+    )
+
+
+def constants(panels: Sequence[Panel]) -> Table:
+    """The constants that every policy was given: policies down, panels across."""
+    return _across(
+        "Constants, as tuned",
+        panels,
+        lambda e: ", ".join(f"{name} {value:g}" for name, value in e.contender.constants()) or "none",
+    )
+
+
+def _regret(entry: Entry) -> str:
+    regret = entry.final("regret")
+    return f"{regret.mean:,.0f} ± {regret.error:,.0f}"
+
+
+def _across(title: str, panels: Sequence[Panel], cell: Callable[[Entry], str]) -> Table:
+    """Policies down and panels across, or the other way round where panels are many."""
+    policies = tuple(dict.fromkeys(entry.policy for panel in panels for entry in panel.entries))
+    lines = [[_shown(panel.entry(policy), cell) for panel in panels] for policy in policies]
+    titles = tuple(panel.title for panel in panels)
+    if len(panels) <= ACROSS:
+        return Table(title, ("policy", *titles), tuple(zip(policies, *zip(*lines, strict=True), strict=True)))
+    return Table(title, ("world", *policies), tuple(zip(titles, *lines, strict=True)))
+
+
+def _shown(entry: Entry | None, cell: Callable[[Entry], str]) -> str:
+    return "" if entry is None else cell(entry)
+
+
+LISTED: Mapping[str, tuple[Callable[[Sequence[Panel]], Table], ...]] = MappingProxyType(
+    {"times": (times, constants), "clusters": (recoveries, regrets, constants)}
+)
+"""The tables of a view; of any other: regrets and constants."""
+
+
+def listed(view: str, panels: Sequence[Panel]) -> list[Table]:
+    """The tables that go with a view."""
+    return [make(panels) for make in LISTED.get(view, (regrets, constants))]

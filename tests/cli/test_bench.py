@@ -1,0 +1,27 @@
+"""`coterie bench`."""
+
+from __future__ import annotations
+
+import json
+
+from cli.conftest import Call
+from coterie.cli.bench import best
+
+
+def test_each_policy_is_compared_with_its_floor(coterie: Call) -> None:
+    result = coterie("bench", "CLUB", "LinUCBOracle", "GOBLin", "--rounds", 512, "--repeats", 1, "--json")
+    told = {one["policy"]: one for one in json.loads(result.stdout)}
+    assert list(told) == ["CLUB", "LinUCBOracle", "GOBLin"]
+    assert told["CLUB"]["floor"] == told["LinUCBOracle"]["floor"] != told["GOBLin"]["floor"]
+    for one in told.values():
+        assert one["ratio"] == one["microseconds"] / one["floor"] > 0
+
+
+def test_the_table_names_the_floor(coterie: Call) -> None:
+    page = coterie("bench", "LinUCBOne", "--rounds", 256, "--repeats", 1).output
+    assert "X·M⁻¹" in page
+    assert "× floor" in page
+
+
+def test_best_is_the_least_of_many() -> None:
+    assert best(lambda: None, 3) < 1000

@@ -1,0 +1,92 @@
+"""`coterie compare`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli.conftest import SMALL, Call
+from coterie.cli.pairing import Match
+
+
+@pytest.fixture
+def folders(coterie: Call, tmp_path: Path) -> tuple[Path, Path]:
+    """CLUB with other constants, one policy the same, one policy and one seed in one folder only."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert coterie("run", "LinUCBInd", "LinUCBOne", "CLUB", *SMALL, "--out", first).exit_code == 0
+    more = (*SMALL, "--seeds", "3", "--out", second)
+    assert coterie("run", "LinUCBInd", "CLUB:alpha=0.2", *more).exit_code == 0
+    return first, second
+
+
+def test_runs_are_paired_by_world_policy_and_seed(coterie: Call, folders: tuple[Path, Path]) -> None:
+    told = json.loads(coterie("compare", *folders, "--json").stdout)
+    pairs = {one["policy"]: one for one in told["pairs"]}
+    assert list(pairs) == ["CLUB (alpha 1.5 → 0.2)", "LinUCBInd (beta 0.1)"]
+    same = pairs["LinUCBInd (beta 0.1)"]
+    assert (same["seeds"], same["difference"], same["interval"]) == ([0, 1], 0.0, [0.0, 0.0])
+    assert same["first"] == same["second"]
+    assert [key.split(" ")[0] for key in told["only_first"]] == ["LinUCBOne"]
+    assert sorted(key.split(" ")[0] for key in told["only_second"]) == ["CLUB", "LinUCBInd"]
+    assert set(map(tuple, told["only_second"].values())) == {(2,)}
+
+
+def test_the_page_says_what_is_only_in_one(coterie: Call, folders: tuple[Path, Path]) -> None:
+    page = coterie("compare", *folders, "--each").stdout
+    assert "identical" in page
+    assert "seed 1" in page
+    assert f"Only in {folders[0]}:" in page
+    assert "LinUCBOne" in page
+
+
+def test_other_columns_can_be_compared(coterie: Call, folders: tuple[Path, Path]) -> None:
+    told = json.loads(coterie("compare", *folders, "--metric", "clusters", "--json").stdout)
+    assert told["pairs"][-1]["first"] == [8.0, 8.0]
+    wrong = coterie("compare", *folders, "--metric", "regrets")
+    assert wrong.exit_code == 2
+    assert "did you mean 'regret'?" in wrong.stderr
+    assert coterie("compare", *folders, "--level", "2").exit_code == 2
+
+
+def test_folders_with_nothing_in_common_are_exit_code_1(coterie: Call, tmp_path: Path) -> None:
+    for name, horizon in (("first", "64"), ("second", "65")):
+        assert (
+            coterie("run", "LinUCBOne", *SMALL, "--horizon", horizon, "--out", tmp_path / name).exit_code == 0
+        )
+    result = coterie("compare", tmp_path / "first", tmp_path / "second")
+    assert result.exit_code == 1
+    assert "no run in common" in result.stderr
+
+
+def test_a_file_that_is_no_result_is_named(coterie: Call, folders: tuple[Path, Path]) -> None:
+    (folders[0] / "runs" / "0bad.parquet").write_bytes(b"nothing")
+    result = coterie("compare", *folders)
+    assert result.exit_code == 1
+    assert "0bad.parquet" in result.stderr
+
+
+def match(*differences: float) -> Match:
+    first = np.full(len(differences), 10.0)
+    return Match("w", "p", tuple(range(len(differences))), first, first + differences, 0.95)
+
+
+def test_the_interval_is_students() -> None:
+    low, high = match(1.0, 2.0, 3.0).interval
+    assert (low, high) == pytest.approx((2 - 4.302653 / 3**0.5, 2 + 4.302653 / 3**0.5))
+
+
+@pytest.mark.parametrize(
+    ("differences", "verdict"),
+    [
+        ((0.0, 0.0), "identical"),
+        ((1.0, 1.1, 0.9), "second is higher by 10.0%"),
+        ((-1.0, -1.1, -0.9), "second is lower by 10.0%"),
+        ((1.0, -1.0, 0.5), "may be chance"),
+        ((1.0,), "one seed says little"),
+    ],
+)
+def test_the_verdict_is_what_the_interval_says(differences: tuple[float, ...], verdict: str) -> None:
+    assert match(*differences).verdict() == verdict

@@ -1,0 +1,68 @@
+"""Every help page teaches, and what it teaches works."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+import pytest
+import typer.main
+
+from cli.conftest import Call
+from coterie.cli.app import app
+from coterie.cli.teaching import CODES, coloured
+
+ROOT = typer.main.get_command(app)
+
+
+def pages() -> Iterator[list[str]]:
+    for name, command in ROOT.commands.items():  # type: ignore[attr-defined]
+        inner = getattr(command, "commands", None)
+        yield from ([name, sub] for sub in inner) if inner else ([name],)
+
+
+def found(words: list[str]) -> object:
+    command = ROOT
+    for word in words:
+        command = command.commands[word]  # type: ignore[attr-defined]
+    return command
+
+
+@pytest.mark.parametrize("path", [[], *pages()], ids=" ".join)
+def test_every_page_has_examples_and_exit_codes(coterie: Call, path: list[str]) -> None:
+    page = coterie(*path, "--help").output
+    assert "Examples:" in page
+    assert "  $ coterie" in page
+    assert CODES in page
+
+
+@pytest.mark.parametrize("path", [[], *pages()], ids=" ".join)
+def test_examples_name_commands_and_options_that_exist(coterie: Call, path: list[str]) -> None:
+    page = coterie(*path, "--help").output
+    for line in re.findall(r"^  \$ coterie (.*)$", page, flags=re.MULTILINE):
+        words = shlex.split(line.split("|")[0])
+        depth = 2 if words[0] == "data" else 1
+        command = found(words[:depth])
+        known = {option for parameter in command.params for option in parameter.opts}  # type: ignore[attr-defined]
+        assert {word for word in words if word.startswith("--")} <= known, line
+
+
+@pytest.mark.parametrize("path", list(pages()), ids=" ".join)
+def test_every_option_is_explained(path: list[str]) -> None:
+    for parameter in found(path).params:  # type: ignore[attr-defined]
+        assert getattr(parameter, "help", "told") is not None, parameter.name
+
+
+def test_a_page_in_a_pipe_has_no_colour(coterie: Call) -> None:
+    assert "\x1b" not in coterie("run", "--help").output
+
+
+def test_a_page_on_a_terminal_is_coloured_unless_told_not_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    page = "Options:\n  --json  Print JSON.\n\nExamples:\n  $ coterie run\n"
+    assert "\x1b[1mOptions:\x1b[0m" in coloured(page)
+    assert "\x1b[36m--json\x1b[0m" in coloured(page)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert coloured(page) == page

@@ -1,0 +1,46 @@
+"""docs/cli.md tells of every command and every setting, and its examples exist."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+
+from cli.test_help import found, pages
+from coterie.cli.settings import Settings, gather
+from coterie.cli.teaching import CODES
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+
+
+def test_every_command_is_on_the_page() -> None:
+    for path in pages():
+        assert f"`coterie {path[0]}" in PAGE
+        assert path[-1] in PAGE
+
+
+def test_every_setting_of_a_file_is_on_the_page() -> None:
+    block = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)[0]
+    for field in fields(Settings):
+        assert re.search(rf"\b{field.name}\b", block), field.name
+
+
+def test_the_file_on_the_page_can_be_read(tmp_path: Path) -> None:
+    block = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)[0]
+    tomllib.loads(block)
+    (tmp_path / "run.toml").write_text(block, encoding="utf-8")
+    assert gather(tmp_path / "run.toml", {}).world == {"zipf": 1.0, "drift": 0.1}
+
+
+def test_the_commands_on_the_page_have_these_options() -> None:
+    for line in re.findall(r"^    coterie ([a-z].*)$", PAGE, flags=re.MULTILINE):
+        words = shlex.split(line, comments=True)
+        known = {option for parameter in found(words[:1]).params for option in parameter.opts}  # type: ignore[attr-defined]
+        assert {word for word in words if word.startswith("--")} <= known, line
+
+
+def test_every_exit_code_is_on_the_page() -> None:
+    for code in re.findall(r"\d+", CODES):
+        assert f"| {code} |" in PAGE

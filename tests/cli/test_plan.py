@@ -1,0 +1,63 @@
+"""From settings to runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from coterie.cli.plan import USUAL, chosen, contender, plan, taken, world_of
+from coterie.cli.settings import Settings
+from coterie.experiments.contenders import Contender
+from coterie.policies import CATALOGUE
+
+SMALL = Settings(users=8, clusters=2, arms=10, dim=5, horizon=64, seeds=(0, 1))
+
+
+def made(spec: str, settings: Settings = SMALL) -> Contender:
+    return contender(spec, settings, world_of(settings))
+
+
+def test_the_default_is_autoclub_as_soon_as_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(CATALOGUE, "AutoCLUB", raising=False)
+    assert chosen(Settings()) == USUAL
+    monkeypatch.setitem(CATALOGUE, "AutoCLUB", CATALOGUE["CLUB"])
+    assert chosen(Settings()) == ("AutoCLUB",)
+
+
+def test_constants_come_from_the_spec_then_the_options_then_the_noise() -> None:
+    assert made("CLUB") == Contender(policy="CLUB", alpha=1.5, beta=0.1)
+    told = Settings(users=8, alpha=2.0, noise=0.5)
+    assert made("CLUB:beta=0.3", told) == Contender(policy="CLUB", alpha=2.0, beta=0.3)
+    assert made("UniCLUB").explore == 80
+
+
+def test_the_alpha_of_graph_policies_is_what_beta_is_elsewhere() -> None:
+    assert made("GOBLin") == Contender(policy="GOBLin", alpha=0.1)
+    assert made("GraphUCB:alpha=0.7").alpha == 0.7
+
+
+def test_a_policy_is_given_only_what_it_takes() -> None:
+    assert taken("LinUCBInd") == ("beta", "ridge")
+    assert taken("CLUB") == ("alpha", "beta", "ridge")
+    assert taken("PhaseUniCLUB") == ("alpha", "beta", "explore", "phase", "ridge", "growth")
+    assert made("LinUCBInd", Settings(explore=5, phase=3)) == Contender(policy="LinUCBInd", beta=0.1)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_policy_of_the_catalogue_can_be_run(name: str) -> None:
+    planned = plan(Settings(policies=(name,), users=8, clusters=2, arms=10, dim=5, horizon=64, seeds=(0,)))
+    trace = planned.runs[0].play(planned.shelf.dataset(planned.world))
+    assert trace.rounds[-1] == 64
+
+
+def test_contenders_of_one_policy_are_told_apart_by_their_constants() -> None:
+    planned = plan(
+        Settings(policies=("CLUB:alpha=1", "CLUB:alpha=2", "SCLUB", "SCLUB"), users=8, clusters=2, dim=5)
+    )
+    assert planned.labels == ("CLUB (alpha 1, beta 0.1)", "CLUB (alpha 2, beta 0.1)", "SCLUB")
+    assert {planned.label(run) for run in planned.runs} == set(planned.labels)
+
+
+def test_all_contenders_meet_the_same_worlds() -> None:
+    planned = plan(Settings(policies=("CLUB", "SCLUB"), users=8, clusters=2, dim=5, seeds=(0, 1)))
+    assert {run.world for run in planned.runs} == {planned.world}
+    assert [run.seed for run in planned.runs] == [0, 1, 0, 1]

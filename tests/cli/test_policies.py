@@ -1,0 +1,50 @@
+"""`coterie policies`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cli.conftest import Call
+from coterie.cli.naming import DATASETS, complete_dataset, complete_policy, policy_names
+from coterie.cli.policies import parameters
+from coterie.datasets import names
+from coterie.policies import CATALOGUE
+
+
+def test_all_policies_are_listed_with_when_to_use_them(coterie: Call) -> None:
+    page = coterie("policies").output
+    for name in CATALOGUE:
+        assert name in page
+    assert "the gap is not known" in page
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_parameter_of_every_policy_is_explained(name: str) -> None:
+    """A new parameter needs a sentence in `coterie.cli.policies.MEANINGS`."""
+    assert [one["name"] for one in parameters(CATALOGUE[name]) if not one["meaning"]] == []
+
+
+def test_one_policy_is_shown_with_its_parameters(coterie: Call) -> None:
+    page = coterie("policies", "GOBLin").output
+    assert "must be given" in page
+    assert "users × users" in page
+    assert ">>>" not in page
+
+
+def test_json_has_the_same_as_the_page(coterie: Call) -> None:
+    told = json.loads(coterie("policies", "--json").stdout)
+    assert [one["name"] for one in told] == list(CATALOGUE)
+    one = json.loads(coterie("policies", "CLUB", "--json").stdout)
+    assert {parameter["name"] for parameter in one["parameters"]} >= {"confidence", "ridge", "seed"}
+
+
+def test_completion_knows_every_policy_and_dataset() -> None:
+    assert policy_names() == list(CATALOGUE)
+    assert names() == DATASETS
+
+
+def test_completion_does_not_care_about_case() -> None:
+    assert complete_policy("uni") == ["UniCLUB", "UniSCLUB"]
+    assert complete_dataset("MOV") == ["movielens"]

@@ -1,0 +1,68 @@
+"""`coterie --help` is instant and imports nothing heavy."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import coterie as package
+from cli.conftest import Call
+
+HEAVY = ("numpy", "numba", "scipy", "pandas", "polars", "matplotlib", "rich.markdown")
+PROBE = f"""
+import sys
+sys.argv = ["coterie", *sys.argv[1:]]
+from coterie.cli import main
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("page", [["--help"], ["run", "--help"], ["data", "--help"], ["--version"]])
+def test_help_imports_nothing_heavy(page: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, *page], capture_output=True, encoding="utf-8", check=True
+    )
+    assert done.stderr.strip() == "[]"
+
+
+def test_completion_of_a_policy_imports_nothing_heavy() -> None:
+    asked = {"_COTERIE_COMPLETE": "complete_bash", "COMP_WORDS": "coterie run Uni", "COMP_CWORD": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE],
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+        env={**os.environ, **asked},
+    )
+    assert done.stdout.split() == ["UniCLUB", "UniSCLUB"]
+    assert done.stderr.strip() == "[]"
+
+
+def test_help_takes_less_than_three_tenths_of_a_second() -> None:
+    """The processor time of the quickest of five, since tests run side by side."""
+    spent = []
+    for _ in range(5):
+        before = os.times()
+        subprocess.run([sys.executable, "-m", "coterie", "--help"], check=True, capture_output=True)
+        after = os.times()
+        spent.append(
+            after.children_user + after.children_system - before.children_user - before.children_system
+        )
+    assert min(spent) < 0.3
+
+
+def test_version_is_that_of_the_package(child: Call) -> None:
+    done = child("--version")
+    assert (done.returncode, done.stdout) == (0, f"coterie {package.__version__}\n")
+
+
+def test_without_arguments_help_is_shown(coterie: Call) -> None:
+    result = coterie()
+    assert "Commands:" in result.output

@@ -1,0 +1,79 @@
+"""`coterie reproduce` as people call it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+MAIN = "from coterie.cli import main; main()"
+
+
+def command(*words: str | Path) -> list[str]:
+    return [sys.executable, "-c", MAIN, "reproduce", *map(str, words)]
+
+
+def call(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(*words), capture_output=True, text=True, check=False)
+
+
+def small(out: Path) -> list[str | Path]:
+    return ["clusters", "--datasets", "synthetic", "--quick", "--horizon", "60", "--seeds", "2", "--out", out]
+
+
+def test_it_ends_with_a_table_a_path_and_a_sentence(tmp_path: Path) -> None:
+    done = call(*small(tmp_path))
+    assert (done.returncode, done.stderr.replace(COMPILING, "")) == (0, "")
+    assert "PhaseUniCLUB" in done.stdout
+    assert str(tmp_path / "clusters" / "clusters.png") in done.stdout
+    last = done.stdout.strip().splitlines()[-1]
+    assert last.startswith("CLUB ends with an adjusted Rand index of")
+    assert last.endswith(".")
+
+
+COMPILING = "coterie: compiling for this machine, once; the result is kept ...\n"
+
+
+def test_json_is_for_programs(tmp_path: Path) -> None:
+    found = json.loads(call(*small(tmp_path), "--json").stdout)
+    (figure,) = found["figures"]
+    assert figure["name"] == "clusters"
+    assert {row["policy"] for row in figure["rows"]} >= {"CLUB", "UniCLUB"}
+    assert figure["finding"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["fig1"], "did you mean 'fig-1'?"),
+        (["fig-1", "--datasets", "yepl"], "did you mean 'yelp'?"),
+        (["fig-1", "--engine", "rya"], "did you mean 'ray'?"),
+    ],
+)
+def test_a_wrong_name_suggests_the_right_one(words: list[str], told: str, tmp_path: Path) -> None:
+    done = call(*words, "--out", tmp_path)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_ctrl_c_keeps_finished_runs_and_says_how_to_go_on(tmp_path: Path) -> None:
+    words = command("fig-1", "--datasets", "synthetic", "--quick", "--horizon", "5000", "--out", tmp_path)
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env={**os.environ})
+    for _ in range(2000):
+        if any(tmp_path.glob("runs/*.parquet")):
+            break
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "finished runs are kept" in said
+    assert "coterie reproduce fig-1 --datasets synthetic --quick" in said
+    assert list(tmp_path.glob("runs/*.parquet"))
+    assert not list(tmp_path.glob("runs/.*.tmp"))

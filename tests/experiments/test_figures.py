@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from coterie.errors import UnknownName
+from coterie.experiments.figures import FIGURES, chosen, find
+from coterie.experiments.palette import STYLES
+from coterie.experiments.plan import Plan, available
+from coterie.experiments.shelf import Shelf
+from coterie.experiments.tuning import Protocol
+
+NAMES = ["fig-1", "fig-2", "fig-3", "fig-4", "fig-5", "table-1", "table-2", "clusters", "gap"]
+FIG_1 = {"LinUCBOne", "LinUCBInd", "CLUB", "SCLUB", "UniCLUB", "UniSCLUB"}
+
+
+def test_everything_the_paper_shows_is_declared() -> None:
+    assert set(NAMES) <= set(FIGURES)
+    assert [figure.name for figure in chosen(("all",))] == list(FIGURES)
+    assert [figure.name for figure in chosen(("fig-2", "fig-1", "fig-2"))] == ["fig-2", "fig-1"]
+
+
+def test_a_wrong_name_suggests_the_right_one() -> None:
+    with pytest.raises(UnknownName, match="did you mean 'fig-1'"):
+        find("fig1")
+
+
+def test_figure_1_is_as_the_paper_has_it() -> None:
+    figure = find("fig-1")
+    assert set(figure.policies) == {*FIG_1, "PhaseUniCLUB"}
+    assert figure.datasets == ("synthetic", "movielens", "lastfm", "yelp")
+    world = figure.variations[0].world
+    assert (world.pool_users, world.n_users, world.n_clusters, world.n_arms) == (200, 50, 10, 100)
+    assert (world.noise, figure.horizon) == (0.1, 100_000)
+
+
+def test_figure_2_is_blurred_by_a_tenth() -> None:
+    world = find("fig-2").variations[0].world
+    assert world.setting == "smoothed"
+    assert world.blur**2 == pytest.approx(0.1)
+
+
+def test_sweeps_are_those_of_the_paper() -> None:
+    assert [v.world.n_arms for v in find("fig-3").variations] == [80, 100, 120, 140]
+    assert [v.world.n_users for v in find("fig-4").variations] == [40, 50, 60, 70]
+    assert {v.world.n_clusters for v in find("fig-4").variations} == {10}
+    assert find("fig-3").datasets == find("fig-4").datasets == ("yelp",)
+
+
+def test_table_2_times_the_runs_of_figure_5() -> None:
+    five, two = find("fig-5"), find("table-2")
+    assert (five.policies, five.variations, five.horizon) == (two.policies, two.variations, two.horizon)
+    world = five.variations[0].world
+    assert (world.n_users, world.n_clusters, world.n_arms) == (20, 4, 20)
+
+
+def test_clusters_shares_its_runs_with_figure_1(shelf: Shelf) -> None:
+    plans = [
+        Plan(figure=find(name).on(("synthetic",)), horizon=1000, seeds=(0, 1), protocol=Protocol())
+        for name in ("fig-1", "clusters")
+    ]
+    first, second = (set(plan.studies(shelf)) for plan in plans)
+    assert second < first
+
+
+def test_sweeps_are_tuned_once_a_dataset_and_the_gap_in_each_world(shelf: Shelf) -> None:
+    def studies(name: str) -> int:
+        figure = find(name).on(("synthetic",))
+        plan = Plan(figure=figure, horizon=1000, seeds=(0,), protocol=Protocol())
+        return len(plan.studies(shelf)) // len(figure.policies)
+
+    assert (studies("fig-3"), studies("gap")) == (1, 7)
+
+
+def test_every_policy_has_its_own_look() -> None:
+    used = {policy for figure in FIGURES.values() for policy in figure.policies}
+    assert used <= set(STYLES)
+    looks = [(style.colour, style.marker, style.line) for style in STYLES.values()]
+    assert len(set(looks)) == len(looks)
+
+
+def test_a_missing_dataset_leaves_the_others() -> None:
+    figures = [find("fig-1"), find("fig-3")]
+    (left,) = available(figures, ("yelp", "lastfm"))
+    assert left == replace(figures[0], datasets=("synthetic", "movielens"))

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from coterie.experiments.engines.local import Local
+from coterie.experiments.execute import Played
+from coterie.experiments.figures import Figure, find
+from coterie.experiments.reproduce import Outcomes, Request, reproduce
+from coterie.experiments.runs import Run
+from coterie.experiments.shelf import Shelf
+from coterie.experiments.tuning import Protocol
+from coterie.experiments.watching import Silence, Watch
+from coterie.experiments.worlds import World
+
+
+class Never:
+    """An engine for when everything is finished."""
+
+    def play(self, runs: Sequence[Run], shelf: Shelf, watch: Watch) -> Iterator[Played]:
+        assert not runs
+        return iter(())
+
+
+class Listener(Silence):
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+
+
+def shrunk(name: str) -> Figure:
+    """A figure on synthetic data in worlds of eight users, with few policies and variations."""
+    figure = find(name)
+    few = figure.variations[:: max(1, len(figure.variations) // 2)]
+    figure = replace(figure, policies=figure.policies[-2:], variations=few)
+    small = World(dim=4, pool_users=12, pool_items=40)
+    shapes = [replace(small, setting=v.world.setting, spread=v.world.spread) for v in figure.variations]
+    variations = tuple(
+        replace(v, world=replace(shape, n_users=8, n_clusters=2, n_arms=4 + k))
+        for k, (v, shape) in enumerate(zip(figure.variations, shapes, strict=True))
+    )
+    tuned_in = None if figure.tuned_in is None else variations[0].world
+    return replace(figure, datasets=("synthetic",), variations=variations, tuned_in=tuned_in)
+
+
+def request(out: Path, *figures: Figure) -> Request:
+    return Request(
+        figures=figures,
+        out=out,
+        horizon=120,
+        seeds=2,
+        protocol=Protocol(n_seeds=1),
+        command="coterie reproduce <all>",
+    )
+
+
+ALL = ("fig-1", "fig-2", "fig-3", "fig-5", "table-1", "table-2", "clusters", "gap")
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    figures = [shrunk(name) for name in ALL]
+    return reproduce(request(tmp_path_factory.mktemp("all"), *figures), Local(2), Silence())
+
+
+def test_every_figure_comes_in_three_formats(found: Outcomes) -> None:
+    for name in ("fig-1", "fig-2", "fig-3", "fig-5", "clusters", "gap"):
+        for kind, magic in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
+            assert (found.request.out / name / f"{name}.{kind}").read_bytes().startswith(magic)
+
+
+def test_pictures_are_fine_enough_for_print(found: Outcomes) -> None:
+    from PIL import Image
+
+    with Image.open(found.request.out / "fig-1" / "fig-1.png") as picture:
+        assert min(picture.info["dpi"]) > 200
+
+
+def test_every_figure_has_a_summary(found: Outcomes) -> None:
+    for outcome in found.figures:
+        lines = (found.request.out / outcome.plan.figure.name / "summary.csv").read_text().splitlines()
+        assert len(lines) > 1
+    fig_1 = (found.request.out / "fig-1" / "summary.csv").read_text()
+    assert fig_1.startswith("dataset,variation,policy,seeds,horizon,gamma,regret,regret_error")
+    assert "PhaseUniCLUB,2,120" in fig_1
+
+
+def test_the_report_is_one_file_that_needs_no_other(found: Outcomes) -> None:
+    page = found.report.read_text()
+    assert "<script" not in page
+    assert not re.findall(r"""(?:src|href)=["'](?!#)""", page)
+    assert not re.findall(r"@import|url\((?!#)", page)
+    assert page.count("<svg") == 6
+
+
+def test_the_report_tells_how_it_was_made(found: Outcomes) -> None:
+    page = found.report.read_text()
+    for wanted in (
+        "coterie reproduce &lt;all&gt;",
+        "numba",
+        "processor",
+        "n_clusters",
+        "Constants, as tuned",
+        "1000",
+    ):
+        assert wanted in page
+    for name in ALL:
+        assert f"id='{name}'" in page
+
+
+def test_ids_of_drawings_on_one_page_differ(found: Outcomes) -> None:
+    ids = re.findall(r'\bid="([^"]+)"', found.report.read_text())
+    assert len(ids) == len(set(ids))
+
+
+def test_running_times_are_measured_for_table_2_only(found: Outcomes) -> None:
+    two = next(outcome for outcome in found.figures if outcome.plan.figure.name == "table-2")
+    assert all(entry.seconds().mean > 0 for panel in two.panels for entry in panel.entries)
+    assert len(list((found.request.out / "times").iterdir())) == 2 * len(two.plan.figure.policies)
+
+
+def test_what_is_finished_is_not_repeated(found: Outcomes) -> None:
+    before = {path: path.read_bytes() for path in found.request.out.rglob("*") if path.is_file()}
+    reproduce(found.request, Never(), Silence())
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_missing_dataset_is_skipped_with_a_line(tmp_path: Path) -> None:
+    figure = replace(shrunk("fig-1"), datasets=("synthetic", "lastfm"), policies=("LinUCBInd",))
+    listener = Listener()
+    found = reproduce(replace(request(tmp_path, figure), data=tmp_path), Local(2), listener)
+    assert listener.lines == list(found.skipped)
+    (line,) = listener.lines
+    assert line.startswith("lastfm is skipped: download")
+    assert "lastfm is skipped" in found.report.read_text()
+    assert [panel.dataset for panel in found.figures[0].panels] == ["synthetic"]
+
+
+def test_when_all_data_are_missing_there_is_still_a_report(tmp_path: Path) -> None:
+    figure = replace(shrunk("fig-3"), datasets=("yelp",))
+    found = reproduce(replace(request(tmp_path, figure), data=tmp_path), Local(1), Silence())
+    assert found.figures == ()
+    assert found.report.exists()
+
+
+def test_seeds_of_tuning_are_not_those_reported(found: Outcomes) -> None:
+    from coterie.experiments.store import Store
+
+    runs = [finished.run for finished in Store(found.request.out)]
+    assert {run.seed for run in runs} == {0, 1, 1000}
+    for outcome in found.figures:
+        assert all(
+            trace.seed < 1000 for panel in outcome.panels for entry in panel.entries for trace in entry.traces
+        )
