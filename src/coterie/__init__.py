@@ -1,10 +1,10 @@
 """Online clustering of bandits: users who turn out to be alike learn from each other."""
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    __version__: str
     from coterie import datasets, environments, policies, theory
     from coterie.errors import ArgumentError, CoterieError, DataError, MissingData, SnapshotError, UnknownName
     from coterie.policies.base import Policy
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from coterie.simulation import simulate, simulate_many
     from coterie.traces import Trace
     from coterie.types import Scores
-
-__version__ = version("coterie")
 
 _HOMES = {
     "errors": ("ArgumentError", "CoterieError", "DataError", "MissingData", "SnapshotError", "UnknownName"),
@@ -75,6 +73,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """A public name, imported when first asked for: `import coterie` itself is instant."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("coterie")
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     try:

@@ -116,7 +116,8 @@ def _show(found: Outcomes) -> None:
     for outcome in found.figures:
         for one in outcome.tables:
             if not one.title.startswith("Constants"):
-                shown.print(_drawn(outcome.plan.figure.name, one))
+                shown.print(f"[bold]{outcome.plan.figure.name}[/bold]: {one.title}", soft_wrap=True)
+                shown.print(_drawn(one))
         paths = [path for path in outcome.files if path.suffix == ".png"] or list(outcome.files)
         for path in paths:
             shown.print(f"{outcome.plan.figure.name}: {path}", soft_wrap=True)
@@ -126,9 +127,8 @@ def _show(found: Outcomes) -> None:
             shown.print(f"[bold]{outcome.sentence}[/bold]", soft_wrap=True)
 
 
-def _drawn(name: str, one: Text) -> Table:
-    made = table(*one.heading, title=f"{name}: {one.title}")
-    made.title_style = "none"
+def _drawn(one: Text) -> Table:
+    made = table(*one.heading)
     for row in one.rows:
         made.add_row(*row)
     return made

@@ -139,7 +139,8 @@ def _show(
     listed = tables.as_csv(tables.rows(panels)) if panels else tables.plain_csv(shown)
     place(folder / "summary.csv", listed.encode())
     files.append(folder / "summary.csv")
-    return Outcome(plan, panels, own, findings, sentence(findings, panels), shown, tuple(files))
+    told = sentence(findings, () if figure.timed else panels)
+    return Outcome(plan, panels, own, findings, told, shown, tuple(files))
 
 
 def _tables(plan: Plan, panels: Sequence[Panel], shelf: Shelf) -> list[tables.Table]:

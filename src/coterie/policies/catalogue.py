@@ -55,5 +55,5 @@ CATALOGUE = {
 def find(name: str) -> Entry:
     """The entry of this name; a wrong name suggests the right one."""
     if name not in CATALOGUE:
-        raise unknown("policy", name, CATALOGUE, "coterie.policies.CATALOGUE lists all")
+        raise unknown("policy", name, CATALOGUE, "`coterie policies` lists all")
     return CATALOGUE[name]
