@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     __version__: str
     from coterie import datasets, environments, policies, theory
     from coterie.errors import ArgumentError, CoterieError, DataError, MissingData, SnapshotError, UnknownName
+    from coterie.policies.autoclub import AutoCLUB
     from coterie.policies.base import Policy
     from coterie.policies.club import CLUB, SACLUB, UniCLUB
     from coterie.policies.confidence import Confidence, Smoothed, Theory, Tuned
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "errors": ("ArgumentError", "CoterieError", "DataError", "MissingData", "SnapshotError", "UnknownName"),
     "types": ("Scores",),
+    "policies.autoclub": ("AutoCLUB",),
     "policies.base": ("Policy",),
     "policies.club": ("CLUB", "SACLUB", "UniCLUB"),
     "policies.confidence": ("Confidence", "Smoothed", "Theory", "Tuned"),
@@ -41,6 +43,7 @@ __all__ = [
     "SASCLUB",
     "SCLUB",
     "ArgumentError",
+    "AutoCLUB",
     "Confidence",
     "CoterieError",
     "DataError",

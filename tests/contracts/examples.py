@@ -13,6 +13,7 @@ from coterie import (
     SACLUB,
     SASCLUB,
     SCLUB,
+    AutoCLUB,
     GOBLin,
     GraphUCB,
     LinUCBInd,
@@ -60,6 +61,7 @@ def halves(n_users: int) -> Ints:
 Maker = Callable[[Make], Policy]
 
 EXAMPLES: dict[str, Maker] = {
+    "AutoCLUB": lambda m: AutoCLUB(m.n_users, m.dim, ridge=m.ridge, seed=m.seed),
     "LinUCBOne": lambda m: LinUCBOne(m.n_users, m.dim, beta=0.3, ridge=m.ridge, seed=m.seed),
     "LinUCBInd": lambda m: LinUCBInd(m.n_users, m.dim, beta=0.3, ridge=m.ridge, seed=m.seed),
     "LinUCBOracle": lambda m: LinUCBOracle(

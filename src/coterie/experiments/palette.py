@@ -20,6 +20,7 @@ class Style(NamedTuple):
 # neighbourhood; what explores uniformly is drawn solid, its counterpart dashed, so that grey prints work.
 STYLES: Mapping[str, Style] = MappingProxyType(
     {
+        "AutoCLUB": Style("AutoCLUB", "#A5112B", "d", "-"),
         "LinUCBOne": Style("LinUCB-One", "#7f7f7f", "s", ":"),
         "LinUCBInd": Style("LinUCB-Ind", "#000000", "D", ":"),
         "LinUCBOracle": Style("LinUCB, true clusters", "#b8a200", "*", ":"),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from coterie.errors import unknown
+from coterie.policies.autoclub import AutoCLUB
 from coterie.policies.base import Policy
 from coterie.policies.club import CLUB, SACLUB, UniCLUB
 from coterie.policies.graphs import GOBLin, GraphUCB
@@ -26,6 +27,7 @@ class Entry(NamedTuple):
 CATALOGUE = {
     entry.name: entry
     for entry in (
+        Entry("AutoCLUB", AutoCLUB, "clusters by evidence, no constants to set", "by default"),
         Entry("LinUCBOne", LinUCBOne, "one LinUCB for all users", "everybody wants the same"),
         Entry(
             "LinUCBInd", LinUCBInd, "a LinUCB for each user", "nobody resembles anybody, or data is plenty"

@@ -23,7 +23,7 @@ QUIET = {
     "RAY_AUTH_MODE": "disabled",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
-"""For a Ray that we start ourselves: it listens on this machine only and reports to nobody."""
+"""For a Ray that we start ourselves: it reports to nobody, asks for no token and does not warn about GPUs."""
 
 
 class Ray:
