@@ -15,8 +15,8 @@ BIN := .venv/bin
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST))
 
-demo: .venv/.installed-plot ## run the example and write its output to demo/
-	$(BIN)/python examples/demo.py
+demo: .venv/.installed-cli ## the paper's main comparison on synthetic data, written to demo/
+	@$(BIN)/coterie reproduce fig-1 --datasets synthetic --quick --out demo
 
 test: .venv/.installed-test ## run all tests, on PROCESSES processes (2)
 	@$(BIN)/python -m pytest -n $(PROCESSES) $(PYTEST_ARGS)
