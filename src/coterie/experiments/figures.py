@@ -17,7 +17,7 @@ PAPER = ("synthetic", "movielens", "lastfm", "yelp")
 """The paper's four datasets."""
 
 FIG_1 = ("LinUCBOne", "LinUCBInd", "CLUB", "SCLUB", "UniCLUB", "UniSCLUB")
-CLUSTERING = ("CLUB", "SCLUB", "UniCLUB", "UniSCLUB", "PhaseUniCLUB")
+CLUSTERING = ("CLUB", "SCLUB", "UniCLUB", "UniSCLUB", "PhaseUniCLUB", "AutoCLUB")
 GRAPHS = ("GraphUCB", "GOBLin")
 
 
@@ -68,7 +68,7 @@ _ALL = (
         name="fig-1",
         title="Cumulative regret, stochastic contexts",
         view="curves",
-        policies=(*FIG_1, "PhaseUniCLUB"),
+        policies=(*FIG_1, "PhaseUniCLUB", "AutoCLUB"),
         claims=(*_UNIFORM_HELPS, *_CLUSTERS_HELP),
     ),
     Figure(
