@@ -28,7 +28,7 @@ def test_a_wrong_name_suggests_the_right_one() -> None:
 
 def test_figure_1_is_as_the_paper_has_it() -> None:
     figure = find("fig-1")
-    assert set(figure.policies) == {*FIG_1, "PhaseUniCLUB"}
+    assert set(figure.policies) == {*FIG_1, "PhaseUniCLUB", "AutoCLUB"}
     assert figure.datasets == ("synthetic", "movielens", "lastfm", "yelp")
     world = figure.variations[0].world
     assert (world.pool_users, world.n_users, world.n_clusters, world.n_arms) == (200, 50, 10, 100)

@@ -16,9 +16,9 @@ from coterie.types import Floats
 from policies.histories import DIM, Event, Sums, events, live, rows
 
 ALL = sorted(EXAMPLES)
-POOLED = [e for e in ALL if not e.startswith(("GOBLin", "GraphUCB"))]
+POOLED = [e for e in ALL if not e.startswith(("GOBLin", "GraphUCB", "AutoCLUB"))]
 CLUSTERING = [e for e in POOLED if not e.startswith("LinUCB")]
-OVER_GRAPHS = [e for e in ALL if e not in POOLED]
+OVER_GRAPHS = [e for e in ALL if e.startswith(("GOBLin", "GraphUCB"))]
 CASES = settings(deadline=None, derandomize=True, max_examples=30)
 
 

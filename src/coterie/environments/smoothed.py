@@ -15,7 +15,7 @@ from coterie.environments.population import BLOCK
 from coterie.environments.stochastic import Stochastic, check_probabilities
 from coterie.errors import ArgumentError, unknown
 from coterie.kernels.play import Block
-from coterie.kernels.sampling import distinct, products
+from coterie.kernels.sampling import blurred, distinct, products
 from coterie.seeding import stream
 from coterie.types import Floats, Ints
 
@@ -137,15 +137,16 @@ class Smoothed:
         users = self.population.arrivals(rng, number, BLOCK)
         items = self.base.dataset.items
         behind = self.adversary(rng, items, BLOCK, self.n_arms)
-        arms = items[behind] + self._blur(rng, (BLOCK, self.n_arms, self.dim))
+        arms = self._blurred(rng, items, behind, number).reshape(-1, self.dim)
         arms.flags.writeable = False  # as lasting items are: one type, one compilation
-        means = products(arms, self.population.preferences_in(number), self.labels[users])
+        picks = np.arange(BLOCK * self.n_arms).reshape(BLOCK, self.n_arms)
+        means = products(arms, picks, self.population.preferences_in(number), self.labels[users])
         if self.base.noise.binary:
             check_probabilities(means)
         return Block(
             users=users,
-            items=arms.reshape(-1, self.dim),
-            picks=np.arange(BLOCK * self.n_arms).reshape(BLOCK, self.n_arms),
+            items=arms,
+            picks=picks,
             means=means,
             noise=self.base.noise.draw(rng, BLOCK),
             delays=self.delay.draw(rng, BLOCK),
@@ -153,13 +154,17 @@ class Smoothed:
             lasting=False,
         )
 
-    def _blur(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-        blur = self.sigma * rng.standard_normal(shape)
-        outside = np.abs(blur) > self.truncation
-        while outside.any():
-            blur[outside] = self.sigma * rng.standard_normal(int(outside.sum()))
-            outside = np.abs(blur) > self.truncation
-        return blur
+    def _blurred(self, rng: np.random.Generator, items: Floats, behind: Ints, number: int) -> Floats:
+        """The adversary's items plus noise; what falls outside ±R is drawn again, from a stream aside."""
+        edge = self.truncation / self.sigma
+        normals = rng.standard_normal((*behind.shape, self.dim))
+        arms = np.empty(normals.shape)
+        spares = 1024
+        while True:
+            spare = stream(self.seed, "spare", str(number)).standard_normal(spares)
+            if blurred(items, behind, normals, spare, self.sigma, edge, arms):
+                return arms
+            spares *= 4
 
 
 def _normal_mass(edge: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from coterie.kernels.choice import means
 from coterie.kernels.compiling import compiled
 from coterie.types import Floats, Ints
 
@@ -29,27 +30,44 @@ def distinct(uniforms: Floats, n_items: int) -> Ints:
 
 @compiled
 def looked_up(table: Floats, rows: Ints, picks: Ints) -> Floats:
-    """means[t, k] = table[rows[t], picks[t, k]]."""
-    means = np.empty(picks.shape)
+    """The entry of the table for each row and pick."""
+    found = np.empty(picks.shape)
     for t in range(picks.shape[0]):
         for k in range(picks.shape[1]):
-            means[t, k] = table[rows[t], picks[t, k]]
-    return means
+            found[t, k] = table[rows[t], picks[t, k]]
+    return found
 
 
 @compiled
-def products(arms: Floats, preferences: Floats, rows: Ints) -> Floats:
-    """means[t, k] = arms[t, k]ᵀθ of the row's preference."""
-    n, width, d = arms.shape
-    means = np.empty((n, width))
-    for t in range(n):
-        theta = preferences[rows[t]]
-        for k in range(width):
-            total = 0.0
-            for i in range(d):
-                total += arms[t, k, i] * theta[i]
-            means[t, k] = total
-    return means
+def blurred(
+    items: Floats, behind: Ints, normals: Floats, spare: Floats, sigma: float, edge: float, arms: Floats
+) -> bool:
+    """arms = items + σ·normals, each normal beyond ±edge replaced by the next spare one within.
+
+    False if the spare ones did not suffice.
+    """
+    used = 0
+    for t in range(behind.shape[0]):
+        for k in range(behind.shape[1]):
+            item = items[behind[t, k]]
+            for i in range(item.shape[0]):
+                z = normals[t, k, i]
+                while abs(z) > edge:
+                    if used == spare.shape[0]:
+                        return False
+                    z = spare[used]
+                    used += 1
+                arms[t, k, i] = item[i] + sigma * z
+    return True
+
+
+@compiled
+def products(arms: Floats, picks: Ints, preferences: Floats, rows: Ints) -> Floats:
+    """means[t, k] = xᵀθ for the arms of a round and the preference of its row."""
+    found = np.empty(picks.shape)
+    for t in range(picks.shape[0]):
+        means(preferences[rows[t]], arms, picks[t], found[t])
+    return found
 
 
 @compiled
