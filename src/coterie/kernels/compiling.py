@@ -10,7 +10,7 @@ from threading import Timer
 from time import perf_counter
 from typing import Any, TypeVar
 
-from numba import njit
+from numba import njit, typeof
 from numba.core import event
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,6 +35,18 @@ def compiled(function: F) -> F:
         name = f"{function.__module__}.{function.__qualname__}-{SOURCES[:16]}"
         cache._cache_file = type(old)(cache_path=old._cache_path, filename_base=name, source_stamp=SOURCES)
     return dispatcher
+
+
+def entry(kernel: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
+    """The compiled code of a kernel for arguments like these, without looking at their types at each call.
+
+    Saves 2 to 3 µs a call; whoever calls it answers for the types.
+    """
+    dispatcher: Any = kernel
+    types = tuple(typeof(argument) for argument in arguments)
+    dispatcher.compile(types)
+    code: Callable[..., Any] = dispatcher.overloads[types].entry_point
+    return code
 
 
 class _Announcer(event.Listener):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from coterie.kernels.choice import choose, means
-from coterie.kernels.compiling import compiled
+from coterie.kernels.compiling import compiled, entry
 from coterie.kernels.generic import View, learn, view
 from coterie.kernels.ridge import dot, quadratic
 from coterie.types import Floats, Ints
@@ -67,16 +68,15 @@ def bound_widths(seen: View, items: Floats, picks: Ints, bounds: Floats, work: F
 
 @compiled
 def decide(state: Any, user: int, arms: Floats, largest: float) -> int:
-    """The arm to play now; -1 if an arm is not a finite vector of less than this length."""
+    """The arm to play now; -1 if the bound of a width is not finite and less than the square of `largest`."""
     seen = view(state, user)
     n = arms.shape[0]
     picks, exact = np.arange(n), np.empty(n, np.int64)
     bounds, upper, work = np.empty(n), np.empty(n), np.empty(arms.shape[1])
-    squares(arms, picks, bounds)
+    bound_widths(seen, arms, picks, bounds, work)
     for k in range(n):
         if not bounds[k] < largest * largest:
             return -1
-    bound_widths(seen, arms, picks, bounds, work)
     return choose(seen, arms, picks, bounds, upper, exact, work)
 
 
@@ -105,3 +105,24 @@ def update_many(state: Any, users: Ints, xs: Floats, rewards: Floats) -> None:
     """Absorb rewards one by one, in order."""
     for k in range(users.shape[0]):
         learn(state, users[k], xs[k], rewards[k])
+
+
+class Steps(NamedTuple):
+    """`decide` and `update` as compiled for one kind of state."""
+
+    decide: Callable[[Any, int, Floats, float], int]
+    update: Callable[[Any, int, Floats, float, float], bool]
+
+
+_STEPS: dict[type[Any], Steps] = {}
+
+
+def steps_for(state: Any) -> Steps:
+    """The two steps for states of this kind; compiled when first asked for."""
+    kind = type(state)
+    if kind not in _STEPS:
+        arms = np.zeros((1, 1))
+        _STEPS[kind] = Steps(
+            decide=entry(decide, state, 0, arms, 0.0), update=entry(update, state, 0, arms[0], 0.0, 0.0)
+        )
+    return _STEPS[kind]

@@ -75,6 +75,7 @@ class Policy:
             wanted = "Theory(...), Smoothed(...) or Tuned(...)"
             raise ArgumentError(f"confidence must be {wanted}, got {shown(arguments['confidence'])}")
         self._partition, self._exploration = MAKERS[name].plan(**arguments)
+        self._n_users, self._dim = int(arguments["n_users"]), int(arguments["dim"])
         self._rng = stream(arguments["seed"], "policy")
 
     @property
@@ -90,12 +91,12 @@ class Policy:
     @property
     def n_users(self) -> int:
         """How many users there are now."""
-        return int(self._arguments["n_users"])
+        return self._n_users
 
     @property
     def dim(self) -> int:
         """The length d of an arm's vector."""
-        return int(self._arguments["dim"])
+        return self._dim
 
     @property
     def rounds(self) -> int:
@@ -139,14 +140,15 @@ class Policy:
 
     def recommend(self, user: int, arms: ArrayLike) -> int:
         """The arm to play for this user now: a row number of `arms`, shape (K, dim)."""
-        user, matrix = user_index(user, self.n_users), arms_matrix(arms, self.dim)
+        user, matrix = user_index(user, self._n_users), arms_matrix(arms, self._dim)
         if self.exploring:
             finite("arms", matrix)
             return int(self._rng.random() * len(matrix))
-        arm = int(steps.decide(self._partition.state, user, matrix, LARGEST))
+        state = self._partition.state
+        arm = int(steps.steps_for(state).decide(state, user, matrix, LARGEST))
         if arm < 0:
             finite("arms", matrix)
-            raise ArgumentError(f"arms must be shorter than {LARGEST:g}; scale them down")
+            raise ArgumentError(f"arms must be shorter than {LARGEST:g} for their widths; scale them down")
         return arm
 
     def recommend_many(self, users: ArrayLike, arms: ArrayLike) -> Ints:
@@ -164,8 +166,9 @@ class Policy:
 
     def update(self, user: int, x: ArrayLike, reward: float) -> None:
         """Absorb the reward that this user gave for the arm with vector x, whenever it comes."""
-        user, vector = user_index(user, self.n_users), arm_vector(x, self.dim)
-        if not steps.update(self._partition.state, user, vector, number("reward", reward), LARGEST):
+        user, vector = user_index(user, self._n_users), arm_vector(x, self._dim)
+        state, value = self._partition.state, number("reward", reward)
+        if not steps.steps_for(state).update(state, user, vector, value, LARGEST):
             finite("x", vector)
 
     def update_many(self, users: ArrayLike, xs: ArrayLike, rewards: ArrayLike) -> None:
@@ -208,6 +211,7 @@ class Policy:
             new[tuple(slice(0, size) for size in old.shape)] = old
         partition.welcome(known)
         self._arguments, self._partition, self._exploration = arguments, partition, exploration
+        self._n_users = int(arguments["n_users"])
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a snapshot that `coterie.load` continues from with the very same next decision."""

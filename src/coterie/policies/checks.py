@@ -56,6 +56,8 @@ def probability(name: str, value: float) -> float:
 
 def number(name: str, value: float) -> float:
     """A finite number."""
+    if type(value) is float and abs(value) < LARGEST:
+        return value
     if not abs(_float(value)) < LARGEST:
         raise ArgumentError(f"{name} must be a finite number, got {shown(value)}")
     return float(value)
@@ -80,6 +82,8 @@ def _float(value: object) -> float:
 
 def user_index(user: int, n_users: int) -> int:
     """A user that the policy knows."""
+    if type(user) is int and 0 <= user < n_users:
+        return user
     if isinstance(user, bool) or not isinstance(user, Integral):
         raise ArgumentError(f"user must be a whole number from 0 to {n_users - 1}, got {shown(user)}")
     if not 0 <= user < n_users:
@@ -116,6 +120,8 @@ def as_array(name: str, value: ArrayLike, wanted: str) -> np.ndarray[Any, Any]:
 
 def reals(name: str, value: ArrayLike, wanted: str) -> Floats:
     """An array of real numbers as float64, rows first."""
+    if type(value) is np.ndarray and value.dtype == np.float64 and value.flags.carray:
+        return value
     array = as_array(name, value, wanted)
     if array.dtype.kind not in "fiu":
         raise ArgumentError(f"{name} must be {wanted} of real numbers, got dtype {array.dtype}")
