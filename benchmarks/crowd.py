@@ -50,5 +50,5 @@ def measure() -> Result:
     policy = coterie.CLUB(USERS, DIM, confidence=confidence)
     coterie.simulate(policy, world, 256, record=1)
     trace = coterie.simulate(policy, world, HORIZON, record=1)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
     return Result(1e6 * trace.seconds / HORIZON, floor(np.array(policy.estimates)), 3.0, peak)

@@ -19,7 +19,7 @@ def quiet(total: int, *, forced: bool = False) -> Iterator[Progress]:
 
 
 @contextmanager
-def shown(total: int, *, forced: bool = False) -> Iterator[Progress]:
+def visible(total: int, *, forced: bool = False) -> Iterator[Progress]:
     """A bar that appears after two seconds; nothing when stderr is not a terminal, unless forced."""
     try:
         from tqdm import tqdm

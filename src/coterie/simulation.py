@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
+from coterie.checks import shown, whole
 from coterie.environments.delays import Delay
 from coterie.environments.population import BLOCK, Population
 from coterie.errors import ArgumentError
@@ -18,7 +19,7 @@ from coterie.kernels.play import Block, Ledger, Memory, Pending, play
 from coterie.kernels.sampling import adjusted_rand
 from coterie.policies.base import Policy
 from coterie.policies.partition import by_appearance
-from coterie.progress import Progress, quiet, shown
+from coterie.progress import Progress, quiet, visible
 from coterie.traces import Trace
 from coterie.types import Floats, Ints
 
@@ -114,9 +115,10 @@ def simulate_many(
     >>> [trace.policy for trace in simulate_many(makers, world, 300, seeds=[1, 2])]
     ['one', 'one']
     """
-    tasks = [(name, seed) for name in policies for seed in seeds]
+    chosen = list(seeds)
+    tasks = [(name, seed) for name in policies for seed in chosen]
     stop = threading.Event()
-    bar = shown if (progress is None or progress) else quiet
+    bar = visible if (progress is None or progress) else quiet
     with bar(len(tasks) * horizon, forced=bool(progress)) as advance:
 
         def run(task: tuple[str, int]) -> Trace:
@@ -126,7 +128,8 @@ def simulate_many(
             trace = simulate(policy, world, horizon, record=record, stop=stop, progress=advance)
             return trace.named(name)
 
-        with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+        workers = (os.cpu_count() or 1) if jobs is None else whole("jobs", jobs, 1)
+        with ThreadPoolExecutor(workers) as pool:
             futures = [pool.submit(run, task) for task in tasks]
             try:
                 return [future.result() for future in futures]
@@ -138,8 +141,10 @@ def simulate_many(
 
 def check(policy: Policy, environment: Environment, horizon: int, record: int) -> None:
     """Refuse what cannot be simulated."""
-    if horizon < 1 or record < 1:
-        raise ArgumentError(f"horizon and record must be at least 1, got {horizon!r} and {record!r}")
+    if not isinstance(policy, Policy):
+        raise ArgumentError(f"policy must be made by CLUB(...) or another maker, got {shown(policy)}")
+    whole("horizon", horizon, 1)
+    whole("record", record, 1)
     if policy.dim != environment.dim:
         raise ArgumentError(f"the policy has dim {policy.dim}, the environment {environment.dim}")
     if policy.n_users > environment.n_users:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import typer.main
@@ -13,19 +14,19 @@ from cli.conftest import Call
 from coterie.cli.app import app
 from coterie.cli.teaching import CODES, coloured
 
-ROOT = typer.main.get_command(app)
+ROOT: Any = typer.main.get_command(app)
 
 
 def pages() -> Iterator[list[str]]:
-    for name, command in ROOT.commands.items():  # type: ignore[attr-defined]
+    for name, command in ROOT.commands.items():
         inner = getattr(command, "commands", None)
         yield from ([name, sub] for sub in inner) if inner else ([name],)
 
 
-def found(words: list[str]) -> object:
+def found(words: list[str]) -> Any:
     command = ROOT
     for word in words:
-        command = command.commands[word]  # type: ignore[attr-defined]
+        command = command.commands[word]
     return command
 
 
@@ -44,13 +45,13 @@ def test_examples_name_commands_and_options_that_exist(coterie: Call, path: list
         words = shlex.split(line.split("|")[0])
         depth = 2 if words[0] == "data" else 1
         command = found(words[:depth])
-        known = {option for parameter in command.params for option in parameter.opts}  # type: ignore[attr-defined]
+        known = {option for parameter in command.params for option in parameter.opts}
         assert {word for word in words if word.startswith("--")} <= known, line
 
 
 @pytest.mark.parametrize("path", list(pages()), ids=" ".join)
 def test_every_option_is_explained(path: list[str]) -> None:
-    for parameter in found(path).params:  # type: ignore[attr-defined]
+    for parameter in found(path).params:
         assert getattr(parameter, "help", "told") is not None, parameter.name
 
 

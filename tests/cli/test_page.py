@@ -37,7 +37,7 @@ def test_the_file_on_the_page_can_be_read(tmp_path: Path) -> None:
 def test_the_commands_on_the_page_have_these_options() -> None:
     for line in re.findall(r"^    coterie ([a-z].*)$", PAGE, flags=re.MULTILINE):
         words = shlex.split(line, comments=True)
-        known = {option for parameter in found(words[:1]).params for option in parameter.opts}  # type: ignore[attr-defined]
+        known = {option for parameter in found(words[:1]).params for option in parameter.opts}
         assert {word for word in words if word.startswith("--")} <= known, line
 
 

@@ -147,11 +147,29 @@ def test_an_adversary_of_ones_own_is_asked(data: Dataset) -> None:
         ({"seed": -1}, "seed"),
         ({"delay": -1}, "delay"),
         ({"sizes": "odd"}, "sizes"),
+        ({"n_users": 2.5}, "n_users"),
+        ({"n_arms": 5.5}, "n_arms"),
+        ({"delay": 1.5}, "delay"),
+        ({"noise": "loud"}, "noise"),
+        ({"noise": True}, "noise"),
+        ({"drift": np.inf}, "drift"),
     ],
 )
 def test_bad_settings_are_refused_in_one_sentence(data: Dataset, wrong: dict[str, Any], says: str) -> None:
     with pytest.raises(coterie.ArgumentError, match=says):
         world(data, **wrong)
+
+
+def test_the_first_settings_may_be_given_by_place(data: Dataset) -> None:
+    w = Stochastic(data, 8, 2, 10, 0.2, 1)
+    assert (w.n_users, w.population.n_clusters, w.n_arms, w.noise, w.seed) == (8, 2, 10, Gaussian(0.2), 1)
+    assert Smoothed(data, 8, 2, 10, 0.2, 1).n_users == 8
+
+
+@pytest.mark.parametrize(("sigma", "truncation"), [(np.inf, 1.0), (1.0, np.inf), (1.0, 1e-9), (0.0, 1.0)])
+def test_a_blur_that_cannot_be_drawn_is_refused(data: Dataset, sigma: float, truncation: float) -> None:
+    with pytest.raises(coterie.ArgumentError, match="sigma|truncation"):
+        Smoothed(data, 8, 2, 10, sigma=sigma, truncation=truncation)
 
 
 def test_a_wrong_adversary_suggests_the_right_one(data: Dataset) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 from typing import Any
 
@@ -12,14 +13,18 @@ from hypothesis import strategies as st
 from coterie import (
     CLUB,
     SACLUB,
+    SCLUB,
+    ArgumentError,
     LinUCBOne,
     PhaseUniCLUB,
+    Policy,
     Smoothed,
     Theory,
     Tuned,
     UniCLUB,
     UniSCLUB,
 )
+from coterie.kernels.radius import Radius
 from coterie.kernels.schedule import Schedule
 from coterie.policies.confidence import FOREVER, KINDS
 from reference import numbers
@@ -149,3 +154,34 @@ def test_a_wider_bonus_is_what_beta_multiplies() -> None:
     smoothed = Smoothed(horizon=100, sigma=0.1, n_arms=2, truncation=1.0)
     width = SACLUB(3, 2, confidence=smoothed).scores(0, arms).width
     assert np.allclose(width, smoothed.bonus(2, 1.0) * np.linalg.norm(arms, axis=1))
+
+
+class Whole:
+    """A confidence of one's own that answers in whole numbers."""
+
+    def bonus(self, dim: int, ridge: float) -> float:
+        return 1
+
+    def shape(self, n_users: int, dim: int, ridge: float) -> Radius:
+        return Radius(1, 1, 1, 0, 1, 1)
+
+    def exploration(self, n_users: int, dim: int) -> int:
+        return 0
+
+    def phases(self, n_users: int, dim: int) -> Schedule:
+        return Schedule(0, 0, 2)
+
+
+@pytest.mark.parametrize("make", [CLUB, SCLUB, PhaseUniCLUB])
+def test_whole_numbers_of_one_confidence_do_not_bend_the_next(make: Callable[..., Policy]) -> None:
+    make(3, 2, confidence=Whole()).recommend(0, [[1.0, 0.0]])
+    policy = make(3, 2, confidence=Tuned(alpha=1.0, beta=0.6))
+    policy.update(0, [1.0, 0.0], 0.3)
+    arms = [[0.9, 0.0], [0.0, 1.0]]
+    assert policy.recommend(0, arms) == int(np.argmax(policy.scores(0, arms).ucb))
+
+
+def test_a_kind_of_confidence_is_no_confidence() -> None:
+    kind: Any = Tuned
+    with pytest.raises(ArgumentError, match="confidence must be"):
+        CLUB(3, 2, confidence=kind)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -115,8 +117,8 @@ def test_with_arrivals_a_user_who_comes_far_more_often_is_set_apart() -> None:
 
 
 @pytest.mark.parametrize("maker", [GOBLin, GraphUCB])
-def test_a_friend_learns_and_a_stranger_does_not(maker: type[Policy]) -> None:
-    policy = maker(3, 1, graph=[[0, 1, 0], [1, 0, 0], [0, 0, 0]])  # type: ignore[call-arg, arg-type]
+def test_a_friend_learns_and_a_stranger_does_not(maker: Callable[..., Policy]) -> None:
+    policy = maker(3, 1, graph=[[0, 1, 0], [1, 0, 0], [0, 0, 0]])
     say(policy, 0, LOVES)
     estimates = policy.estimates[:, 0]
     assert estimates[0] > estimates[1] > 0
@@ -133,11 +135,11 @@ def test_goblin_with_one_friend_on_paper() -> None:
 
 
 @pytest.mark.parametrize("maker", [GOBLin, GraphUCB])
-def test_a_graph_may_be_sparse_boolean_or_a_list(maker: type[Policy]) -> None:
+def test_a_graph_may_be_sparse_boolean_or_a_list(maker: Callable[..., Policy]) -> None:
     dense = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
     estimates = []
     for graph in (dense, dense.tolist(), dense.astype(bool), dense.astype(int), csr_array(dense)):
-        policy = maker(3, 1, graph=graph)  # type: ignore[call-arg, arg-type]
+        policy = maker(3, 1, graph=graph)
         say(policy, 0, LOVES)
         policy.add_users(1)
         estimates.append(policy.estimates.tolist())

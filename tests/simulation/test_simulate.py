@@ -159,6 +159,30 @@ def test_many_at_once_give_the_same_numbers_as_one_by_one(data: Dataset) -> None
         np.testing.assert_array_equal(mine.ari, other.ari)
 
 
+def test_seeds_may_come_from_an_iterator(data: Dataset) -> None:
+    makers = {name: (lambda w, seed, name=name: make(name, w)) for name in ("CLUB", "SCLUB")}
+    traces = simulate_many(
+        makers, lambda s: WORLDS["stochastic"](data), 50, seeds=iter([1, 2]), record=1, progress=False
+    )
+    assert len(traces) == 4
+
+
+@pytest.mark.parametrize("horizon", [10.5, "ten", None, True, 0])
+def test_a_horizon_that_is_no_number_of_rounds_is_refused(data: Dataset, horizon: Any) -> None:
+    world = WORLDS["stochastic"](data)
+    with pytest.raises(coterie.ArgumentError, match="horizon must be a whole number"):
+        simulate(make("CLUB", world), world, horizon)
+
+
+def test_a_maker_is_no_policy_and_no_worker_is_too_few(data: Dataset) -> None:
+    world = WORLDS["stochastic"](data)
+    maker: Any = coterie.CLUB
+    with pytest.raises(coterie.ArgumentError, match="policy must be made by"):
+        simulate(maker, world, 10)
+    with pytest.raises(coterie.ArgumentError, match="jobs"):
+        simulate_many({"CLUB": lambda w, s: make("CLUB", w)}, lambda s: world, 10, jobs=0, progress=False)
+
+
 def test_a_stopped_simulation_says_so(data: Dataset) -> None:
     stop = threading.Event()
     stop.set()

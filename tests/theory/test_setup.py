@@ -49,5 +49,6 @@ def test_smoothed_replaces_the_eigenvalue_and_the_norm_and_nothing_else() -> Non
 
 
 def test_a_setup_does_not_change() -> None:
+    frozen: Any = PAPER
     with pytest.raises(FrozenInstanceError):
-        PAPER.gamma = 0.1  # type: ignore[misc]
+        frozen.gamma = 0.1

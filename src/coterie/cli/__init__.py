@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.util import find_spec
 
 
 def main() -> None:
     """What the `coterie` command calls."""
-    try:
-        import typer  # noqa: F401
-    except ModuleNotFoundError:
+    if find_spec("typer") is None or find_spec("rich") is None:
         sys.exit(
             "coterie: the command line needs typer and rich, install them with: pip install 'coterie[cli]'"
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coterie.errors import ArgumentError
+from coterie.checks import nonnegative, whole
 from coterie.types import Ints
 
 
@@ -22,8 +22,8 @@ class Delay:
 
     def __post_init__(self) -> None:
         """Refuse negative delays."""
-        if not (self.mean >= 0 and self.most >= 0):
-            raise ArgumentError(f"a delay must be at least 0, got mean {self.mean!r} and most {self.most!r}")
+        nonnegative("the mean delay", self.mean)
+        whole("the longest delay", self.most, 0)
         if self.mean > 0 and self.most == 0:
             object.__setattr__(self, "most", max(1, int(np.ceil(10 * self.mean))))
 

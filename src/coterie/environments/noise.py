@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from coterie.checks import nonnegative, shown
 from coterie.errors import ArgumentError
 from coterie.types import Floats
 
@@ -31,8 +32,7 @@ class Gaussian:
 
     def __post_init__(self) -> None:
         """Refuse a negative σ."""
-        if not 0 <= self.sigma < np.inf:
-            raise ArgumentError(f"sigma must be at least 0, got {self.sigma!r}")
+        nonnegative("sigma", self.sigma)
 
     @property
     def binary(self) -> bool:
@@ -50,8 +50,7 @@ class Uniform:
 
     def __post_init__(self) -> None:
         """Refuse a negative width."""
-        if not 0 <= self.width < np.inf:
-            raise ArgumentError(f"width must be at least 0, got {self.width!r}")
+        nonnegative("width", self.width)
 
     @property
     def binary(self) -> bool:
@@ -76,5 +75,7 @@ class Bernoulli:
 def as_noise(noise: float | Noise) -> Noise:
     """A number stands for Gaussian noise of that σ."""
     if isinstance(noise, float | Real):
-        return Gaussian(float(noise))
+        return Gaussian(nonnegative("noise", noise))
+    if not hasattr(noise, "draw"):
+        raise ArgumentError(f"noise must be a number, Gaussian, Uniform or Bernoulli, got {shown(noise)}")
     return noise

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from coterie.checks import nonnegative, whole
 from coterie.datasets.dataset import Dataset
 from coterie.errors import ArgumentError
 from coterie.seeding import check_seed, stream
@@ -40,16 +41,17 @@ class Population:
         """Refuse a population that the dataset cannot give."""
         check_seed(self.seed)
         known = len(self.dataset.users)
-        if not 1 <= self.n_users <= known:
+        if not 1 <= whole("n_users", self.n_users, 1) <= known:
             raise ArgumentError(f"n_users must be from 1 to the {known} of the dataset, got {self.n_users!r}")
-        if not 1 <= self.n_clusters <= self.n_users:
+        if not 1 <= whole("n_clusters", self.n_clusters, 1) <= self.n_users:
             raise ArgumentError(f"n_clusters must be from 1 to {self.n_users}, got {self.n_clusters!r}")
         if self.sizes not in ("equal", "zipf"):
             raise ArgumentError(f"sizes must be 'equal' or 'zipf', got {self.sizes!r}")
-        if not (self.zipf >= 0 and self.drift >= 0 and 0 <= self.late < 1 and self.settled >= 1):
-            raise ArgumentError(
-                "zipf and drift must be at least 0, late from 0 to below 1, settled at least 1"
-            )
+        nonnegative("zipf", self.zipf)
+        nonnegative("drift", self.drift)
+        whole("settled", self.settled, 1)
+        if nonnegative("late", self.late) >= 1:
+            raise ArgumentError(f"late must be a share below 1, got {self.late!r}")
 
     @cached_property
     def members(self) -> Ints:
@@ -109,16 +111,17 @@ class Population:
         if self.drift == 0 or block == 0:
             return self.preferences
         step = self.drift * np.sqrt(BLOCK / 1000.0)
-        now = self._path[-1][1] if self._path and self._path[-1][0] <= block else self.preferences
-        begin = self._path[-1][0] if self._path and self._path[-1][0] <= block else 0
+        begin, now = self._last.get("place", (0, self.preferences))
+        if begin > block:
+            begin, now = 0, self.preferences
         for b in range(begin, block):
             now = _wander(now, step, stream(self.seed, "drift", str(b)))
-        self._path.append((block, now))
+        self._last["place"] = (block, now)
         return now
 
     @cached_property
-    def _path(self) -> list[tuple[int, Floats]]:
-        return []
+    def _last(self) -> dict[str, tuple[int, Floats]]:
+        return {}
 
 
 def _wander(preferences: Floats, step: float, rng: np.random.Generator) -> Floats:

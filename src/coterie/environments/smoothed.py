@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from coterie.checks import positive
 from coterie.datasets.dataset import Dataset
 from coterie.environments.delays import Delay
 from coterie.environments.noise import Noise
@@ -58,12 +59,12 @@ class Smoothed:
     def __init__(
         self,
         dataset: Dataset,
-        *,
         n_users: int = 50,
         n_clusters: int = 10,
         n_arms: int = 100,
         noise: float | Noise = 0.1,
         seed: int = 0,
+        *,
         sigma: float = sqrt(0.1),
         truncation: float = 1.0,
         adversary: str | Adversary = "random",
@@ -75,8 +76,8 @@ class Smoothed:
         delay: int | Delay = 0,
     ) -> None:
         """Draw the users and their clusters."""
-        if not (sigma > 0 and truncation > 0):
-            raise ArgumentError(f"sigma and truncation must be positive, got {sigma!r} and {truncation!r}")
+        if positive("truncation", truncation) < 0.1 * positive("sigma", sigma):
+            raise ArgumentError(f"truncation must be at least sigma / 10, got {truncation!r} for {sigma!r}")
         if isinstance(adversary, str) and adversary not in ADVERSARIES:
             raise unknown("adversary", adversary, ADVERSARIES, "random, one and narrow are known")
         self.base = Stochastic(

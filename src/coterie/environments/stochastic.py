@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from coterie.checks import shown, whole
 from coterie.datasets.dataset import Dataset
 from coterie.environments.delays import Delay
 from coterie.environments.noise import Noise, as_noise
@@ -34,12 +35,12 @@ class Stochastic:
     def __init__(
         self,
         dataset: Dataset,
-        *,
         n_users: int = 50,
         n_clusters: int = 10,
         n_arms: int = 100,
         noise: float | Noise = 0.1,
         seed: int = 0,
+        *,
         sizes: Literal["equal", "zipf"] = "equal",
         zipf: float = 0.0,
         late: float = 0.0,
@@ -48,11 +49,13 @@ class Stochastic:
         delay: int | Delay = 0,
     ) -> None:
         """Draw the users and their clusters."""
+        if not isinstance(dataset, Dataset):
+            raise ArgumentError(f"dataset must come from coterie.datasets.load, got {shown(dataset)}")
         self.population = Population(dataset, n_users, n_clusters, seed, sizes, zipf, late, settled, drift)
         self.dataset, self.n_arms, self.seed = dataset, n_arms, seed
         self.noise = as_noise(noise)
-        self.delay = delay if isinstance(delay, Delay) else Delay(most=int(delay))
-        if not 1 <= n_arms <= len(dataset.items):
+        self.delay = delay if isinstance(delay, Delay) else Delay(most=whole("delay", delay, 0))
+        if not 1 <= whole("n_arms", n_arms, 1) <= len(dataset.items):
             raise ArgumentError(f"n_arms must be from 1 to the {len(dataset.items)} items, got {n_arms!r}")
         if self.noise.binary:
             check_probabilities(self._table(0))

@@ -26,7 +26,7 @@ call each other across files; an index that another version wrote may name types
 def compiled(function: F) -> F:
     """The function, compiled on first use without the GIL and without reordering any sum.
 
-    No `fastmath`: the same inputs give the same bits on every machine.
+    No `fastmath`: the same inputs give the same bits, however the rounds are cut into calls.
     """
     dispatcher: F = njit(cache=True, nogil=True, error_model="numpy")(function)
     cache = getattr(dispatcher, "_cache", None)

@@ -7,6 +7,7 @@ from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import typeof
 
 from coterie.kernels.choice import choose, means
 from coterie.kernels.compiling import compiled, entry
@@ -114,12 +115,12 @@ class Steps(NamedTuple):
     update: Callable[[Any, int, Floats, float, float], bool]
 
 
-_STEPS: dict[type[Any], Steps] = {}
+_STEPS: dict[object, Steps] = {}
 
 
 def steps_for(state: Any) -> Steps:
-    """The two steps for states of this kind; compiled when first asked for."""
-    kind = type(state)
+    """The two steps for states whose arrays and numbers have these types; compiled when first asked for."""
+    kind = typeof(state)
     if kind not in _STEPS:
         arms = np.zeros((1, 1))
         _STEPS[kind] = Steps(

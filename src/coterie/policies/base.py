@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import cached_property, wraps
 from inspect import signature
 from os import PathLike
 from typing import Any, NamedTuple, ParamSpec, TypeVar
@@ -11,23 +11,19 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from coterie.checks import LARGEST, number, positive, shown, whole
 from coterie.errors import ArgumentError
 from coterie.kernels import steps
 from coterie.kernels.schedule import Schedule, explores
 from coterie.policies.checks import (
-    LARGEST,
     arm_vector,
     arms_matrix,
     finite,
     label_vector,
-    number,
-    positive,
     reals,
-    shown,
     user_graph,
     user_index,
     users_array,
-    whole,
 )
 from coterie.policies.confidence import Confidence
 from coterie.policies.partition import Partition, arrays, by_appearance
@@ -71,12 +67,19 @@ class Policy:
         for kept, own in (("labels", label_vector), ("graph", user_graph)):
             if kept in arguments:
                 arguments[kept] = _frozen(own(arguments[kept], arguments["n_users"]).copy())
-        if "confidence" in arguments and not isinstance(arguments["confidence"], Confidence):
+        confidence = arguments.get("confidence")
+        given = isinstance(confidence, Confidence) and not isinstance(confidence, type)
+        if "confidence" in arguments and not given:
             wanted = "Theory(...), Smoothed(...) or Tuned(...)"
-            raise ArgumentError(f"confidence must be {wanted}, got {shown(arguments['confidence'])}")
+            raise ArgumentError(f"confidence must be {wanted}, got {shown(confidence)}")
         self._partition, self._exploration = MAKERS[name].plan(**arguments)
         self._n_users, self._dim = int(arguments["n_users"]), int(arguments["dim"])
         self._rng = stream(arguments["seed"], "policy")
+
+    @cached_property
+    def _compiled(self) -> steps.Steps:
+        """The steps as compiled for this policy's state; its types never change."""
+        return steps.steps_for(self._partition.state)
 
     @property
     def name(self) -> str:
@@ -116,12 +119,12 @@ class Policy:
     @property
     def estimates(self) -> Floats:
         """The most personal estimate θ̂ held for each user, (n_users, dim), read-only."""
-        return _frozen(self._partition.estimates())
+        return _frozen(self._partition.estimates().copy())
 
     @property
     def pulls(self) -> Ints:
         """How many rewards T each user has given, (n_users,), read-only."""
-        return _frozen(self._partition.pulls())
+        return _frozen(self._partition.pulls().copy())
 
     @property
     def partition(self) -> Partition:
@@ -145,7 +148,7 @@ class Policy:
             finite("arms", matrix)
             return int(self._rng.random() * len(matrix))
         state = self._partition.state
-        arm = int(steps.steps_for(state).decide(state, user, matrix, LARGEST))
+        arm = int(self._compiled.decide(state, user, matrix, LARGEST))
         if arm < 0:
             finite("arms", matrix)
             raise ArgumentError(f"arms must be shorter than {LARGEST:g} for their widths; scale them down")
@@ -168,7 +171,7 @@ class Policy:
         """Absorb the reward that this user gave for the arm with vector x, whenever it comes."""
         user, vector = user_index(user, self._n_users), arm_vector(x, self._dim)
         state, value = self._partition.state, number("reward", reward)
-        if not steps.steps_for(state).update(state, user, vector, value, LARGEST):
+        if not self._compiled.update(state, user, vector, value, LARGEST):
             finite("x", vector)
 
     def update_many(self, users: ArrayLike, xs: ArrayLike, rewards: ArrayLike) -> None:
@@ -252,10 +255,10 @@ def policy(plan: Callable[P, Plan]) -> Callable[P, Policy]:
         return Policy(name, dict(bound.arguments))
 
     make.__annotations__ = {**plan.__annotations__, "return": Policy}
+    vars(make)["__signature__"] = parameters.replace(return_annotation=Policy)
     return make
 
 
 def _frozen(array: A) -> A:
-    view = array.view()
-    view.flags.writeable = False
-    return view
+    array.flags.writeable = False
+    return array

@@ -10,7 +10,7 @@ from coterie.kernels.radius import Radius, radius
 from coterie.kernels.ridge import pool, where
 from coterie.kernels.schedule import Schedule
 from coterie.policies.base import Plan, policy
-from coterie.policies.confidence import Confidence
+from coterie.policies.confidence import Confidence, constants
 from coterie.policies.exploration import never, uniform_first
 from coterie.policies.partition import all_radii, complete, empty, join_all
 from coterie.types import Floats, Ints
@@ -58,7 +58,7 @@ class Components:
 
 
 def _plan(n_users: int, dim: int, confidence: Confidence, ridge: float, exploration: Schedule) -> Plan:
-    beta, shape = confidence.bonus(dim, ridge), confidence.shape(n_users, dim, ridge)
+    beta, shape = constants(confidence, n_users, dim, ridge)
     return Plan(Components(n_users, dim, ridge=ridge, beta=beta, shape=shape), exploration)
 
 

@@ -11,10 +11,10 @@ from math import log, sqrt
 from typing import Protocol, runtime_checkable
 
 from coterie import theory
+from coterie.checks import nonnegative, positive, probability, whole
 from coterie.errors import ArgumentError
 from coterie.kernels.radius import Radius
 from coterie.kernels.schedule import Schedule
-from coterie.policies.checks import nonnegative, positive, probability, whole
 
 FOREVER = 2**62
 """More rounds than anyone plays; keeps lengths inside 64 bits."""
@@ -202,6 +202,12 @@ class Tuned:
     def phases(self, n_users: int, dim: int) -> Schedule:
         """`explore` rounds first, then phases of `phase`·2ˢ."""
         return Schedule(int(self.explore), float(self.phase), float(self.growth))
+
+
+def constants(confidence: Confidence, n_users: int, dim: int, ridge: float) -> tuple[float, Radius]:
+    """β and the six numbers of f, as the floats that compiled code takes them for."""
+    shape = confidence.shape(n_users, dim, ridge)
+    return float(confidence.bonus(dim, ridge)), Radius(*(float(value) for value in shape))
 
 
 KINDS: dict[str, type[Theory] | type[Smoothed] | type[Tuned]] = {

@@ -12,4 +12,4 @@ def never() -> Schedule:
 
 def uniform_first(rounds: int) -> Schedule:
     """The first rounds are uniform (Alg. 1, line 3)."""
-    return Schedule(rounds, 0.0, 2.0)
+    return Schedule(int(rounds), 0.0, 2.0)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from coterie.checks import flag, nonnegative, probability
 from coterie.kernels.joint import Joint, Laplacian
 from coterie.policies.base import Plan, policy
-from coterie.policies.checks import flag, nonnegative, probability, user_graph
+from coterie.policies.checks import user_graph
 from coterie.policies.exploration import never
 from coterie.policies.partition import empty
 from coterie.types import Floats, Ints

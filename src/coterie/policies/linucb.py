@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from coterie.checks import nonnegative
 from coterie.kernels.fixed import Fixed
 from coterie.kernels.ridge import where
 from coterie.policies.base import Plan, policy
-from coterie.policies.checks import label_vector, nonnegative
+from coterie.policies.checks import label_vector
 from coterie.policies.exploration import never
 from coterie.policies.partition import by_appearance, empty
 from coterie.types import Floats, Ints

@@ -7,8 +7,9 @@ import numpy as np
 from coterie.kernels.bits import components, listed
 from coterie.kernels.phase import Rooms
 from coterie.kernels.radius import Radius, radius
+from coterie.kernels.schedule import Schedule
 from coterie.policies.base import Plan, policy
-from coterie.policies.confidence import Confidence
+from coterie.policies.confidence import Confidence, constants
 from coterie.policies.partition import all_radii, complete, empty, join_all
 from coterie.types import Floats, Ints
 
@@ -74,7 +75,8 @@ def PhaseUniCLUB(
     >>> policy.cluster_of(1).tolist()
     [0, 1, 2]
     """
-    schedule = confidence.phases(n_users, dim)
-    beta, shape = confidence.bonus(dim, ridge), confidence.shape(n_users, dim, ridge)
+    first, phase, growth = confidence.phases(n_users, dim)
+    schedule = Schedule(int(first), float(phase), float(growth))
+    beta, shape = constants(confidence, n_users, dim, ridge)
     around = Neighbourhoods(n_users, dim, ridge=ridge, beta=beta, shape=shape, first=schedule.first)
     return Plan(around, schedule)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from coterie.checks import positive
 from coterie.kernels.radius import Radius, radius
 from coterie.kernels.ridge import pool, where
 from coterie.kernels.schedule import Schedule
 from coterie.kernels.sclub import Sets
 from coterie.policies.base import Plan, policy
-from coterie.policies.checks import positive
-from coterie.policies.confidence import FOREVER, Confidence
+from coterie.policies.confidence import FOREVER, Confidence, constants
 from coterie.policies.exploration import never, uniform_first
 from coterie.policies.partition import all_radii, empty
 from coterie.types import Floats, Ints
@@ -73,7 +73,7 @@ class SplitMerge:
 def _plan(
     n_users: int, dim: int, confidence: Confidence, ridge: float, exploration: Schedule, arrivals: float = 0.0
 ) -> Plan:
-    beta, shape = confidence.bonus(dim, ridge), confidence.shape(n_users, dim, ridge)
+    beta, shape = constants(confidence, n_users, dim, ridge)
     sets = SplitMerge(n_users, dim, ridge=ridge, beta=beta, shape=shape, arrivals=arrivals)
     return Plan(sets, exploration)
 
