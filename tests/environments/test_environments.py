@@ -141,7 +141,7 @@ def test_an_adversary_of_ones_own_is_asked(data: Dataset) -> None:
         ({"n_clusters": 13}, "n_clusters must be from 1 to 12"),
         ({"n_arms": 121}, "n_arms must be from 1 to the 120"),
         ({"n_arms": 0}, "n_arms"),
-        ({"noise": -1.0}, "sigma must be at least 0"),
+        ({"noise": -1.0}, "noise must be at least 0"),
         ({"zipf": -1.0}, "zipf"),
         ({"late": 1.0}, "late"),
         ({"seed": -1}, "seed"),
@@ -168,7 +168,7 @@ def test_the_first_settings_may_be_given_by_place(data: Dataset) -> None:
 
 @pytest.mark.parametrize(("sigma", "truncation"), [(np.inf, 1.0), (1.0, np.inf), (1.0, 1e-9), (0.0, 1.0)])
 def test_a_blur_that_cannot_be_drawn_is_refused(data: Dataset, sigma: float, truncation: float) -> None:
-    with pytest.raises(coterie.ArgumentError, match="sigma|truncation"):
+    with pytest.raises(coterie.ArgumentError, match=r"sigma|truncation"):
         Smoothed(data, 8, 2, 10, sigma=sigma, truncation=truncation)
 
 
