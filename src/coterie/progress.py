@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import TypeAlias
 
-Progress: TypeAlias = Callable[[int], None]
-"""Called with the number of rounds just played."""
+Progress: TypeAlias = Callable[[int, float], None]
+"""Called with the number of rounds just played and the run's regret so far."""
 
 
 @contextmanager
 def quiet(total: int, *, forced: bool = False) -> Iterator[Progress]:
     """Nothing is shown."""
-    yield lambda rounds: None
+    yield lambda rounds, regret: None
 
 
 @contextmanager
@@ -24,13 +24,13 @@ def visible(total: int, *, forced: bool = False) -> Iterator[Progress]:
     try:
         from tqdm import tqdm
     except ImportError:
-        yield lambda rounds: None
+        yield lambda rounds, regret: None
         return
     lock = Lock()
     hidden = not (forced or sys.stderr.isatty())
     with tqdm(total=total, unit="round", unit_scale=True, delay=2.0, disable=hidden, leave=False) as bar:
 
-        def advance(rounds: int) -> None:
+        def advance(rounds: int, regret: float) -> None:
             with lock:
                 bar.update(rounds)
 

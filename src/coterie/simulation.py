@@ -88,7 +88,7 @@ def simulate(
             memory = _blank_memory(policy, block)
         _play(policy, block, memory, pending, ledger)
         if progress is not None:
-            progress(len(block.users))
+            progress(len(block.users), float(ledger.totals[0]))
     return _trace(policy, environment, ledger, perf_counter() - began)
 
 

@@ -48,7 +48,7 @@ class PolicyBars:
             work = sum(cost(run) * run.horizon for run in runs)
             self._tasks[ALL] = self._progress.add_task(title, total=work, found=kept)
 
-    def advance(self, run: Run, rounds: int) -> None:
+    def advance(self, run: Run, rounds: int, regret: float) -> None:
         """Some rounds of a run were just played."""
         self._progress.advance(self._tasks[self._label(run)], rounds)
         self._progress.advance(self._tasks[ALL], cost(run) * rounds)

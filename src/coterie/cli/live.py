@@ -22,7 +22,7 @@ class Lines:
     def begin(self, title: str, runs: Sequence[Run], already: int) -> None:
         """Nothing: a log needs no progress."""
 
-    def advance(self, run: Run, rounds: int) -> None:
+    def advance(self, run: Run, rounds: int, regret: float) -> None:
         """Nothing."""
 
     def finish(self, run: Run, trace: Trace) -> None:
@@ -54,7 +54,7 @@ class Bars:
             note = f"{len(runs)} runs" + (f", {already} already there" if already else "")
             self._task = self._progress.add_task(title, total=total, note=note)
 
-    def advance(self, run: Run, rounds: int) -> None:
+    def advance(self, run: Run, rounds: int, regret: float) -> None:
         """Move the bar."""
         from coterie.experiments.execute import cost
 

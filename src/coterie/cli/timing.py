@@ -26,9 +26,9 @@ class Timed:
         """Passed on."""
         self._watch.begin(title, runs, already)
 
-    def advance(self, run: Run, rounds: int) -> None:
+    def advance(self, run: Run, rounds: int, regret: float) -> None:
         """Passed on."""
-        self._watch.advance(run, rounds)
+        self._watch.advance(run, rounds, regret)
 
     def finish(self, run: Run, trace: Trace) -> None:
         """Noted, and passed on."""

@@ -115,8 +115,9 @@ def _measure(
     watch.begin("timing", missing, len(runs) - len(missing))
     seconds = {name: found for name, found in known.items() if found is not None}
     for run in missing:
-        seconds[run.id] = clock.measure(run, shelf.dataset(run.world))
-        watch.advance(run, run.horizon)
+        trace = clock.measure(run, shelf.dataset(run.world))
+        seconds[run.id] = trace.seconds
+        watch.advance(run, run.horizon, float(trace.regret[-1]))
     return seconds
 
 

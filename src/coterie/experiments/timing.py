@@ -10,6 +10,7 @@ from coterie.datasets.dataset import Dataset
 from coterie.experiments.machine import processor
 from coterie.experiments.runs import Run
 from coterie.experiments.store import place
+from coterie.traces import Trace
 
 WARM_UP = 300
 """Rounds played before the clock starts, so that nothing is compiled or loaded under it."""
@@ -34,10 +35,10 @@ class Clock:
             return None
         return float(facts["seconds"]) if facts.get("processor") == processor() else None
 
-    def measure(self, run: Run, dataset: Dataset) -> float:
+    def measure(self, run: Run, dataset: Dataset) -> Trace:
         """Play the run again with nothing beside it, and keep how long it took."""
         replace(run, horizon=min(WARM_UP, run.horizon), record=1).play(dataset)
-        seconds = run.play(dataset).seconds
-        facts = json.dumps({"seconds": seconds, "processor": processor(), "horizon": run.horizon})
+        trace = run.play(dataset)
+        facts = json.dumps({"seconds": trace.seconds, "processor": processor(), "horizon": run.horizon})
         place(self.path(run), facts.encode())
-        return seconds
+        return trace

@@ -15,8 +15,8 @@ class Watch(Protocol):
     def begin(self, title: str, runs: Sequence[Run], already: int) -> None:
         """A stage begins: these runs will be played, `already` more are finished."""
 
-    def advance(self, run: Run, rounds: int) -> None:
-        """Some rounds of a run were just played."""
+    def advance(self, run: Run, rounds: int, regret: float) -> None:
+        """Some rounds of a run were just played; its regret so far."""
 
     def finish(self, run: Run, trace: Trace) -> None:
         """A run is finished and kept."""
@@ -31,7 +31,7 @@ class Silence:
     def begin(self, title: str, runs: Sequence[Run], already: int) -> None:
         """Nothing."""
 
-    def advance(self, run: Run, rounds: int) -> None:
+    def advance(self, run: Run, rounds: int, regret: float) -> None:
         """Nothing."""
 
     def finish(self, run: Run, trace: Trace) -> None:

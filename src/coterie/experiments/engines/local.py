@@ -25,10 +25,10 @@ class Local:
         stop = Event()
 
         def one(run: Run) -> Played:
-            trace = run.play(
-                shelf.dataset(run.world), stop=stop, progress=lambda rounds: watch.advance(run, rounds)
-            )
-            return Played(run, trace)
+            def advance(rounds: int, regret: float) -> None:
+                watch.advance(run, rounds, regret)
+
+            return Played(run, run.play(shelf.dataset(run.world), stop=stop, progress=advance))
 
         for run in runs:
             shelf.dataset(run.world)  # loaded here, once, not by two threads at a time

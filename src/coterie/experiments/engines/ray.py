@@ -51,7 +51,7 @@ class Ray:
                 ready, _ = ray.wait(list(waiting), num_returns=1)
                 run = waiting.pop(ready[0])
                 trace = ray.get(ready[0])
-                watch.advance(run, run.horizon)
+                watch.advance(run, run.horizon, float(trace.regret[-1]))
                 yield Played(run, trace)
         finally:
             for left in waiting:
