@@ -1,19 +1,25 @@
-"""How a long experiment goes, live on a terminal; one line a stage elsewhere."""
+"""How an experiment goes, live on a terminal: a bar for the stage, a bar for each policy, regret so far."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
 from threading import Lock
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
+from rich.text import Text
 
-    from coterie.experiments.runs import Run
-    from coterie.experiments.watching import Watch
-    from coterie.traces import Trace
+from coterie.cli.terminal import console
+from coterie.experiments.execute import cost
+from coterie.experiments.runs import Run
+from coterie.experiments.watching import Watch
+from coterie.traces import Trace
+
+Label = Callable[[Run], str]
 
 
 class Lines:
@@ -33,67 +39,116 @@ class Lines:
         print(line, file=sys.stderr)
 
 
-class Bars:
-    """A bar a stage, with time left, the last finished run and its regret."""
+@dataclass(slots=True)
+class Tally:
+    """What is known of the runs of one label."""
 
-    def __init__(self, progress: Progress) -> None:
-        """Draw on this progress display."""
-        self._progress, self._lock = progress, Lock()
-        self._task: TaskID | None = None
-        self._finished = 0
+    task: TaskID
+    runs: int
+    finished: list[float] = field(default_factory=list)
+    """The regret of each finished run."""
+    under_way: dict[str, tuple[int, float]] = field(default_factory=dict)
+    """The rounds and the regret of each run under way, by its id."""
+
+    def __str__(self) -> str:
+        """Runs finished, their mean regret, and that of the furthest run under way."""
+        parts = [f"{len(self.finished):>{len(str(self.runs))}}/{self.runs} runs"]
+        if self.finished:
+            parts.append(f"regret {sum(self.finished) / len(self.finished):,.0f}")
+        if self.under_way:
+            rounds, regret = max(self.under_way.values())
+            parts.append(f"now {regret:,.0f} at {rounds:,}")
+        return ", ".join(parts)
+
+
+class Bars:
+    """The stage first, weighted by what a round costs; below it a line for each label."""
+
+    def __init__(self, progress: Progress, label: Label) -> None:
+        """Nothing is shown before the first stage begins."""
+        self._progress, self._label, self._lock = progress, label, Lock()
+        self._stage: TaskID | None = None
+        self._tallies: dict[str, Tally] = {}
 
     def begin(self, title: str, runs: Sequence[Run], already: int) -> None:
-        """A new bar, as long as the work is expected to be."""
-        from coterie.experiments.execute import cost
-
-        if self._task is not None:
-            self._progress.remove_task(self._task)
-        self._task, self._finished = None, 0
-        if runs:
-            total = sum(cost(run) * run.horizon for run in runs)
-            note = f"{len(runs)} runs" + (f", {already} already there" if already else "")
-            self._task = self._progress.add_task(title, total=total, note=note)
+        """Bars for these runs in place of those before."""
+        with self._lock:
+            for task in self._progress.task_ids:
+                self._progress.remove_task(task)
+            self._stage, self._tallies = None, {}
+            if not runs:
+                return
+            work = sum(cost(run) * run.horizon for run in runs)
+            note = f"{len(runs)} runs" + (f", {already} more were there" if already else "")
+            self._stage = self._progress.add_task(title, total=work, note=note, timed=True)
+            labelled = [(self._label(run), run.horizon) for run in runs]
+            for name in dict.fromkeys(name for name, _ in labelled):
+                lengths = [horizon for other, horizon in labelled if other == name]
+                task = self._progress.add_task(name, total=sum(lengths), visible=False, timed=False)
+                tally = self._tallies[name] = Tally(task, len(lengths))
+                self._progress.update(task, note=str(tally), visible=True)
 
     def advance(self, run: Run, rounds: int, regret: float) -> None:
-        """Move the bar."""
-        from coterie.experiments.execute import cost
-
-        if self._task is not None:
-            with self._lock:
-                self._progress.advance(self._task, cost(run) * rounds)
+        """Move the bars of the run and of the stage."""
+        with self._lock:
+            if self._stage is None:
+                return
+            tally = self._tallies[self._label(run)]
+            before, _ = tally.under_way.get(run.id, (0, 0.0))
+            tally.under_way[run.id] = before + rounds, regret
+            self._progress.update(tally.task, advance=rounds, note=str(tally))
+            self._progress.advance(self._stage, cost(run) * rounds)
 
     def finish(self, run: Run, trace: Trace) -> None:
-        """Tell of a finished run."""
-        if self._task is not None:
-            with self._lock:
-                self._finished += 1
-                told = f"{self._finished} done, last: {run.contender.policy} on {run.world.dataset}"
-                regret = f"regret {trace.regret[-1]:,.0f} at {trace.rounds[-1]:,}"
-                self._progress.update(self._task, note=f"{told}, {regret}")
+        """The regret of the run joins the mean of its label."""
+        with self._lock:
+            if self._stage is None:
+                return
+            tally = self._tallies[self._label(run)]
+            tally.under_way.pop(run.id, None)
+            tally.finished.append(float(trace.regret[-1]))
+            self._progress.update(tally.task, note=str(tally))
 
     def say(self, line: str) -> None:
-        """The line, above the bar."""
-        self._progress.console.print(line, soft_wrap=True)
+        """The line, above the bars."""
+        self._progress.console.print(line, soft_wrap=True, markup=False)
+
+
+class Told(ProgressColumn):
+    """The note of a line; before it, for a stage, the time gone and the time left."""
+
+    def render(self, task: Task) -> Text:
+        """A line of text."""
+        gone, left = _clock(task.elapsed), _clock(task.time_remaining)
+        times = f"{gone}, {left} left, " if task.fields["timed"] else ""
+        return Text(times + task.fields["note"], style="dim", no_wrap=True, overflow="ellipsis")
+
+
+def _clock(seconds: float | None) -> str:
+    return "-:--:--" if seconds is None else str(timedelta(seconds=int(seconds)))
+
+
+def display(shown: Console) -> Progress:
+    """The bars as they are drawn on a console; gone when the work is done."""
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=14),
+        TextColumn("{task.percentage:>3.0f} %"),
+        Told(),
+    )
+    return Progress(*columns, console=shown, transient=True)
+
+
+def policy(run: Run) -> str:
+    """The usual label of a run."""
+    return run.contender.policy
 
 
 @contextmanager
-def watching() -> Iterator[Watch]:
+def watching(label: Label = policy) -> Iterator[Watch]:
     """Bars if stderr is a terminal, else lines."""
     if not sys.stderr.isatty():
         yield Lines()
         return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    from coterie.cli.terminal import console
-
-    columns = (
-        TextColumn("[bold]{task.description}[/bold]"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        TextColumn("[dim]{task.fields[note]}[/dim]"),
-    )
-    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
-        yield Bars(progress)
+    with display(console(stderr=True)) as progress:
+        yield Bars(progress, label)

@@ -144,7 +144,7 @@ def _folder(out: str | None) -> Iterator[Path]:
 
 def _played(planned: Plan, settings: Settings, folder: Path) -> list[Outcome]:
     """Play what is not there yet; Ctrl-C says what is kept."""
-    from coterie.cli.bars import policy_bars
+    from coterie.cli.live import watching
     from coterie.cli.outcome import Outcome
     from coterie.cli.timing import Timed
     from coterie.experiments.engines import find
@@ -155,7 +155,7 @@ def _played(planned: Plan, settings: Settings, folder: Path) -> list[Outcome]:
     store, engine = Store(folder), find(settings.engine)(settings.jobs)
     try:
         planned.warm_up(store)
-        with policy_bars(planned.label) as watch:
+        with watching(planned.label) as watch:
             timed = Timed(watch)
             execute("all", planned.runs, store=store, engine=engine, shelf=planned.shelf, watch=timed)
     except KeyboardInterrupt:

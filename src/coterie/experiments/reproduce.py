@@ -118,6 +118,7 @@ def _measure(
         trace = clock.measure(run, shelf.dataset(run.world))
         seconds[run.id] = trace.seconds
         watch.advance(run, run.horizon, float(trace.regret[-1]))
+        watch.finish(run, trace)
     return seconds
 
 
