@@ -1,5 +1,5 @@
 # Needs make and Python 3.11 or newer. Each target makes .venv and installs what it needs, once, and again
-# when pyproject.toml changes.
+# when pyproject.toml changes. --no-compile: Python compiles what is imported when it is, and that is less.
 
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo "$$p" && break; done)
@@ -39,7 +39,7 @@ clean: ## remove .venv and everything that was built
 
 .venv/.installed-%: pyproject.toml | $(BIN)/python
 	@echo "installing coterie[$*] into .venv"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[$*]'
 	@touch $@
 
 $(BIN)/python:

@@ -66,8 +66,8 @@ def test_a_wrong_name_suggests_the_right_one(words: list[str], told: str, tmp_pa
 def test_ctrl_c_keeps_finished_runs_and_says_how_to_go_on(tmp_path: Path) -> None:
     words = command("fig-1", "--datasets", "synthetic", "--quick", "--horizon", "5000", "--out", tmp_path)
     process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env={**os.environ})
-    for _ in range(2000):
-        if any(tmp_path.glob("runs/*.parquet")):
+    for _ in range(6000):
+        if any(tmp_path.glob("runs/*.parquet")) or process.poll() is not None:
             break
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +21,9 @@ class Counting:
 
     def __init__(self) -> None:
         self.played: list[Run] = []
+
+    def prepare(self, runs: Iterable[Run], watch: Watch) -> None:
+        assert {run.id for run in runs}.isdisjoint(run.id for run in self.played)
 
     def play(self, runs: Sequence[Run], shelf: Shelf, watch: Watch) -> Iterator[Played]:
         self.played += runs

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +20,9 @@ from coterie.experiments.worlds import World
 
 class Never:
     """An engine for when everything is finished."""
+
+    def prepare(self, runs: Iterable[Run], watch: Watch) -> None:
+        assert not list(runs)
 
     def play(self, runs: Sequence[Run], shelf: Shelf, watch: Watch) -> Iterator[Played]:
         assert not runs

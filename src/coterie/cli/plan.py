@@ -15,10 +15,12 @@ from coterie.datasets import Dataset
 from coterie.datasets.sources import HOME
 from coterie.errors import ArgumentError, unknown
 from coterie.experiments.contenders import Contender
+from coterie.experiments.execute import Engine
 from coterie.experiments.grids import GRIDS, Grid, noise_of
 from coterie.experiments.runs import Run
 from coterie.experiments.shelf import Shelf
 from coterie.experiments.store import Store
+from coterie.experiments.watching import Watch
 from coterie.experiments.worlds import World
 from coterie.policies import CATALOGUE, find
 from coterie.policies.base import MAKERS
@@ -49,9 +51,11 @@ class Plan(NamedTuple):
         pairs = zip(names, self.contenders, strict=True)
         return tuple(str(contender) if names.count(name) > 1 else name for name, contender in pairs)
 
-    def warm_up(self, store: Store) -> None:
+    def warm_up(self, store: Store, engine: Engine, watch: Watch) -> None:
         """A few rounds of every contender that will be played, so that compiling is not timed."""
-        for run in {run.contender: run for run in self.runs if run not in store}.values():
+        played = {run.contender: run for run in self.runs if run not in store}.values()
+        engine.prepare(played, watch)
+        for run in played:
             replace(run, horizon=WARM, record=1).play(self.shelf.dataset(run.world))
 
 

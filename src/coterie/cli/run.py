@@ -154,8 +154,8 @@ def _played(planned: Plan, settings: Settings, folder: Path) -> list[Outcome]:
 
     store, engine = Store(folder), find(settings.engine)(settings.jobs)
     try:
-        planned.warm_up(store)
         with watching(planned.label) as watch:
+            planned.warm_up(store, engine, watch)
             timed = Timed(watch)
             execute("all", planned.runs, store=store, engine=engine, shelf=planned.shelf, watch=timed)
     except KeyboardInterrupt:

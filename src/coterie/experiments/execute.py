@@ -26,6 +26,9 @@ class Played(NamedTuple):
 class Engine(Protocol):
     """Where runs are played."""
 
+    def prepare(self, runs: Iterable[Run], watch: Watch) -> None:
+        """Runs like these will be played soon."""
+
     def play(self, runs: Sequence[Run], shelf: Shelf, watch: Watch) -> Iterator[Played]:
         """Every run once, in whatever order they finish; closing the iterator stops the rest."""
 
@@ -44,6 +47,7 @@ def execute(
     missing = [run for run in wanted.values() if run not in store]
     missing.sort(key=lambda run: -cost(run) * run.horizon)
     watch.begin(title, missing, len(wanted) - len(missing))
+    engine.prepare(missing, watch)
     for run, trace in engine.play(missing, shelf, watch):
         store.keep(run, trace)
         watch.finish(run, trace)

@@ -18,7 +18,7 @@ from coterie.experiments.results import Panel
 from coterie.experiments.shelf import Shelf
 from coterie.experiments.store import Store, place
 from coterie.experiments.timing import Clock
-from coterie.experiments.tuning import Choice, Protocol, Study, check_reported, choose, needed
+from coterie.experiments.tuning import Choice, Protocol, Study, check_reported, choose, needed, trials
 from coterie.experiments.watching import Watch
 from coterie.experiments.worlds import World
 
@@ -99,8 +99,10 @@ def _tune(
     plans: Sequence[Plan], request: Request, *, store: Store, engine: Engine, shelf: Shelf, watch: Watch
 ) -> dict[Study, Choice]:
     studies = list(dict.fromkeys(study for plan in plans for study in plan.studies(shelf)))
-    trials = needed(studies, request.protocol)
-    execute("tuning", trials, store=store, engine=engine, shelf=shelf, watch=watch)
+    wanted = needed(studies, request.protocol)
+    if any(run not in store for run in wanted):
+        engine.prepare([trials(study, request.protocol)[0][0] for study in studies], watch)
+    execute("tuning", wanted, store=store, engine=engine, shelf=shelf, watch=watch)
     return {study: choose(study, request.protocol, store) for study in studies}
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from threading import Event
 
+from coterie.experiments.ahead import compile_ahead
 from coterie.experiments.execute import Played
 from coterie.experiments.runs import Run
 from coterie.experiments.shelf import Shelf
@@ -19,6 +20,10 @@ class Local:
     def __init__(self, jobs: int | None = None) -> None:
         """No thread is started yet."""
         self.jobs = jobs or os.cpu_count() or 1
+
+    def prepare(self, runs: Iterable[Run], watch: Watch) -> None:
+        """Compile what they need, side by side; threads would wait for each other."""
+        compile_ahead(runs, self.jobs, watch)
 
     def play(self, runs: Sequence[Run], shelf: Shelf, watch: Watch) -> Iterator[Played]:
         """Results as they finish; when the caller stops listening, runs under way stop soon."""

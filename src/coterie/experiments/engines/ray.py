@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.util import find_spec
 
 from coterie.datasets.dataset import Dataset
@@ -34,6 +34,9 @@ class Ray:
         if find_spec("ray") is None:
             raise ArgumentError("--engine ray needs Ray, which is not installed: pip install 'coterie[ray]'")
         self.jobs = jobs
+
+    def prepare(self, runs: Iterable[Run], watch: Watch) -> None:
+        """Nothing: workers may be other machines, and compile for themselves."""
 
     def play(self, runs: Sequence[Run], shelf: Shelf, watch: Watch) -> Iterator[Played]:
         """Results as they finish, for the caller to keep: workers write no files."""
