@@ -128,7 +128,23 @@ def test_no_traceback_without_debug(child: Call) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_reader_who_leaves_early_hears_no_complaint() -> None:
-    command = f"{sys.executable} -m coterie theory --json | head -c 1"
-    done = subprocess.run(command, shell=True, capture_output=True, encoding="utf-8", check=False)
-    assert (done.stdout, done.stderr) == ("{", "")
+UNREAD = ["theory", "theory --json", "policies", "policies CLUB", "data list", "run --help", "--version"]
+
+
+@pytest.mark.parametrize("words", UNREAD)
+def test_a_reader_who_leaves_early_hears_no_complaint_and_sees_141(words: str) -> None:
+    command = [sys.executable, "-m", "coterie", *words.split()]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as started:
+        assert started.stdout is not None
+        assert started.stderr is not None
+        started.stdout.close()
+        said = started.stderr.read()
+    assert (started.returncode, said) == (141, b"")
+
+
+def test_an_error_that_nobody_reads_keeps_its_exit_code() -> None:
+    command = [sys.executable, "-m", "coterie", "policies", "Clubb"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as started:
+        assert started.stderr is not None
+        started.stderr.close()
+    assert started.returncode == 2

@@ -66,11 +66,15 @@ class Guarded(Group):
             sys.stdout.flush()
         except BrokenPipeError:
             code = _close_quietly()
+        except SystemExit as end:
+            if not isinstance(end.__context__, BrokenPipeError):
+                raise
+            code = _close_quietly()  # Rich and Typer leave with 1 where the shell expects 141
         except Exception as error:
             if os.environ.get("COTERIE_DEBUG") == "1":
                 raise
             line, code = told(error)
-            print(f"coterie: {line}", file=sys.stderr)
+            _tell(f"coterie: {line}")
         sys.exit(code if isinstance(code, int) else DONE)
 
 
@@ -103,7 +107,17 @@ def _usage(error: typer.TyperException) -> str:
     return f"{message.rstrip('.')} (see `{path} --help`)" if message else f"see `{path} --help`"
 
 
+def _tell(line: str) -> None:
+    """The line on stderr, if anybody reads it."""
+    try:
+        print(line, file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        _close_quietly()
+
+
 def _close_quietly() -> int:
     """The reader of our output has left: say nothing, not even at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(nowhere, stream.fileno())
     return UNREAD

@@ -5,20 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from coterie import datasets
 from coterie.cli.settings import Settings, assignments, number, whole
-from coterie.datasets import Dataset
 from coterie.datasets.sources import HOME
 from coterie.errors import ArgumentError, unknown
 from coterie.experiments.contenders import Contender
 from coterie.experiments.execute import Engine
 from coterie.experiments.grids import GRIDS, Grid, noise_of
 from coterie.experiments.runs import Run
-from coterie.experiments.shelf import Shelf
+from coterie.experiments.shelf import OwnTable, Shelf
 from coterie.experiments.store import Store
 from coterie.experiments.watching import Watch
 from coterie.experiments.worlds import World
@@ -59,37 +57,6 @@ class Plan(NamedTuple):
             replace(run, horizon=WARM, record=1).play(self.shelf.dataset(run.world))
 
 
-class OwnTable(Shelf):
-    """A shelf with one thing on it: the user's own table, read with these columns and this threshold."""
-
-    def __init__(self, settings: Settings) -> None:
-        """Nothing is read yet."""
-        super().__init__(None)
-        self._settings = settings
-        self._made: Dataset | None = None
-
-    def dataset(self, world: World) -> Dataset:
-        """The vectors made from the table."""
-        if self._made is None:
-            self._made = datasets.load(
-                world.dataset,
-                self._settings.data,
-                dim=world.dim,
-                n_users=world.pool_users,
-                n_items=world.pool_items,
-                scale=world.scale,
-                columns=self._settings.columns,
-                threshold=self._settings.threshold,
-            )
-        return self._made
-
-    def sha256(self, world: World) -> str | None:
-        """A hash of the file and of how it was read."""
-        made = self.dataset(world).provenance
-        how = repr((made.sha256, self._settings.columns, self._settings.threshold))
-        return sha256(how.encode()).hexdigest()
-
-
 def plan(settings: Settings) -> Plan:
     """The runs of these settings, by contender, then by seed."""
     datasets.about(settings.dataset)
@@ -119,7 +86,7 @@ def chosen(settings: Settings) -> tuple[str, ...]:
 def shelf_of(settings: Settings) -> Shelf:
     """Where the dataset is."""
     if settings.dataset == "interactions":
-        return OwnTable(settings)
+        return OwnTable(settings.data, settings.columns, settings.threshold)
     if settings.columns is not None or settings.threshold is not None:
         raise ArgumentError("columns and threshold are for --dataset interactions, your own table")
     place = settings.data or os.environ.get(HOME)

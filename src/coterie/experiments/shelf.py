@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 
 from coterie import datasets
@@ -47,3 +48,33 @@ class Shelf:
             return None
         inside = [self.folder / sub for sub in FOLDERS.get(name, ())]
         return next((path for path in inside if path.is_dir()), self.folder)
+
+
+class OwnTable(Shelf):
+    """A shelf with one thing on it: the user's own table, read with these columns and this threshold."""
+
+    def __init__(self, file: str | None, columns: tuple[str, ...] | None, threshold: float | None) -> None:
+        """Nothing is read yet."""
+        super().__init__(None)
+        self._file, self._columns, self._threshold = file, columns, threshold
+        self._made: Dataset | None = None
+
+    def dataset(self, world: World) -> Dataset:
+        """The vectors made from the table."""
+        if self._made is None:
+            self._made = datasets.load(
+                world.dataset,
+                self._file,
+                dim=world.dim,
+                n_users=world.pool_users,
+                n_items=world.pool_items,
+                scale=world.scale,
+                columns=self._columns,
+                threshold=self._threshold,
+            )
+        return self._made
+
+    def sha256(self, world: World) -> str | None:
+        """A hash of the file and of how it was read."""
+        how = repr((self.dataset(world).provenance.sha256, self._columns, self._threshold))
+        return sha256(how.encode()).hexdigest()
