@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coterie.experiments.claims import Below, Claim, Finds, Flat, Grows, Slower
+from coterie.experiments.claims import Below, Claim, Finds, Flat, Grows, Slower, Within
 from coterie.experiments.contenders import Contender
 from coterie.experiments.findings import find_out, sentence
-from coterie.experiments.results import Entry, Panel, over_seeds
+from coterie.experiments.results import Entry, Limit, Panel, over_seeds
 from coterie.traces import Trace
 
 
@@ -91,3 +91,52 @@ def test_the_sentence_counts_where_a_claim_holds() -> None:
     told = sentence(find_out([Below("UniCLUB", "CLUB")], panels), panels)
     assert "holds in 1 of 2" in told
     assert "CLUB (1 of 2), UniCLUB (1 of 2)" in told
+
+
+def limited(limit: Limit | None, *entries: Entry, label: str = "") -> Panel:
+    return panel(*entries)._replace(limit=limit, label=label)
+
+
+def test_a_limit_is_a_multiple_of_the_best_other_and_the_oracle_is_no_other() -> None:
+    entries = (entry("AutoCLUB", 60, 70), entry("CLUB", 120, 120), entry("LinUCBOracle", 1, 1))
+    best = entry("SCLUB", 90, 110)
+    assert answers(Within("AutoCLUB"), limited(Limit(0.65), *entries, best)) == ["holds"]
+    assert answers(Within("AutoCLUB"), limited(Limit(0.64), *entries, best)) == ["fails"]
+    assert answers(Within("AutoCLUB"), limited(Limit(0.64), *entries)) == ["holds"]
+
+
+def test_a_limit_may_name_the_policy_that_it_is_a_multiple_of() -> None:
+    entries = (entry("AutoCLUB", 110), entry("LinUCBInd", 100), entry("LinUCBOne", 50))
+    (verdict,) = Within("AutoCLUB").judge([limited(Limit(1.1, of="LinUCBInd"), *entries)])
+    assert (verdict.claim, verdict.answer) == ("AutoCLUB at most 1.10 × LinUCBInd", "holds")
+    assert verdict.value == pytest.approx(1.1)
+    assert verdict.evidence == "1.10 × LinUCBInd"
+    assert answers(Within("AutoCLUB"), limited(Limit(1.1), *entries)) == ["fails"]
+
+
+def test_without_a_limit_or_a_rival_nothing_is_judged() -> None:
+    own, other = entry("AutoCLUB", 1), entry("CLUB", 2)
+    assert answers(Within("AutoCLUB"), limited(None, own, other)) == []
+    assert answers(Within("AutoCLUB"), limited(Limit(1.0), own, entry("LinUCBOracle", 1))) == []
+    assert answers(Within("AutoCLUB"), limited(Limit(1.0), other)) == []
+
+
+def test_the_sentence_names_the_worlds_where_a_limit_is_not_kept() -> None:
+    own, other = entry("AutoCLUB", 60), entry("CLUB", 100)
+    panels = [
+        limited(Limit(0.65), own, other, label="clusters"),
+        limited(Limit(0.5), own, other, label="smoothed"),
+    ]
+    told = sentence(find_out([Within("AutoCLUB")], panels), panels)
+    assert told == (
+        "AutoCLUB keeps its limit in 1 of 2 worlds, but not in Synthetic, smoothed (0.60 × CLUB); "
+        "the least regret has AutoCLUB (2 of 2)."
+    )
+    assert sentence(find_out([Within("AutoCLUB")], panels[:1]), ()) == (
+        "AutoCLUB's regret is 0.60 times its rival's."
+    )
+
+
+def test_the_oracle_is_not_named_as_the_best() -> None:
+    panels = [panel(entry("LinUCBOracle", 1), entry("CLUB", 2))]
+    assert sentence((), panels) == "the least regret has CLUB."

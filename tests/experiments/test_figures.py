@@ -11,7 +11,7 @@ from coterie.experiments.plan import Plan, available
 from coterie.experiments.shelf import Shelf
 from coterie.experiments.tuning import Protocol
 
-NAMES = ["fig-1", "fig-2", "fig-3", "fig-4", "fig-5", "table-1", "table-2", "clusters", "gap"]
+NAMES = ["fig-1", "fig-2", "fig-3", "fig-4", "fig-5", "table-1", "table-2", "clusters", "gap", "auto"]
 FIG_1 = {"LinUCBOne", "LinUCBInd", "CLUB", "SCLUB", "UniCLUB", "UniSCLUB"}
 
 

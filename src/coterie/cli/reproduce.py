@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from coterie.experiments.reproduce import Outcome, Outcomes, Request
     from coterie.experiments.tables import Table as Text
 
-Names = Annotated[list[str], typer.Argument(help="fig-1 … fig-5, table-1, table-2, clusters, gap, or all.")]
+Names = Annotated[
+    list[str], typer.Argument(help="fig-1 … fig-5, table-1, table-2, clusters, gap, auto, or all.")
+]
 Datasets = Annotated[
     str | None, typer.Option(help="Datasets, with commas between: synthetic, movielens, lastfm, yelp.")
 ]
@@ -77,7 +79,7 @@ def reproduce(
     if as_json:
         write_json(summary(found))
     else:
-        _show(found)
+        show(found)
 
 
 def _command() -> str:
@@ -110,7 +112,7 @@ def _engine(name: str, jobs: int | None) -> Engine:
     return find(name)(jobs)
 
 
-def _show(found: Outcomes) -> None:
+def show(found: Outcomes) -> None:
     """For each figure its table, where it is, and what it says."""
     shown = console()
     for outcome in found.figures:

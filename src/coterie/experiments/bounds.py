@@ -33,7 +33,7 @@ def setup(spot: Spot, plan: Plan, shelf: Shelf) -> Setup:
         dim=place.dim,
         n_clusters=world.n_clusters,
         n_arms=world.n_arms,
-        horizon=plan.horizon,
+        horizon=spot.horizon,
         gamma=place.gamma,
         lambda_x=place.lambda_x,
         sigma=world.blur,

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from coterie.experiments.results import Entry, Panel
+from coterie.experiments.standings import standings
 
 Answer: TypeAlias = Literal["holds", "fails", "undecided"]
 
@@ -150,6 +151,33 @@ class Finds:
                 answer: Answer = "holds" if ari >= 0.95 else "fails"
                 evidence = f"ARI {ari:.2f}, {clusters:.1f} clusters"
                 yield Verdict(f"{self.policy} finds the clusters", panel.title, answer, evidence, ari)
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """The regret of a policy is at most what the panel's limit allows, whichever panel it is."""
+
+    policy: str
+
+    def told(self, value: float) -> str:
+        """The regret as a multiple of the rival's."""
+        return f"{self.policy}'s regret is {value:.2f} times its rival's"
+
+    def counted(self, verdicts: Sequence[Verdict]) -> str:
+        """In how many worlds the limit is kept, and in which it is not, by how much."""
+        beyond = [f"{v.where} ({v.evidence})" for v in verdicts if v.answer == "fails"]
+        said = f"{self.policy} keeps its limit in {len(verdicts) - len(beyond)} of {len(verdicts)} worlds"
+        return f"{said}, but not in {', '.join(beyond)}" if beyond else said
+
+    def judge(self, panels: Sequence[Panel]) -> Iterator[Verdict]:
+        """One verdict for every panel that has a limit, from mean regrets."""
+        for found in standings(panels, self.policy):
+            if found.limit is not None:
+                rival = found.limit.of or "the best other"
+                claim = f"{self.policy} at most {found.limit.factor:.2f} × {rival}"
+                answer: Answer = "holds" if found.kept else "fails"
+                evidence = f"{found.ratio:.2f} × {found.rival.policy}"
+                yield Verdict(claim, found.panel.title, answer, evidence, found.ratio)
 
 
 def _span(letter: str) -> str:

@@ -7,14 +7,10 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from coterie.errors import unknown
-from coterie.experiments.claims import Below, Claim, Finds, Flat, Grows, Slower
+from coterie.experiments.auto import OURS, WORLDS
+from coterie.experiments.claims import Below, Claim, Finds, Flat, Grows, Slower, Within
+from coterie.experiments.variations import PAPER, PLAIN, Variation
 from coterie.experiments.worlds import World
-
-PLAIN = World()
-"""The world of Fig. 1."""
-
-PAPER = ("synthetic", "movielens", "lastfm", "yelp")
-"""The paper's four datasets."""
 
 FIG_1 = ("LinUCBOne", "LinUCBInd", "CLUB", "SCLUB", "UniCLUB", "UniSCLUB")
 CLUSTERING = ("CLUB", "SCLUB", "UniCLUB", "UniSCLUB", "PhaseUniCLUB", "AutoCLUB")
@@ -22,21 +18,12 @@ GRAPHS = ("GraphUCB", "GOBLin")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Variation:
-    """One way to change the world: its label, the quantity that changes and its value."""
-
-    label: str = ""
-    quantity: str = ""
-    value: float = 0.0
-    world: World = PLAIN
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
     """What is played, how it is shown, and which claims it bears on.
 
-    Every dataset meets every variation. Constants are tuned in the world `tuned_in`, on the same dataset;
-    None tunes in each variation's own world. `view` names how it is drawn, see `render` and `tables`.
+    Every dataset meets every variation, unless the variation names its own. Constants are tuned in the world
+    `tuned_in`, on the same dataset; None tunes in each variation's own world. `view` names how it is drawn,
+    see `render` and `tables`.
     """
 
     name: str
@@ -154,6 +141,15 @@ _ALL = (
         policies=(*FIG_1, "PhaseUniCLUB"),
         horizon=20_000,
         claims=_UNIFORM_HELPS,
+    ),
+    Figure(
+        name="auto",
+        title="AutoCLUB in every kind of world",
+        view="standings",
+        variations=WORLDS,
+        policies=(*FIG_1, "PhaseUniCLUB", *OURS),
+        horizon=20_000,
+        claims=(Within("AutoCLUB"),),
     ),
 )
 

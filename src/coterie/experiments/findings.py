@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coterie.experiments.claims import Claim, Verdict
+from coterie.experiments.claims import Claim, Verdict, Within
 from coterie.experiments.results import Panel
+from coterie.experiments.standings import ORACLE
 
 MOST = 3
 """Clauses of a sentence."""
@@ -26,6 +27,8 @@ class Finding(NamedTuple):
         said = self.claim.told(float(np.mean([verdict.value for verdict in self.verdicts])))
         if len(self.verdicts) == 1:
             return said if self.verdicts[0].answer != "undecided" else f"{said} (within the error)"
+        if isinstance(self.claim, Within):  # every world has a limit of its own: a mean would say nothing
+            return self.claim.counted(self.verdicts)
         holds = sum(verdict.answer == "holds" for verdict in self.verdicts)
         return f"{said} on average (claim holds in {holds} of {len(self.verdicts)})"
 
@@ -46,12 +49,9 @@ def sentence(findings: Sequence[Finding], panels: Sequence[Panel]) -> str:
 
 
 def least(panels: Sequence[Panel]) -> str | None:
-    """The policies of least mean regret, with how many panels each is best in."""
-    best = [
-        min(panel.entries, key=lambda entry: float(entry.finals.mean())).policy
-        for panel in panels
-        if panel.entries
-    ]
+    """The policies of least mean regret, with how many panels each is best in; the oracle does not count."""
+    fields = [[entry for entry in panel.entries if entry.policy != ORACLE] for panel in panels]
+    best = [min(field, key=lambda entry: float(entry.finals.mean())).policy for field in fields if field]
     if not best:
         return None
     counts = sorted(set(best), key=lambda policy: (-best.count(policy), policy))

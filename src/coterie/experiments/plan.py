@@ -2,55 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from coterie.experiments.contenders import Contender
-from coterie.experiments.figures import Figure, Variation
+from coterie.experiments.figures import Figure
 from coterie.experiments.results import Entry, Panel
 from coterie.experiments.runs import Run
 from coterie.experiments.shelf import Shelf
 from coterie.experiments.store import Store
 from coterie.experiments.tuning import Choice, Protocol, Study
+from coterie.experiments.variations import Variation
 from coterie.experiments.worlds import World
 from coterie.traces import Trace
 
 
 class Spot(NamedTuple):
-    """A place in a figure: a dataset, a variation, and the worlds to report and to tune in."""
+    """A place in a figure: the worlds to report and to tune in, who plays there, and for how long."""
 
-    variation: Variation
+    label: str
     world: World
     tuned_in: World
+    policies: tuple[str, ...]
+    horizon: int
+    variation: Variation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A figure for a horizon, seeds and datasets that are there."""
+    """A figure for seeds and datasets that are there; a horizon, if given, holds for all of it."""
 
     figure: Figure
-    horizon: int
+    horizon: int | None = None
     seeds: tuple[int, ...]
     protocol: Protocol
     record: int = 200
 
-    def spots(self) -> Iterator[Spot]:
-        """Every dataset with every variation."""
-        for dataset in self.figure.datasets:
-            for variation in self.figure.variations:
-                world = replace(variation.world, dataset=dataset)
-                tuned_in = replace(self.figure.tuned_in or variation.world, dataset=dataset)
-                yield Spot(variation, world, tuned_in)
+    def spots(self) -> list[Spot]:
+        """Every dataset with every variation that is played on it; what a given horizon makes equal, once."""
+        every = (
+            self._spot(dataset, variation)
+            for dataset in self.figure.datasets
+            for variation in self.figure.variations
+            if variation.datasets is None or dataset in variation.datasets
+        )
+        return list({spot[:-1]: spot for spot in every}.values())
+
+    def _spot(self, dataset: str, variation: Variation) -> Spot:
+        own = variation.horizon if self.horizon is None else None
+        return Spot(
+            label=variation.label if own is None else f"{variation.label}, T = {own:,}",
+            world=replace(variation.world, dataset=dataset),
+            tuned_in=replace(self.figure.tuned_in or variation.world, dataset=dataset),
+            policies=self.figure.policies if variation.policies is None else variation.policies,
+            horizon=self.horizon or own or self.figure.horizon,
+            variation=variation,
+        )
 
     def study(self, spot: Spot, policy: str, shelf: Shelf) -> Study:
         """Where the constants of a policy for a spot come from."""
-        rounds = self.protocol.rounds(self.horizon)
+        rounds = self.protocol.rounds(spot.horizon)
         return Study(spot.tuned_in, policy, rounds, shelf.sha256(spot.tuned_in))
 
     def studies(self, shelf: Shelf) -> list[Study]:
         """All studies, each once."""
-        every = (self.study(spot, policy, shelf) for spot in self.spots() for policy in self.figure.policies)
+        every = (self.study(spot, policy, shelf) for spot in self.spots() for policy in spot.policies)
         return list(dict.fromkeys(every))
 
     def runs(self, shelf: Shelf, choices: Mapping[Study, Choice]) -> list[Run]:
@@ -58,7 +75,7 @@ class Plan:
         return [
             run
             for spot in self.spots()
-            for policy in self.figure.policies
+            for policy in spot.policies
             for run in self._of(spot, choices[self.study(spot, policy, shelf)].contender, shelf)
         ]
 
@@ -67,9 +84,9 @@ class Plan:
             Run(
                 world=spot.world,
                 contender=contender,
-                horizon=self.horizon,
+                horizon=spot.horizon,
                 seed=seed,
-                record=min(self.record, self.horizon),
+                record=min(self.record, spot.horizon),
                 data=shelf.sha256(spot.world),
             )
             for seed in self.seeds
@@ -90,14 +107,16 @@ class Plan:
         seconds: Mapping[str, float],
     ) -> Panel:
         entries = []
-        for policy in self.figure.policies:
+        for policy in spot.policies:
             contender = choices[self.study(spot, policy, shelf)].contender
             runs = self._of(spot, contender, shelf)
             entries.append(Entry(contender, tuple(_trace(run, store, seconds) for run in runs)))
         places = [spot.world.environment(shelf.dataset(spot.world), seed) for seed in self.seeds]
         gamma = sum(place.gamma for place in places) / len(places)
-        label, quantity, value = spot.variation.label, spot.variation.quantity, spot.variation.value
-        return Panel(spot.world.dataset, label, quantity, value, gamma, tuple(entries))
+        varied, dataset = spot.variation, spot.world.dataset
+        return Panel(
+            dataset, spot.label, varied.quantity, varied.value, gamma, tuple(entries), limit=varied.limit
+        )
 
 
 def _trace(run: Run, store: Store, seconds: Mapping[str, float]) -> Trace:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie.experiments.dots import dots
 from coterie.experiments.palette import style
 from coterie.experiments.results import Entry, Panel
 
@@ -217,6 +218,6 @@ def _by_dataset(panels: Sequence[Panel]) -> list[list[Panel]]:
 
 
 VIEWS: Mapping[str, Callable[[Sequence[Panel]], Canvas]] = MappingProxyType(
-    {"curves": curves, "sweep": sweep, "gap": gap, "clusters": clusters}
+    {"curves": curves, "sweep": sweep, "gap": gap, "clusters": clusters, "standings": dots}
 )
 """How a figure is drawn, by the name of its view; other views are tables only."""

@@ -69,7 +69,8 @@ def _section(outcome: Outcome) -> Iterator[str]:
         yield f"<figure>{inlined(path, figure.name)}</figure>"
     if figure.policies:
         seeds = f"seeds {plan.seeds[0]} to {plan.seeds[-1]}"
-        yield f"<p>T = {plan.horizon:,}; {seeds}; lines are means, bands ± one standard error.</p>"
+        rounds = _listed(spot.horizon for spot in plan.spots())
+        yield f"<p>T = {rounds}; {seeds}; all numbers are means, bands and bars ± one standard error.</p>"
     for table in outcome.tables:
         yield from _table(table)
     yield from _verdicts(outcome)
@@ -110,10 +111,15 @@ def _worlds(outcome: Outcome) -> Iterator[str]:
     rows = tuple(tuple(str(getattr(world, name)) for name in varied) for world in worlds)
     if varied:
         yield from _table(Table("what varies", tuple(varied), rows))
-    tried = ", ".join(str(n) for n in sorted({choice.tried for choice in outcome.choices}))
-    rounds = outcome.plan.protocol.rounds(outcome.plan.horizon)
-    yield f"<p>Constants: {tried} points tried for each policy, {rounds:,} rounds each.</p>"
+    tried = _listed(choice.tried for choice in outcome.choices)
+    rounds = _listed(choice.study.rounds for choice in outcome.choices)
+    yield f"<p>Constants: {tried} points tried for each policy, {rounds} rounds each.</p>"
     yield "</details>"
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    """Each number once, least first."""
+    return " or ".join(f"{n:,}" for n in sorted(set(numbers)))
 
 
 def _method(found: Outcomes) -> Iterator[str]:

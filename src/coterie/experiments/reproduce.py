@@ -91,8 +91,7 @@ def _missing(figures: Sequence[Figure], shelf: Shelf) -> dict[str, str]:
 def _plan(figure: Figure, request: Request) -> Plan:
     seeds = tuple(range(request.seeds))
     check_reported(seeds)
-    horizon = request.horizon or figure.horizon
-    return Plan(figure=figure, horizon=horizon, seeds=seeds, protocol=request.protocol)
+    return Plan(figure=figure, horizon=request.horizon, seeds=seeds, protocol=request.protocol)
 
 
 def _tune(

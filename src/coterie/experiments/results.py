@@ -56,6 +56,13 @@ class Entry(NamedTuple):
         return Spread(float(mean[0]), float(error[0]))
 
 
+class Limit(NamedTuple):
+    """The greatest regret wanted, as a multiple of that of the policy `of`; None: of the best other one."""
+
+    factor: float
+    of: str | None = None
+
+
 class Panel(NamedTuple):
     """A dataset and a variation of the world, and how every policy fared there."""
 
@@ -65,6 +72,7 @@ class Panel(NamedTuple):
     value: float
     gamma: float
     entries: tuple[Entry, ...]
+    limit: Limit | None = None
 
     @property
     def title(self) -> str:

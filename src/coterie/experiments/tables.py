@@ -8,7 +8,8 @@ from io import StringIO
 from types import MappingProxyType
 from typing import NamedTuple
 
-from coterie.experiments.results import Entry, Panel
+from coterie.experiments.results import NAMES, Entry, Panel
+from coterie.experiments.standings import OWN, Standing, divided, standings
 
 ACROSS = 4
 """Panels that fit beside each other in a terminal."""
@@ -131,6 +132,33 @@ def constants(panels: Sequence[Panel]) -> Table:
     )
 
 
+def standing(panels: Sequence[Panel]) -> Table:
+    """AutoCLUB beside the policy it is measured against and beside the oracle: worlds down."""
+    beside = ("rival", "regret", "ratio", "wanted", "kept")
+    return Table(
+        f"{OWN}'s regret ± standard error, then its rival's and the oracle's, each with {OWN}'s ratio to it",
+        ("world", "dataset", OWN, *beside, "oracle", "ratio", "ARI"),
+        tuple(_stands(found) for found in standings(panels)),
+    )
+
+
+def _stands(found: Standing) -> tuple[str, ...]:
+    oracle = found.oracle
+    return (
+        found.panel.label,
+        NAMES.get(found.panel.dataset, found.panel.dataset),
+        _regret(found.own),
+        found.rival.policy,
+        f"{found.rival.final('regret').mean:,.0f}",
+        f"{found.ratio:.2f}",
+        "–" if found.limit is None else f"≤ {found.limit.factor:.2f}",
+        {True: "yes", False: "no", None: "–"}[found.kept],
+        _shown(oracle, lambda entry: f"{entry.final('regret').mean:,.0f}"),
+        _shown(oracle, lambda entry: f"{divided(found.own, entry):.2f}"),
+        f"{found.own.final('ari').mean:.2f}",
+    )
+
+
 def _regret(entry: Entry) -> str:
     regret = entry.final("regret")
     return f"{regret.mean:,.0f} ± {regret.error:,.0f}"
@@ -151,7 +179,11 @@ def _shown(entry: Entry | None, cell: Callable[[Entry], str]) -> str:
 
 
 LISTED: Mapping[str, tuple[Callable[[Sequence[Panel]], Table], ...]] = MappingProxyType(
-    {"times": (times, constants), "clusters": (recoveries, regrets, constants)}
+    {
+        "times": (times, constants),
+        "clusters": (recoveries, regrets, constants),
+        "standings": (standing, constants),
+    }
 )
 """The tables of a view; of any other: regrets and constants."""
 
