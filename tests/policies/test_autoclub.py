@@ -13,8 +13,8 @@ from scipy.stats import multivariate_normal
 import coterie
 from coterie.datasets.dataset import Dataset
 from coterie.environments import Bernoulli, Stochastic, lifted
-from coterie.kernels.autoclub import NOISE2, WEIGHT
-from coterie.kernels.evidence import back_substitute, combine, eliminate, evidence
+from coterie.kernels.common import FREEDOM, NOISE2, PULLS, RESIDUAL, WEIGHT
+from coterie.kernels.evidence import back_substitute, centre, combine, eliminate, evidence, finish_inverse
 
 
 @pytest.fixture(scope="module")
@@ -27,32 +27,37 @@ def data() -> Dataset:
 def test_differences_of_evidence_are_log_bayes_factors(seed: int, dim: int, n: int) -> None:
     rng = np.random.default_rng(seed)
     weight, noise2 = float(rng.uniform(0.2, 5.0)), float(rng.uniform(0.01, 2.0))
-    x, rewards = rng.normal(size=(n, dim)), rng.normal(size=n)
-    gram, moment = x.T @ x, x.T @ rewards
-    matrix = np.empty((dim, dim))
+    x, rewards, mean = rng.normal(size=(n, dim)), rng.normal(size=n), rng.normal(size=dim)
+    gram, centred, matrix = x.T @ x, np.empty(dim), np.empty((dim, dim))
+    centre(gram, x.T @ rewards, mean, centred)
     combine(gram, np.zeros((dim, dim)), 1.0, weight, matrix)
-    reduced = moment.copy()
+    reduced, solution, inverse = centred.copy(), np.empty(dim), np.empty((dim, dim))
     logdet, explained = eliminate(matrix, reduced)
-    solution = np.empty(dim)
     back_substitute(matrix, reduced, solution)
-    np.testing.assert_allclose(solution, np.linalg.solve(weight * np.eye(dim) + gram, moment), atol=1e-9)
+    finish_inverse(matrix, np.empty((dim, dim)), inverse)
+    dense = weight * np.eye(dim) + gram
+    np.testing.assert_allclose(solution, np.linalg.solve(dense, centred), atol=1e-9)
+    np.testing.assert_allclose(inverse, np.linalg.inv(dense), atol=1e-9)
     ours = evidence(dim, weight, logdet, explained, noise2)
     if n:
         covariance = noise2 * (np.eye(n) + x @ x.T / weight)
-        marginal = multivariate_normal(np.zeros(n), covariance).logpdf(rewards)
-        nothing = multivariate_normal(np.zeros(n), noise2 * np.eye(n)).logpdf(rewards)
+        marginal = multivariate_normal(x @ mean, covariance).logpdf(rewards)
+        nothing = multivariate_normal(x @ mean, noise2 * np.eye(n)).logpdf(rewards)
         assert ours == pytest.approx(marginal - nothing, abs=1e-7)
     else:
         assert ours == pytest.approx(0.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("noise", [0.03, 0.1, 0.3])
-def test_the_noise_is_found(data: Dataset, noise: float) -> None:
+def test_the_noise_the_differences_and_the_mean_are_found(data: Dataset, noise: float) -> None:
     world = Stochastic(data, n_users=20, n_clusters=4, n_arms=20, noise=noise, seed=3)
     policy = coterie.AutoCLUB(20, 8)
     coterie.simulate(policy, world, 6000)
-    assert np.sqrt(policy.partition.state.scalars[NOISE2]) == pytest.approx(noise, rel=0.1)
-    assert policy.partition.state.scalars[WEIGHT] >= 1.0
+    common = policy.partition.state.common
+    assert np.sqrt(common.numbers[NOISE2]) == pytest.approx(noise, rel=0.05)
+    differing = world.preferences[world.labels] - world.preferences[world.labels].mean(axis=0)
+    assert np.log(common.numbers[WEIGHT]) == pytest.approx(np.log(noise**2 / differing.var()), abs=0.7)
+    assert np.linalg.norm(common.mean - world.preferences[world.labels].mean(axis=0)) < 0.15
 
 
 def test_the_clusters_are_found(data: Dataset) -> None:
@@ -61,11 +66,18 @@ def test_the_clusters_are_found(data: Dataset) -> None:
         assert coterie.simulate(coterie.AutoCLUB(20, 8), world, 6000, record=2).ari[-1] == 1.0
 
 
-def test_users_who_share_nothing_stay_alone_and_users_who_are_alike_stay_together(data: Dataset) -> None:
-    nobody = Stochastic(data, n_users=15, n_clusters=15, n_arms=20, seed=1)
-    assert coterie.simulate(coterie.AutoCLUB(15, 8), nobody, 6000, record=2).clusters[-1] == 15
-    everybody = Stochastic(data, n_users=15, n_clusters=1, n_arms=20, seed=1)
-    assert coterie.simulate(coterie.AutoCLUB(15, 8), everybody, 6000, record=2).clusters[-1] <= 2
+def test_users_who_share_nothing_end_up_alone(data: Dataset) -> None:
+    world = Stochastic(data, n_users=15, n_clusters=15, n_arms=20, seed=1)
+    assert coterie.simulate(coterie.AutoCLUB(15, 8), world, 6000, record=2).clusters[-1] == 15
+
+
+def test_where_all_are_alike_nearly_all_of_the_gain_of_pooling_is_had(data: Dataset) -> None:
+    worlds = [Stochastic(data, n_users=15, n_clusters=1, n_arms=20, seed=s) for s in range(3)]
+    auto = [coterie.simulate(coterie.AutoCLUB(15, 8), w, 6000, record=1).regret[-1] for w in worlds]
+    alone = [
+        coterie.simulate(coterie.LinUCBInd(15, 8, beta=0.1), w, 6000, record=1).regret[-1] for w in worlds
+    ]
+    assert sum(auto) < 0.5 * sum(alone)
 
 
 def test_it_beats_both_extremes_where_there_are_clusters(data: Dataset) -> None:
@@ -100,15 +112,59 @@ def test_pooled_statistics_are_the_sums_of_their_members(data: Dataset) -> None:
     for row in np.unique(state.labels):
         members = np.flatnonzero(state.labels == row)
         gram = state.grams[members].sum(axis=0)
-        matrix = gram + state.pool_weights[row] * np.eye(8)
+        matrix = gram + state.weights[row] * np.eye(8)
+        moment = state.moments[members].sum(axis=0)
         assert state.sizes[row] == len(members)
         np.testing.assert_allclose(state.pool_grams[row], gram, atol=1e-9)
         np.testing.assert_allclose(state.pools.inverse[row] @ matrix, np.eye(8), atol=1e-8)
-        np.testing.assert_allclose(
-            state.pools.moment[row], state.users.moment[members].sum(axis=0), atol=1e-9
-        )
-        assert state.pool_logdets[row] == pytest.approx(np.linalg.slogdet(matrix)[1], abs=1e-7)
-        assert state.pools.pulls[row] == state.users.pulls[members].sum()
+        np.testing.assert_allclose(state.pools.moment[row], moment, atol=1e-9)
+        assert state.pools.pulls[row] == state.pulls[members].sum()
+
+
+def test_the_sums_are_those_of_the_users_own_regressions(data: Dataset) -> None:
+    world = Stochastic(data, n_users=20, n_clusters=4, n_arms=20, seed=5)
+    policy = coterie.AutoCLUB(20, 8)
+    coterie.simulate(policy, world, 1500)
+    common = policy.partition.state.common
+    np.testing.assert_allclose(common.sums, common.terms.sum(axis=0), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(common.total, common.fits.sum(axis=0), atol=1e-9)
+    left = common.sums[PULLS] - common.sums[FREEDOM]
+    assert common.numbers[NOISE2] == pytest.approx(common.sums[RESIDUAL] / left)
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(st.integers(0, 10_000), st.integers(-30, 30))
+def test_the_unit_of_rewards_does_not_matter(seed: int, power: int) -> None:
+    """Rewards in another unit, here by a power of two so that nothing is rounded: the very same decisions."""
+    rng = np.random.default_rng(seed)
+    plain, scaled = coterie.AutoCLUB(6, 3), coterie.AutoCLUB(6, 3)
+    tastes = rng.normal(size=(2, 3))
+    for _ in range(150):
+        user, arms = int(rng.integers(6)), rng.normal(size=(5, 3))
+        arm = plain.recommend(user, arms)
+        assert scaled.recommend(user, arms) == arm
+        reward = float(arms[arm] @ tastes[user % 2] + 0.1 * rng.normal())
+        plain.update(user, arms[arm], reward)
+        scaled.update(user, arms[arm], reward * 2.0**power)
+    assert plain.labels().tolist() == scaled.labels().tolist()
+
+
+def test_newcomers_start_at_the_mean_preference(data: Dataset) -> None:
+    world = Stochastic(data, n_users=20, n_clusters=4, n_arms=20, seed=5)
+    policy = coterie.AutoCLUB(20, 8)
+    coterie.simulate(policy, world, 1500)
+    before = policy.labels().tolist()
+    policy.add_users(3)
+    assert policy.labels().tolist() == [*before, *[max(before) + 1] * 3]
+    np.testing.assert_array_equal(policy.estimates[20:], [policy.partition.state.common.mean] * 3)
+
+
+def test_rewards_that_are_all_zero_are_no_trouble() -> None:
+    policy, rng = coterie.AutoCLUB(4, 3), np.random.default_rng(0)
+    for _ in range(200):
+        user, arms = int(rng.integers(4)), rng.normal(size=(5, 3))
+        policy.update(user, arms[policy.recommend(user, arms)], 0.0)
+    assert np.isfinite(policy.estimates).all()
 
 
 def test_a_round_without_noise_is_no_trouble(data: Dataset) -> None:

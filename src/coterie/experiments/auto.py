@@ -12,6 +12,9 @@ CUT = ("CLUB", "SCLUB")
 TWO = ("synthetic", "movielens")
 """Datasets of the worlds that are about users, not about arms."""
 
+MANY = World(n_users=500, n_clusters=20, pool_users=500, sizes="zipf", zipf=1.0)
+"""Many users, most of them seldom there, in clusters of very unequal sizes."""
+
 WORLDS = (
     Variation(label="clusters", limit=Limit(0.65)),
     Variation(label="clusters", horizon=100_000, limit=Limit(0.65)),
@@ -39,7 +42,15 @@ WORLDS = (
     ),
     Variation(
         label="500 users, Zipf",
-        world=World(n_users=500, n_clusters=20, pool_users=500, sizes="zipf", zipf=1.0),
+        world=MANY,
+        datasets=TWO,
+        policies=("LinUCBInd", *CUT, *OURS),
+        limit=Limit(0.8),
+    ),
+    Variation(
+        label="500 users, Zipf",
+        world=MANY,
+        horizon=100_000,
         datasets=TWO,
         policies=("LinUCBInd", *CUT, *OURS),
         limit=Limit(0.8),

@@ -6,274 +6,329 @@ cluster without it, by another cluster, or by a preference of its own?
 
 from __future__ import annotations
 
-from math import exp, log, sqrt
+from math import ceil, exp, lgamma, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
+from coterie.kernels.common import (
+    FREEDOM,
+    NOISE2,
+    PULLS,
+    SEEN,
+    SQUARES,
+    WEIGHT,
+    Common,
+    guess_noise,
+    replace_terms,
+    settle_noise,
+    settle_prior,
+)
 from coterie.kernels.compiling import compiled
-from coterie.kernels.evidence import back_substitute, combine, eliminate, evidence, explained, refit
+from coterie.kernels.evidence import back_substitute, centre, combine, eliminate, evidence, finish_inverse
 from coterie.kernels.generic import View, labels, learns, views
-from coterie.kernels.ridge import Ridge, absorb, accumulate, dot, quadratic, where
+from coterie.kernels.ridge import Ridge, absorb, accumulate, apply, dot, quadratic, where
 from coterie.types import Floats, Ints
 
 FIRST_REVIEW = 4
 """Pulls after which a user is first reviewed."""
-PATIENCE = 1.1
-"""Each review comes after this many times the pulls of the one before."""
-SCREENED = 8
-"""At most this many clusters are weighed in a review: those that fit best."""
+SOON, LATER = 1.1, 1.3
+"""The next review comes at this many times the pulls: sooner after a change or in doubt."""
+SURE = 0.99
+"""A user is in doubt while the best alternative weighs less than this."""
+OTHERS = 2
+"""At most this many clusters besides its own are weighed in a review: those that fit best."""
+NEW = 1.0 / 3.0
+"""A preference never seen before is this many times as likely beforehand as one of those seen."""
 STALE = 0.1
-"""A row is rebuilt when ln λ has moved by more than this since it was built."""
-NEGLIGIBLE = 1e-3
-"""Alternatives of less relative weight are left out of a mixture."""
-
-NOISE2, WEIGHT, SQUARES, RESIDUAL, FREEDOM, LENGTH2, COUNTED = range(7)
-"""σ̂², λ, Σr², and sums over reviewed users: residuals, effective parameters, ‖θ̂‖², pulls."""
+"""A cluster is rebuilt when ln λ has moved by more than this since it was built."""
+NEGLIGIBLE = 1e-4
+"""Alternatives of less weight are left out of a mixture."""
 
 
 class Evidence(NamedTuple):
-    """Statistics of users and clusters with the λ and ln|λI + S| of each row.
+    """Statistics of users and of clusters, and what they have in common.
 
-    A user's estimate is its `share` of its cluster's plus its `mixture`; `doubt` is the weight of a
-    preference of its own while it is in a cluster. `terms` is each user's last contribution to the sums
-    in `scalars`, `due` the pulls at which it is next reviewed.
+    A user acts on its `share` of its cluster's estimate plus its `mixture` of the alternatives. `due` is
+    the pulls at which it is next reviewed, `weights` the λ that each cluster's row was built with.
     clock = (rounds, clusters)
     """
 
-    users: Ridge
     grams: Floats
-    logdets: Floats
-    weights: Floats
+    moments: Floats
     squares: Floats
-    pools: Ridge
-    pool_grams: Floats
-    pool_logdets: Floats
-    pool_weights: Floats
-    sizes: Ints
+    pulls: Ints
     labels: Ints
     shares: Floats
-    doubts: Floats
     mixtures: Floats
-    terms: Floats
     due: Ints
-    scalars: Floats
+    pools: Ridge
+    pool_grams: Floats
+    weights: Floats
+    sizes: Ints
+    common: Common
     epochs: Ints
     clock: Ints
     ridge: float
 
 
+class Desk(NamedTuple):
+    """Room for a review: a matrix to eliminate, the inverse of its factor, and its inverse."""
+
+    upper: Floats
+    factor: Floats
+    inverse: Floats
+
+
 @compiled
-def gather(state: Evidence, row: int) -> None:
-    """A cluster's statistics as the sum of its members'."""
-    state.pool_grams[row] = 0.0
-    state.pools.moment[row] = 0.0
+def solve(state: Evidence, row: int) -> None:
+    """θ̂ = M(b + λμ): the ridge regression of a cluster about the mean preference."""
+    moment = state.pools.moment[row] + state.weights[row] * state.common.mean
+    apply(state.pools.inverse[row], moment, state.pools.estimate[row])
+
+
+@compiled
+def rebuild(state: Evidence, row: int, desk: Desk) -> None:
+    """A cluster's row as the sum of its members, with today's λ but at least the ridge."""
+    gram, moment = state.pool_grams[row], state.pools.moment[row]
+    gram[:] = 0.0
+    moment[:] = 0.0
     state.pools.pulls[row] = 0
     for user in where(state.labels, row):
-        state.pool_grams[row] += state.grams[user]
-        state.pools.moment[row] += state.users.moment[user]
-        state.pools.pulls[row] += state.users.pulls[user]
-    weight = state.scalars[WEIGHT]
-    refit(state.pools, row, state.pool_grams[row], state.pool_logdets, state.pool_weights, weight)
+        gram += state.grams[user]
+        moment += state.moments[user]
+        state.pools.pulls[row] += state.pulls[user]
+    state.weights[row] = max(state.ridge, state.common.numbers[WEIGHT])
+    combine(gram, gram, 0.0, state.weights[row], desk.upper)
+    eliminate(desk.upper, moment.copy())
+    finish_inverse(desk.upper, desk.factor, state.pools.inverse[row])
+    solve(state, row)
     state.epochs[row] += 1
 
 
 @compiled
-def estimate_noise(state: Evidence, user: int) -> None:
-    """σ̂² = Σ RSS / Σ (T − effective parameters), and λ = σ̂² · effective parameters / ‖θ̂‖²."""
-    d, weight, s = state.mixtures.shape[1], state.weights[user], state.scalars
-    trace = 0.0
-    for i in range(d):
-        trace += state.users.inverse[user, i, i]
-    theta = state.users.estimate[user]
-    length2 = dot(theta, theta)
-    new = np.array(
+def explain(
+    state: Evidence, first: Floats, second: Floats, sign: float, centred: Floats, desk: Desk, fit: Floats
+) -> float:
+    """E(S₁ ± S₂, c), and in `fit` the preference μ + (λI + S₁ ± S₂)⁻¹c."""
+    weight, noise2 = state.common.numbers[WEIGHT], state.common.numbers[NOISE2]
+    reduced = centred.copy()
+    combine(first, second, sign, weight, desk.upper)
+    logdet, explained = eliminate(desk.upper, reduced)
+    back_substitute(desk.upper, reduced, fit)
+    fit += state.common.mean
+    return evidence(centred.shape[0], weight, logdet, explained, noise2)
+
+
+@compiled
+def regress(state: Evidence, user: int, centred: Floats, desk: Desk, fit: Floats) -> float:
+    """A user's own regression: tells the common estimates of it, and returns its evidence."""
+    common, d = state.common, centred.shape[0]
+    weight, mean, moment = common.numbers[WEIGHT], common.mean, state.moments[user]
+    centre(state.grams[user], moment, mean, centred)
+    reduced = centred.copy()
+    combine(state.grams[user], state.grams[user], 0.0, weight, desk.upper)
+    logdet, explained = eliminate(desk.upper, reduced)
+    back_substitute(desk.upper, reduced, fit)
+    finish_inverse(desk.upper, desk.factor, desk.inverse)
+    trace, square = 0.0, 0.0
+    for k in range(d):
+        trace += desk.inverse[k, k]
+        for i in range(d):
+            square += desk.inverse[k, i] * desk.inverse[k, i]
+    penalty = weight * dot(fit, fit)
+    around = state.squares[user] - dot(mean, moment) - dot(mean, centred)
+    information = d - 2.0 * weight * trace + weight * weight * square
+    terms = np.array(
         [
-            max(state.squares[user] - explained(state.users, user) - weight * length2, 0.0),
+            float(state.pulls[user]),
+            max(around - explained - penalty, 0.0),
             d - weight * trace,
-            length2,
-            float(state.users.pulls[user]),
+            penalty,
+            information,
+            information * log(weight),
         ]
     )
-    for k in range(4):
-        s[RESIDUAL + k] += new[k] - state.terms[user, k]
-        state.terms[user, k] = new[k]
-    s[NOISE2] = max(s[RESIDUAL] / max(s[COUNTED] - s[FREEDOM], 1e-9), 1e-12)
-    prior = s[LENGTH2] + d * s[NOISE2] / state.ridge
-    s[WEIGHT] = min(max(s[NOISE2] * (s[FREEDOM] + d) / prior, state.ridge), 1e6 * state.ridge)
+    fit += mean
+    replace_terms(common, user, terms, fit)
+    settle_noise(common, state.clock[0])
+    return evidence(d, weight, logdet, explained, common.numbers[NOISE2])
 
 
 @compiled
-def candidates(state: Evidence, user: int) -> Ints:
-    """The clusters whose preference leaves the least residual on the user's data, its own first."""
+def crowd(state: Evidence, row: int, but: int) -> float:
+    """The members of a cluster but one, each counted as far as it is known: (1 + tr H) / (1 + d)."""
+    total, d = 0.0, state.moments.shape[1]
+    for user in range(state.labels.shape[0]):
+        if state.labels[user] == row and user != but:
+            total += (1.0 + state.common.terms[user, FREEDOM]) / (1.0 + d)
+    return total
+
+
+@compiled
+def novelty(state: Evidence) -> float:
+    """ln α of the Chinese restaurant: a share of all users seen, counted as far as they are known."""
+    known = (state.common.numbers[SEEN] + state.common.sums[FREEDOM]) / (1.0 + state.moments.shape[1])
+    return log(NEW * known)
+
+
+@compiled
+def screen(state: Evidence, user: int) -> Ints:
+    """The clusters to weigh: the user's own if others are in it, and those that leave the least residual."""
     own = state.labels[user]
-    fits = np.empty(state.sizes.shape[0])
-    rows = np.empty(state.sizes.shape[0], np.int64)
-    work = np.empty(state.mixtures.shape[1])
-    count = 0
+    rows, fits = np.full(OTHERS + 1, -1, np.int64), np.full(OTHERS + 1, np.inf)
+    work = np.empty(state.moments.shape[1])
     for row in range(state.sizes.shape[0]):
-        if state.sizes[row] == 0 or (row == own and state.sizes[row] == 1):
+        if state.sizes[row] == 0 or row == own:
             continue
         theta = state.pools.estimate[row]
-        fit = quadratic(state.grams[user], theta, work) - 2.0 * dot(theta, state.users.moment[user])
-        fits[count] = -np.inf if row == own else fit
-        rows[count] = row
-        count += 1
-    return rows[np.argsort(fits[:count], kind="mergesort")][:SCREENED]
+        fit = quadratic(state.grams[user], theta, work) - 2.0 * dot(theta, state.moments[user])
+        k = OTHERS
+        while k > 0 and fit < fits[k]:
+            if k < OTHERS:
+                fits[k + 1], rows[k + 1] = fits[k], rows[k]
+            fits[k], rows[k] = fit, row
+            k -= 1
+    if state.sizes[own] > 1:
+        rows[0] = own
+    return rows[rows >= 0]
 
 
 @compiled
-def weigh(state: Evidence, user: int, row: int, matrix: Floats, fit: Floats) -> float:
-    """ln of how much better a cluster with the user explains both than the cluster without it.
+def weigh(state: Evidence, user: int, row: int, centred: Floats, desk: Desk, fit: Floats) -> float:
+    """ln of the odds of a cluster: how much better it explains the user too, times who is in it already.
 
     `fit` is left holding the preference of the cluster with the user.
     """
-    d, noise2 = fit.shape[0], state.scalars[NOISE2]
-    weight = state.pool_weights[row]
-    inside = evidence(d, weight, state.pool_logdets[row], explained(state.pools, row), noise2)
-    sign = -1.0 if state.labels[user] == row else 1.0
-    combine(state.pool_grams[row], state.grams[user], sign, weight, matrix)
-    moment = state.pools.moment[row] + sign * state.users.moment[user]
-    logdet, gained = eliminate(matrix, moment)
-    other = evidence(d, weight, logdet, gained, noise2)
-    if sign < 0.0:
-        fit[:] = state.pools.estimate[row]
-        return inside - other
-    back_substitute(matrix, moment, fit)
-    return other - inside
+    gram, around = state.pool_grams[row], np.empty(fit.shape[0])
+    prior = log(crowd(state, row, user))
+    centre(gram, state.pools.moment[row], state.common.mean, around)
+    if state.labels[user] == row:
+        without = explain(state, gram, state.grams[user], -1.0, around - centred, desk, fit)
+        return explain(state, gram, gram, 0.0, around, desk, fit) - without + prior
+    without = explain(state, gram, gram, 0.0, around, desk, fit)
+    return explain(state, gram, state.grams[user], 1.0, around + centred, desk, fit) - without + prior
 
 
 @compiled
-def alone(state: Evidence, user: int) -> float:
-    """E(Sᵢ, bᵢ): the evidence for a preference of the user's own."""
-    return evidence(
-        state.mixtures.shape[1],
-        state.weights[user],
-        state.logdets[user],
-        explained(state.users, user),
-        state.scalars[NOISE2],
-    )
-
-
-@compiled
-def mix(state: Evidence, user: int, rows: Ints, gains: Floats, fits: Floats, own: float, chosen: int) -> None:
+def mix(state: Evidence, user: int, gains: Floats, fits: Floats, chosen: int) -> None:
     """The user's estimate as the mixture of all alternatives by their posterior weight."""
-    top = own
-    for k in range(rows.shape[0]):
-        top = max(top, gains[k])
-    total = exp(own - top)
-    for k in range(rows.shape[0]):
-        total += exp(gains[k] - top)
-    mixture = state.mixtures[user]
-    mixture[:] = 0.0
-    state.shares[user] = exp(own - top) / total if chosen < 0 else 0.0
-    state.doubts[user] = 0.0 if chosen < 0 else exp(own - top) / total
-    if chosen >= 0 and exp(own - top) > NEGLIGIBLE * total:
-        mixture += exp(own - top) / total * state.users.estimate[user]
-    for k in range(rows.shape[0]):
-        share = exp(gains[k] - top) / total
-        if rows[k] == chosen:
-            state.shares[user] = share
-        elif share > NEGLIGIBLE:
-            mixture += share * fits[k]
+    total = 0.0
+    for k in range(gains.shape[0]):
+        total += exp(gains[k] - gains[chosen])
+    state.shares[user] = 1.0 / total
+    state.mixtures[user] = 0.0
+    for k in range(gains.shape[0]):
+        share = exp(gains[k] - gains[chosen]) / total
+        if k != chosen and share > NEGLIGIBLE:
+            state.mixtures[user] += share * fits[k]
 
 
 @compiled
-def move(state: Evidence, user: int, target: int) -> int:
+def move(state: Evidence, user: int, target: int, desk: Desk) -> int:
     """Take the user out of its cluster and into another, or a new one if target is -1; returns its row."""
     source = state.labels[user]
     if target < 0:
         if state.sizes[source] == 1:
-            return int(source)
-        target = 0
-        while state.sizes[target] > 0:
-            target += 1
-        state.clock[1] += 1
+            target = source
+        else:
+            target = int(np.argmin(state.sizes))
+            state.clock[1] += 1
     if target == source:
-        return int(target)
+        wanted = max(state.ridge, state.common.numbers[WEIGHT])
+        if abs(log(state.weights[source] / wanted)) > STALE:
+            rebuild(state, source, desk)
+        return int(source)
     state.labels[user] = target
     state.sizes[source] -= 1
     state.sizes[target] += 1
     if state.sizes[source] > 0:
-        gather(state, source)
+        rebuild(state, source, desk)
     else:
         state.clock[1] -= 1
-    gather(state, target)
+    rebuild(state, target, desk)
     return target
 
 
 @compiled
-def merge(state: Evidence, row: int, other: int, matrix: Floats) -> None:
+def merge(state: Evidence, row: int, other: int, desk: Desk) -> bool:
     """Join two clusters if one preference explains both better than two."""
-    d, noise2, weight = matrix.shape[0], state.scalars[NOISE2], state.pool_weights[row]
-    apart = evidence(d, weight, state.pool_logdets[row], explained(state.pools, row), noise2) + evidence(
-        d, state.pool_weights[other], state.pool_logdets[other], explained(state.pools, other), noise2
-    )
-    combine(state.pool_grams[row], state.pool_grams[other], 1.0, weight, matrix)
-    logdet, gained = eliminate(matrix, state.pools.moment[row] + state.pools.moment[other])
-    if evidence(d, weight, logdet, gained, noise2) > apart:
-        for user in where(state.labels, other):
-            state.labels[user] = row
-        state.sizes[row] += state.sizes[other]
-        state.sizes[other] = 0
-        state.clock[1] -= 1
-        gather(state, row)
+    d, mean = state.moments.shape[1], state.common.mean
+    fit, here, there = np.empty(d), np.empty(d), np.empty(d)
+    first, second = state.pool_grams[row], state.pool_grams[other]
+    n, m = crowd(state, row, -1), crowd(state, other, -1)
+    centre(first, state.pools.moment[row], mean, here)
+    centre(second, state.pools.moment[other], mean, there)
+    gain = lgamma(n + m) - lgamma(n) - lgamma(m) - novelty(state)
+    gain -= explain(state, first, first, 0.0, here, desk, fit)
+    gain -= explain(state, second, second, 0.0, there, desk, fit)
+    gain += explain(state, first, second, 1.0, here + there, desk, fit)
+    if gain <= 0.0:
+        return False
+    for user in where(state.labels, other):
+        state.labels[user] = row
+    state.sizes[row] += state.sizes[other]
+    state.sizes[other] = 0
+    state.clock[1] -= 1
+    rebuild(state, row, desk)
+    return True
 
 
 @compiled
 def review(state: Evidence, user: int) -> None:
     """Put the user where the evidence is greatest, and merge its cluster if that helps."""
-    d = state.mixtures.shape[1]
-    state.due[user] = max(state.users.pulls[user] + 1, int(PATIENCE * state.users.pulls[user]))
-    estimate_noise(state, user)
-    weight = state.scalars[WEIGHT]
-    if abs(log(state.weights[user] / weight)) > STALE:
-        refit(state.users, user, state.grams[user], state.logdets, state.weights, weight)
-    rows = candidates(state, user)
-    own, gains, fits = alone(state, user), np.empty(rows.shape[0]), np.empty((rows.shape[0], d))
-    matrix = np.empty((d, d))
-    chosen, best, second, runner_up = -1, own, -1, -np.inf
-    for k in range(rows.shape[0]):
-        row = rows[k]
-        if abs(log(state.pool_weights[row] / weight)) > STALE:
-            gather(state, row)
-        gains[k] = weigh(state, user, row, matrix, fits[k])
-        if gains[k] > best:
-            best, chosen = gains[k], row
-    for k in range(rows.shape[0]):
-        if rows[k] != chosen and rows[k] != state.labels[user] and gains[k] > runner_up:
-            second, runner_up = rows[k], gains[k]
-    mix(state, user, rows, gains, fits, own, chosen)
-    row = move(state, user, chosen)
-    if second >= 0 and second != row and state.sizes[row] > 1 and state.sizes[second] > 0:
-        merge(state, row, second, matrix)
+    d, before = state.moments.shape[1], state.labels[user]
+    desk = Desk(np.empty((d, d)), np.empty((d, d)), np.empty((d, d)))
+    rows = screen(state, user)
+    n = rows.shape[0]
+    centred, gains, fits = np.empty(d), np.empty(n + 1), np.empty((n + 1, d))
+    gains[n] = regress(state, user, centred, desk, fits[n])
+    gains[n] += novelty(state)
+    chosen, second = n, -1
+    for k in range(n):
+        gains[k] = weigh(state, user, rows[k], centred, desk, fits[k])
+        if gains[k] > gains[chosen]:
+            chosen = k
+    for k in range(n):
+        if k != chosen and rows[k] != before and (second < 0 or gains[k] > gains[second]):
+            second = k
+    mix(state, user, gains, fits, chosen)
+    settle_prior(state.common, state.ridge)
+    row = move(state, user, int(rows[chosen]) if chosen < n else -1, desk)
+    changed = row != before
+    if second >= 0 and state.sizes[row] > 1:
+        changed |= merge(state, row, rows[second], desk)
+    pace = SOON if changed or state.shares[user] <= SURE else LATER
+    state.due[user] = max(state.pulls[user] + 1, ceil(pace * state.pulls[user]))
 
 
 @views(Evidence)
 def view(state: Evidence, user: int) -> View:
-    """The mixture as estimate, a width that doubts the cluster as the evidence does, and σ̂ as β."""
-    row, doubt, beta = state.labels[user], state.doubts[user], sqrt(state.scalars[NOISE2])
+    """The mixture as estimate, the width of the cluster, and σ̂ as β."""
+    row = state.labels[user]
     estimate = state.shares[user] * state.pools.estimate[row] + state.mixtures[user]
-    if doubt < NEGLIGIBLE:
-        return View(estimate, state.pools.inverse[row], beta, row)
-    mixed = (1.0 - doubt) * state.pools.inverse[row] + doubt * state.users.inverse[user]
-    return View(estimate, mixed, beta, -1)
+    return View(estimate, state.pools.inverse[row], sqrt(state.common.numbers[NOISE2]), row)
 
 
 @learns(Evidence)
 def learn(state: Evidence, user: int, x: Floats, reward: float) -> None:
     """Update the user and its cluster, and review the user when it is due."""
-    gain, row = np.empty(x.shape[0]), state.labels[user]
-    state.logdets[user] += log(1.0 + absorb(state.users, user, x, reward, gain))
+    row, numbers = state.labels[user], state.common.numbers
+    if state.pulls[user] == 0:
+        numbers[SEEN] += 1.0
     accumulate(state.grams[user], x)
     state.squares[user] += reward * reward
-    state.pool_logdets[row] += log(1.0 + absorb(state.pools, row, x, reward, gain))
+    state.pulls[user] += 1
+    for i in range(x.shape[0]):
+        state.moments[user, i] += reward * x[i]
     accumulate(state.pool_grams[row], x)
+    absorb(state.pools, row, x, reward, np.empty(x.shape[0]))
+    solve(state, row)
     state.clock[0] += 1
-    state.scalars[SQUARES] += reward * reward
-    if state.scalars[COUNTED] == 0.0:
-        state.scalars[NOISE2] = max(state.scalars[SQUARES] / state.clock[0], 1e-12)
-    if state.users.pulls[user] >= state.due[user]:
+    numbers[SQUARES] += reward * reward
+    if state.common.sums[PULLS] == 0.0:
+        guess_noise(state.common, state.clock[0])
+    if state.pulls[user] >= state.due[user]:
         review(state, user)
 
 

@@ -1,8 +1,9 @@
 """How probable are rewards, if one preference lies behind them? The evidence of a ridge regression.
 
-With θ ~ N(0, σ²/λ·I) and noise N(0, σ²), up to a term that every grouping of the same data shares,
+With θ ~ N(μ, σ²/λ·I) and noise N(0, σ²), and c = b − Sμ, up to a term that every grouping of the same data
+shares,
 
-    E(S, b) = ½ (d ln λ − ln|λI + S| + bᵀ(λI + S)⁻¹b / σ²)
+    E(S, c) = ½ (d ln λ − ln|λI + S| + cᵀ(λI + S)⁻¹c / σ²)
 """
 
 from __future__ import annotations
@@ -10,14 +11,22 @@ from __future__ import annotations
 from math import log
 
 from coterie.kernels.compiling import compiled
-from coterie.kernels.ridge import Ridge, apply, dot, invert
+from coterie.kernels.ridge import apply
 from coterie.types import Floats
 
 
 @compiled
 def evidence(dim: int, weight: float, logdet: float, explained: float, noise2: float) -> float:
-    """E(S, b) from ln|λI + S| and bᵀ(λI + S)⁻¹b."""
+    """E(S, c) from ln|λI + S| and cᵀ(λI + S)⁻¹c."""
     return 0.5 * (dim * log(weight) - logdet + explained / noise2)
+
+
+@compiled
+def centre(gram: Floats, moment: Floats, mean: Floats, out: Floats) -> None:
+    """c = b − Sμ: the moment about a mean preference."""
+    apply(gram, mean, out)
+    for i in range(out.shape[0]):
+        out[i] = moment[i] - out[i]
 
 
 @compiled
@@ -62,20 +71,22 @@ def back_substitute(upper: Floats, moment: Floats, out: Floats) -> None:
 
 
 @compiled
-def explained(ridge: Ridge, row: int) -> float:
-    """bᵀ(λI + S)⁻¹b."""
-    return dot(ridge.moment[row], ridge.estimate[row])
-
-
-@compiled
-def refit(ridge: Ridge, row: int, gram: Floats, logdets: Floats, weights: Floats, weight: float) -> None:
-    """Compute a row afresh from its gram and moment, with another λ."""
-    matrix = ridge.inverse[row]
-    matrix[:] = gram
-    for i in range(matrix.shape[0]):
-        matrix[i, i] += weight
-    work = matrix.copy()
-    logdets[row], _ = eliminate(work, ridge.moment[row].copy())
-    invert(matrix)
-    apply(matrix, ridge.moment[row], ridge.estimate[row])
-    weights[row] = weight
+def finish_inverse(upper: Floats, factor: Floats, out: Floats) -> None:
+    """A⁻¹ = Σ rⱼrⱼᵀ/pⱼ from what `eliminate` left behind: pivots pⱼ, and rⱼ the rows of L⁻¹ in A = LPLᵀ."""
+    d = out.shape[0]
+    for j in range(d):
+        factor[j, :j] = 0.0
+        factor[j, j] = 1.0
+        for k in range(j):
+            scale = upper[k, j] / upper[k, k]
+            for i in range(k + 1):
+                factor[j, i] -= scale * factor[k, i]
+    out[:] = 0.0
+    for j in range(d):
+        for k in range(j + 1):
+            scale = factor[j, k] / upper[j, j]
+            for i in range(k + 1):
+                out[k, i] += scale * factor[j, i]
+    for k in range(d):
+        for i in range(k):
+            out[i, k] = out[k, i]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels.autoclub import FIRST_REVIEW, NOISE2, WEIGHT, Evidence
-from coterie.kernels.ridge import where
+from coterie.kernels.autoclub import FIRST_REVIEW, Evidence
+from coterie.kernels.common import NOISE2, WEIGHT, Common
+from coterie.kernels.ridge import clear, where
 from coterie.policies.base import Plan, policy
 from coterie.policies.exploration import never
 from coterie.policies.partition import empty
@@ -13,32 +14,34 @@ from coterie.types import Floats, Ints
 
 
 class ByEvidence:
-    """Rule `ByEvidence`: a user is where its data is explained best."""
+    """Rule `ByEvidence`: a user is where the evidence of its data is greatest."""
 
     def __init__(self, n_users: int, dim: int, *, ridge: float) -> None:
         sizes = np.zeros(n_users, np.int64)
         sizes[0] = n_users
-        scalars = np.zeros(7)
-        scalars[NOISE2], scalars[WEIGHT] = 1.0, ridge
-        logdet = dim * np.log(ridge)
+        numbers = np.zeros(6)
+        numbers[NOISE2], numbers[WEIGHT] = 1.0, ridge
         self.state = Evidence(
-            users=empty(n_users, dim, ridge),
             grams=np.zeros((n_users, dim, dim)),
-            logdets=np.full(n_users, logdet),
-            weights=np.full(n_users, ridge),
+            moments=np.zeros((n_users, dim)),
             squares=np.zeros(n_users),
-            pools=empty(n_users, dim, ridge),
-            pool_grams=np.zeros((n_users, dim, dim)),
-            pool_logdets=np.full(n_users, logdet),
-            pool_weights=np.full(n_users, ridge),
-            sizes=sizes,
+            pulls=np.zeros(n_users, np.int64),
             labels=np.zeros(n_users, np.int64),
             shares=np.ones(n_users),
-            doubts=np.zeros(n_users),
             mixtures=np.zeros((n_users, dim)),
-            terms=np.zeros((n_users, 4)),
             due=np.full(n_users, FIRST_REVIEW, np.int64),
-            scalars=scalars,
+            pools=empty(n_users, dim, ridge),
+            pool_grams=np.zeros((n_users, dim, dim)),
+            weights=np.full(n_users, ridge),
+            sizes=sizes,
+            common=Common(
+                numbers=numbers,
+                sums=np.zeros(6),
+                mean=np.zeros(dim),
+                total=np.zeros(dim),
+                terms=np.zeros((n_users, 6)),
+                fits=np.zeros((n_users, dim)),
+            ),
             epochs=np.zeros(n_users, np.int64),
             clock=np.array([0, 1], np.int64),
             ridge=ridge,
@@ -51,17 +54,25 @@ class ByEvidence:
         return where(self.state.labels, int(self.state.labels[user]))
 
     def estimates(self) -> Floats:
-        return self.state.users.estimate
+        state = self.state
+        return state.shares[:, None] * state.pools.estimate[state.labels] + state.mixtures
 
     def pulls(self) -> Ints:
-        return self.state.users.pulls
+        return self.state.pulls
 
     def welcome(self, known: int) -> None:
-        """Newcomers join the largest cluster, the best guess for somebody unknown."""
+        """Newcomers start as everybody did: together, in a cluster of their own about the mean preference."""
         state = self.state
-        row = int(np.argmax(np.bincount(state.labels[:known], minlength=len(state.sizes))))
+        row = int(np.argmin(state.sizes))
+        weight = max(state.ridge, float(state.common.numbers[WEIGHT]))
+        clear(state.pools, row, weight)
+        state.weights[row] = weight
+        state.pools.estimate[row] = state.common.mean
+        state.pool_grams[row] = 0.0
+        state.epochs[row] += 1
         state.labels[known:] = row
-        state.sizes[row] += len(state.labels) - known
+        state.sizes[row] = len(state.labels) - known
+        state.clock[1] += 1
 
 
 @policy
