@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks import crowd, joint, rounds
+from benchmarks import auto, crowd, joint, rounds
 
 
 def verdict(holds: bool) -> str:
@@ -29,6 +29,14 @@ def main() -> None:
             f"{verdict(faster >= r.wanted):>5}"
             f"{r.steps:8.2f}{slower:8.2f}{3:8d}{verdict(slower <= 3):>5}"
         )
+    print("\nAutoCLUB beside UniCLUB in the same world, and among more users (100 rounds each)")
+    for b in auto.beside():
+        share = b.auto / b.uni
+        print(f"  {b.world:<14}{b.auto:8.2f}, UniCLUB {b.uni:.2f}: {share:.2f} ×, ", end="")
+        print(f"wanted at most {b.allowed:.0f} × ({verdict(share <= b.allowed)})")
+    for c in auto.crowds():
+        print(f"  {c.users:>4} users    {c.auto:8.2f}, linear growth {c.allowed:.2f} ", end="")
+        print(f"({verdict(c.auto <= c.allowed)})")
     print("\nGraph regularisation: u = 20, K = 20, d = 50")
     for j in joint.measure():
         share = j.ours / j.floor

@@ -89,7 +89,10 @@ def solve(state: Evidence, row: int) -> None:
 
 @compiled
 def rebuild(state: Evidence, row: int, desk: Desk) -> None:
-    """A cluster's row as the sum of its members, with today's λ but at least the ridge."""
+    """A cluster's row as the sum of its members, with today's λ but at least the ridge.
+
+    Widths remembered of a row whose data and λ have only grown still bound those of today.
+    """
     gram, moment = state.pool_grams[row], state.pools.moment[row]
     gram[:] = 0.0
     moment[:] = 0.0
@@ -98,12 +101,14 @@ def rebuild(state: Evidence, row: int, desk: Desk) -> None:
         gram += state.grams[user]
         moment += state.moments[user]
         state.pools.pulls[row] += state.pulls[user]
-    state.weights[row] = max(state.ridge, state.common.numbers[WEIGHT])
+    weight = max(state.ridge, state.common.numbers[WEIGHT])
+    if weight < state.weights[row]:
+        state.epochs[row] += 1
+    state.weights[row] = weight
     combine(gram, gram, 0.0, state.weights[row], desk.upper)
     eliminate(desk.upper, moment.copy())
     finish_inverse(desk.upper, desk.factor, state.pools.inverse[row])
     solve(state, row)
-    state.epochs[row] += 1
 
 
 @compiled
@@ -233,6 +238,7 @@ def move(state: Evidence, user: int, target: int, desk: Desk) -> int:
             target = source
         else:
             target = int(np.argmin(state.sizes))
+            state.epochs[target] += 1
             state.clock[1] += 1
     if target == source:
         wanted = max(state.ridge, state.common.numbers[WEIGHT])
@@ -243,6 +249,7 @@ def move(state: Evidence, user: int, target: int, desk: Desk) -> int:
     state.sizes[source] -= 1
     state.sizes[target] += 1
     if state.sizes[source] > 0:
+        state.epochs[source] += 1
         rebuild(state, source, desk)
     else:
         state.clock[1] -= 1

@@ -43,20 +43,26 @@ def combine(first: Floats, second: Floats, sign: float, weight: float, out: Floa
 def eliminate(upper: Floats, moment: Floats) -> tuple[float, float]:
     """Gauss elimination of a symmetric positive definite matrix given by its upper half, in place.
 
-    Returns ln|A| and bᵀA⁻¹b; `moment` is left as the reduced right-hand side.
+    Returns ln|A| and bᵀA⁻¹b; `moment` is left as the reduced right-hand side. Two pivots at a time.
     """
     d = moment.shape[0]
+    for k in range(0, d - 1, 2):
+        first, second = upper[k], upper[k + 1]
+        factor = first[k + 1] / first[k]
+        moment[k + 1] -= factor * moment[k]
+        for i in range(k + 1, d):
+            second[i] -= factor * first[i]
+        inverse, other = 1.0 / first[k], 1.0 / second[k + 1]
+        for j in range(k + 2, d):
+            one, two = first[j] * inverse, second[j] * other
+            moment[j] -= one * moment[k] + two * moment[k + 1]
+            for i in range(j, d):
+                upper[j, i] -= one * first[i] + two * second[i]
     logdet = 0.0
     explained = 0.0
     for k in range(d):
-        pivot = upper[k, k]
-        logdet += log(pivot)
-        explained += moment[k] * moment[k] / pivot
-        for j in range(k + 1, d):
-            factor = upper[k, j] / pivot
-            moment[j] -= factor * moment[k]
-            for i in range(j, d):
-                upper[j, i] -= factor * upper[k, i]
+        logdet += log(upper[k, k])
+        explained += moment[k] * moment[k] / upper[k, k]
     return logdet, explained
 
 
