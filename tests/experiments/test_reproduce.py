@@ -94,6 +94,16 @@ def test_every_figure_has_a_summary(found: Outcomes) -> None:
     assert "PhaseUniCLUB,2,120" in fig_1
 
 
+def test_every_figure_has_its_tables_as_markdown(found: Outcomes) -> None:
+    for outcome in found.figures:
+        text = (found.request.out / outcome.plan.figure.name / "results.md").read_text()
+        assert text.startswith(outcome.sentence)
+        for table in outcome.tables:
+            assert f"{table.title}:\n\n| {' | '.join(table.heading)} |\n|---|" in text
+        verdicts = [verdict for finding in outcome.findings for verdict in finding.verdicts]
+        assert all(f"| {verdict.answer} | {verdict.evidence} |" in text for verdict in verdicts)
+
+
 def test_the_report_is_one_file_that_needs_no_other(found: Outcomes) -> None:
     page = found.report.read_text()
     assert "<script" not in page

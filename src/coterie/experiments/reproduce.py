@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from coterie import datasets
 from coterie.errors import MissingData
-from coterie.experiments import bounds, tables
+from coterie.experiments import bounds, markdown, tables
 from coterie.experiments.execute import Engine, execute
 from coterie.experiments.figures import Figure
 from coterie.experiments.findings import Finding, find_out, sentence
@@ -141,8 +141,9 @@ def _show(
     shown = tuple(_tables(plan, panels, shelf))
     listed = tables.as_csv(tables.rows(panels)) if panels else tables.plain_csv(shown)
     place(folder / "summary.csv", listed.encode())
-    files.append(folder / "summary.csv")
     told = sentence(findings, () if figure.timed else panels)
+    place(folder / "results.md", markdown.page(told, shown, findings).encode())
+    files += [folder / "summary.csv", folder / "results.md"]
     return Outcome(plan, panels, own, findings, told, shown, tuple(files))
 
 
