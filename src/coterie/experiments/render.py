@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import ceil
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,9 @@ DPI = 300
 WIDTH, HEIGHT = 2.6, 2.25  # inches a panel: four fill a page on its side
 LEAST, ENTRY = 5.2, 1.4
 """Inches that a legend needs across, and that one of its entries needs."""
+
+FAR = 2.5
+"""A policy with more than this many times the regret of the next leaves the picture, and is named there."""
 
 MARKS = 6
 """Markers on a curve."""
@@ -97,7 +101,8 @@ def _legend(canvas: Canvas) -> None:
         for axes in canvas.axes
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    across = max(3, int(canvas.get_figwidth() / ENTRY))
+    most = max(3, int(canvas.get_figwidth() / ENTRY))
+    across = ceil(len(found) / max(1, ceil(len(found) / most)))  # rows of equal length
     canvas.legend(found.values(), found.keys(), loc="outside lower center", ncols=across, handlelength=3.2)
 
 
@@ -136,8 +141,26 @@ def curves(panels: Sequence[Panel]) -> Canvas:
     with _grid(len(panels)) as (canvas, axes):
         for one, panel in zip(axes[0], panels, strict=True):
             _over_rounds(one, panel, "regret", "cumulative regret" if one is axes[0][0] else "")
+            _let_leave(one, panel)
             one.set_title(panel.title)
     return canvas
+
+
+def _let_leave(axes: Axes, panel: Panel) -> None:
+    """Where one policy would flatten all others, the picture ends above the others and says where it went."""
+    finals = sorted((entry.final("regret").mean, style(entry.policy).label) for entry in panel.entries)
+    if len(finals) < 3 or finals[-1][0] <= FAR * finals[-2][0]:
+        return
+    axes.set_ylim(0, 1.4 * finals[-2][0])
+    axes.annotate(
+        f"{finals[-1][1]}: {finals[-1][0]:,.0f} ↑",
+        (0.98, 0.97),
+        xycoords="axes fraction",
+        ha="right",
+        va="top",
+        fontsize=7.5,
+        color="#555555",
+    )
 
 
 def sweep(panels: Sequence[Panel]) -> Canvas:
