@@ -51,7 +51,7 @@ WORLDS = (
         label="500 users, Zipf",
         world=MANY,
         horizon=100_000,
-        datasets=TWO,
+        datasets=("synthetic",),
         policies=("LinUCBInd", *CUT, *OURS),
         limit=Limit(0.8),
     ),
