@@ -11,8 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 import coterie
-from reference import club, graphs, linucb, numbers, phase, sclub
-from worlds import World, friends, world
+from coterie.kernels.common import NOISE2, WEIGHT
+from reference import autoclub, club, graphs, linucb, numbers, phase, sclub
+from worlds import Round, World, friends, world
 
 TIE = 1e-9
 SEEDS = range(24)
@@ -137,22 +138,31 @@ def graphucb(w: World, seed: int) -> Pair:
     return Pair(fast, slow)
 
 
+def play(pair: Pair, w: World, turn: Round) -> bool:
+    """Play a round on both; returns whether it was decided by scores."""
+    assert pair.fast.exploring == pair.slow.exploring
+    decided = not pair.slow.exploring
+    arm = pair.fast.recommend(turn.user, turn.arms)
+    if decided:
+        scores = pair.slow.scores(turn.user, turn.arms)
+        assert scores[arm] >= scores.max() - TIE
+        np.testing.assert_allclose(pair.fast.scores(turn.user, turn.arms).ucb, scores, atol=1e-8)
+    reward = w.reward(turn, arm)
+    pair.fast.update(turn.user, turn.arms[arm], reward)
+    pair.slow.update(turn.user, turn.arms[arm], reward)
+    return decided
+
+
+def clusters(policy: coterie.Policy) -> list[frozenset[int]]:
+    return [frozenset(policy.cluster_of(user).tolist()) for user in range(policy.n_users)]
+
+
 def walk_together(pair: Pair, w: World) -> int:
     """Play every round on both; returns how many rounds were decided by scores."""
     decided = 0
     for turn in w.rounds:
-        assert pair.fast.exploring == pair.slow.exploring
-        arm = pair.fast.recommend(turn.user, turn.arms)
-        if not pair.slow.exploring:
-            decided += 1
-            scores = pair.slow.scores(turn.user, turn.arms)
-            assert scores[arm] >= scores.max() - TIE
-            np.testing.assert_allclose(pair.fast.scores(turn.user, turn.arms).ucb, scores, atol=1e-8)
-        reward = w.reward(turn, arm)
-        pair.fast.update(turn.user, turn.arms[arm], reward)
-        pair.slow.update(turn.user, turn.arms[arm], reward)
-        clusters = [frozenset(pair.fast.cluster_of(user).tolist()) for user in range(w.n_users)]
-        assert clusters == pair.slow.clusters()
+        decided += play(pair, w, turn)
+        assert clusters(pair.fast) == pair.slow.clusters()
     return decided
 
 
@@ -231,3 +241,43 @@ def test_theory_constants_lead_to_the_same_decisions(seed: int) -> None:
     )
     fast = coterie.UniCLUB(2, w.dim, confidence=confidence, ridge=w.ridge)
     assert walk_together(Pair(fast, slow), w) == 500 - explore
+
+
+def walk_by_evidence(w: World, seed: int) -> tuple[int, autoclub.AutoCLUB]:
+    """Play on both up to the first tie; returns how many rounds were compared.
+
+    In every other setup users are few and reviewed often, and one more is never seen; in two of three, users
+    arrive at half-time.
+    """
+    crew = min(w.n_users, 4 + seed % 7) if seed % 2 else w.n_users
+    late = seed % 3 if crew > 3 else 0
+    fast = coterie.AutoCLUB(crew + seed % 2 - late, w.dim, ridge=w.ridge)
+    slow = autoclub.AutoCLUB(crew + seed % 2 - late, w.dim, ridge=w.ridge)
+    half = len(w.rounds) // 2
+    for t, turn in enumerate(w.rounds):
+        if t == half and late:
+            fast.add_users(late)
+            slow.welcome(late)
+        present = crew if t >= half else crew - late
+        play(Pair(fast, slow), w, turn._replace(user=turn.user % present))
+        if slow.margin < TIE:
+            return t, slow
+        assert clusters(fast) == slow.clusters()
+        np.testing.assert_allclose(fast.estimates, slow.estimates(), atol=1e-9)
+        numbers = fast.partition.state.common.numbers
+        np.testing.assert_allclose(numbers[[NOISE2, WEIGHT]], [slow.noise2, slow.lam], rtol=1e-9)
+    return len(w.rounds), slow
+
+
+def test_autoclub_agrees_with_its_reference_while_users_move_and_clusters_merge() -> None:
+    compared = moves = splits = merges = 0
+    for seed in SEEDS:
+        rounds, slow = walk_by_evidence(world(seed, 400, noise=(0.1, 0.4)[seed % 2]), seed)
+        compared += rounds
+        moves += slow.moves
+        splits += slow.splits
+        merges += slow.merges
+    assert compared > 0.97 * len(SEEDS) * 400
+    assert moves > 450
+    assert splits > 200
+    assert merges > 30

@@ -6,7 +6,7 @@ cluster without it, by another cluster, or by a preference of its own?
 
 from __future__ import annotations
 
-from math import ceil, exp, lgamma, log, sqrt
+from math import exp, lgamma, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -32,8 +32,8 @@ from coterie.types import Floats, Ints
 
 FIRST_REVIEW = 4
 """Pulls after which a user is first reviewed."""
-SOON, LATER = 1.1, 1.3
-"""The next review comes at this many times the pulls: sooner after a change or in doubt."""
+SOON, LATER = 11, 13
+"""The next review comes at this many tenths of the pulls: sooner after a change or in doubt."""
 SURE = 0.99
 """A user is in doubt while the best alternative weighs less than this."""
 OTHERS = 2
@@ -42,8 +42,6 @@ NEW = 1.0 / 3.0
 """A preference never seen before is this many times as likely beforehand as one of those seen."""
 STALE = 0.1
 """A cluster is rebuilt when ln λ has moved by more than this since it was built."""
-NEGLIGIBLE = 1e-4
-"""Alternatives of less weight are left out of a mixture."""
 
 
 class Evidence(NamedTuple):
@@ -225,7 +223,7 @@ def mix(state: Evidence, user: int, gains: Floats, fits: Floats, chosen: int) ->
     state.mixtures[user] = 0.0
     for k in range(gains.shape[0]):
         share = exp(gains[k] - gains[chosen]) / total
-        if k != chosen and share > NEGLIGIBLE:
+        if k != chosen:
             state.mixtures[user] += share * fits[k]
 
 
@@ -306,7 +304,7 @@ def review(state: Evidence, user: int) -> None:
     if second >= 0 and state.sizes[row] > 1:
         changed |= merge(state, row, rows[second], desk)
     pace = SOON if changed or state.shares[user] <= SURE else LATER
-    state.due[user] = max(state.pulls[user] + 1, ceil(pace * state.pulls[user]))
+    state.due[user] = max(state.pulls[user] + 1, (pace * state.pulls[user] + 9) // 10)
 
 
 @views(Evidence)

@@ -1,0 +1,285 @@
+"""AutoCLUB, as docs/algorithms/autoclub.md states it.
+
+"Row n" is the n-th row of the table there, with the point of the list below the table that belongs to it.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from reference.users import Array, Users, solve
+
+
+@dataclass(eq=False)
+class Cluster:
+    """Its members, Λ as it was when it was built, and μ as it was then or in a member's last round. Row 1."""
+
+    members: list[int]
+    floor: float
+    mean: Array
+
+
+@dataclass(eq=False)
+class Alternative:
+    """A place where a user may be: a cluster, with its members but the user; or None, alone. Row 5."""
+
+    cluster: Cluster | None
+    others: list[int]
+    odds: float = 0.0
+    weight: float = 0.0
+
+
+class AutoCLUB(Users):
+    """Clusters by evidence. `margin` is how far the closest comparison of the last round was from a tie."""
+
+    def __init__(self, n_users: int, dim: int, *, ridge: float) -> None:
+        super().__init__(n_users, dim, ridge=ridge)
+        self.q = [0.0] * n_users
+        self.noise2 = 1.0  # Row 4
+        self.lam = ridge  # Row 8
+        self.mu: Array = np.zeros(dim)  # Row 8
+        # The terms of each user's last review: T, RSS, tr H, λ‖δ‖², tr H², tr H² ln λ; and its θ̂ᵢ.
+        self.terms: list[Array] = [np.zeros(6) for _ in range(n_users)]
+        self.fits: list[Array] = [np.zeros(dim) for _ in range(n_users)]
+        self.due = [4] * n_users
+        self.share = [1.0] * n_users
+        self.rest: list[Array] = [np.zeros(dim) for _ in range(n_users)]
+        self.partition = [Cluster(list(range(n_users)), ridge, np.zeros(dim))]
+        self.margin = math.inf
+        self.reviews = self.moves = 0
+
+    @property
+    def exploring(self) -> bool:
+        return False
+
+    @property
+    def floor(self) -> float:
+        """Λ. Row 1."""
+        return max(self.lam, self.ridge)
+
+    def exceeds(self, difference: float) -> bool:
+        """Whether the difference is above 0; the margin remembers by how little."""
+        self.margin = min(self.margin, abs(difference))
+        return difference > 0
+
+    def home(self, user: int) -> Cluster:
+        return next(c for c in self.partition if user in c.members)
+
+    def clusters(self) -> list[frozenset[int]]:
+        return [frozenset(self.home(i).members) for i in range(self.n_users)]
+
+    def sums(self, members: list[int]) -> tuple[Array, Array]:
+        gram, moment = np.zeros((self.dim, self.dim)), np.zeros(self.dim)
+        for i in members:
+            gram, moment = gram + self.S[i], moment + self.b[i]
+        return gram, moment
+
+    def theta(self, cluster: Cluster) -> Array:
+        """θ̂ = M(b + Λμ). Row 1."""
+        gram, moment = self.sums(cluster.members)
+        return solve(cluster.floor * np.eye(self.dim) + gram, moment + cluster.floor * cluster.mean)
+
+    def estimates(self) -> Array:
+        """Each user's mixture. Row 7."""
+        return np.array(
+            [self.share[i] * self.theta(self.home(i)) + self.rest[i] for i in range(self.n_users)]
+        )
+
+    def settle_noise(self) -> None:
+        """σ̂². Row 4."""
+        square = sum(self.q) / self.rounds
+        pulls, residual, freedom, *_ = np.sum(self.terms, axis=0)
+        if pulls == 0:
+            self.noise2 = max(square, 1e-100)
+        else:
+            self.noise2 = max(float(residual / (pulls - freedom)), 1e-12 * square, 1e-100)
+
+    def scores(self, user: int, arms: Array) -> Array:
+        """xᵀθ̂ + σ̂√(xᵀMx). Row 11."""
+        cluster = self.home(user)
+        theta = self.share[user] * self.theta(cluster) + self.rest[user]
+        matrix = cluster.floor * np.eye(self.dim) + self.sums(cluster.members)[0]
+        sigma = math.sqrt(self.noise2)
+        return np.array([float(x @ theta) + sigma * math.sqrt(x @ solve(matrix, x)) for x in arms])
+
+    def update(self, user: int, x: Array, reward: float) -> None:
+        self.margin = math.inf
+        self.absorb(user, x, reward)
+        self.q[user] += reward**2
+        self.rounds += 1
+        self.home(user).mean = self.mu  # Row 1
+        if not any(terms[0] for terms in self.terms):
+            self.settle_noise()
+        if self.pulls[user] >= self.due[user]:
+            self.review(user)
+
+    def review(self, user: int) -> None:
+        """Rows 4 to 10 in this order, then row 3."""
+        self.reviews += 1
+        self.regress(user)
+        self.settle_noise()
+        came = self.home(user)
+        options = self.alternatives(user)
+        best = self.weigh(user, options)
+        self.mix(user, options, best)
+        self.settle_prior()
+        stayed = self.move(user, came, best)
+        merged = self.merge(user, came, options)
+        sure = self.exceeds(best.weight - 0.99)
+        pace = Fraction(13, 10) if stayed and not merged and sure else Fraction(11, 10)
+        self.due[user] = max(self.pulls[user] + 1, math.ceil(pace * self.pulls[user]))  # Row 3
+
+    def regress(self, user: int) -> None:
+        """Row 4."""
+        gram, moment = self.S[user], self.b[user]
+        inverse = np.linalg.inv(self.lam * np.eye(self.dim) + gram)
+        c = moment - gram @ self.mu
+        delta = inverse @ c
+        hat = np.eye(self.dim) - self.lam * inverse
+        penalty = self.lam * float(delta @ delta)
+        residual = max(0.0, self.q[user] - self.mu @ (moment + c) - c @ delta - penalty)
+        information = np.trace(hat @ hat)
+        level = information * math.log(self.lam)
+        self.terms[user] = np.array(
+            [self.pulls[user], residual, np.trace(hat), penalty, information, level], dtype=np.float64
+        )
+        self.fits[user] = self.mu + delta
+
+    def evidence(self, members: list[int]) -> float:
+        """E. Row 2."""
+        gram, moment = self.sums(members)
+        matrix = self.lam * np.eye(self.dim) + gram
+        c = moment - gram @ self.mu
+        explained = float(c @ solve(matrix, c)) / self.noise2
+        return 0.5 * (self.dim * math.log(self.lam) - float(np.linalg.slogdet(matrix)[1]) + explained)
+
+    def alternatives(self, user: int) -> list[Alternative]:
+        """Row 5."""
+        own = self.home(user)
+        found = [Alternative(None, [])]
+        if len(own.members) > 1:
+            found.append(Alternative(own, [i for i in own.members if i != user]))
+        elsewhere = [c for c in self.partition if c is not own]
+        elsewhere.sort(key=lambda c: self.misfit(user, c))
+        if len(elsewhere) > 2:
+            self.exceeds(self.misfit(user, elsewhere[2]) - self.misfit(user, elsewhere[1]))
+        return found + [Alternative(c, list(c.members)) for c in elsewhere[:2]]
+
+    def misfit(self, user: int, cluster: Cluster) -> float:
+        """θ̂ᵀSᵢθ̂ − 2bᵢᵀθ̂. Row 5."""
+        theta = self.theta(cluster)
+        return float(theta @ self.S[user] @ theta - 2 * self.b[user] @ theta)
+
+    def count(self, members: list[int]) -> float:
+        """n(h). Row 6."""
+        return sum((1 + float(self.terms[i][2])) / (1 + self.dim) for i in members)
+
+    def alpha(self) -> float:
+        """Row 6."""
+        return self.count([i for i in range(self.n_users) if self.pulls[i] > 0]) / 3
+
+    def weigh(self, user: int, options: list[Alternative]) -> Alternative:
+        """Row 6; returns the best."""
+        for option in options:
+            if option.cluster is None:
+                option.odds = self.evidence([user]) + math.log(self.alpha())
+            else:
+                gain = self.evidence([*option.others, user]) - self.evidence(option.others)
+                option.odds = gain + math.log(self.count(option.others))
+        ranked = sorted(options, key=lambda option: -option.odds)
+        if len(ranked) > 1:
+            self.exceeds(ranked[0].odds - ranked[1].odds)
+        total = sum(math.exp(option.odds - ranked[0].odds) for option in options)
+        for option in options:
+            option.weight = math.exp(option.odds - ranked[0].odds) / total
+        return ranked[0]
+
+    def mix(self, user: int, options: list[Alternative], best: Alternative) -> None:
+        """Row 7."""
+        self.share[user] = best.weight
+        self.rest[user] = np.zeros(self.dim)
+        for option in options:
+            if option is not best:
+                gram, moment = self.sums([*option.others, user])
+                c = moment - gram @ self.mu
+                theta = self.mu + solve(self.lam * np.eye(self.dim) + gram, c)
+                self.rest[user] = self.rest[user] + option.weight * theta
+
+    def settle_prior(self) -> None:
+        """Row 8."""
+        _, _, freedom, penalty, information, level = np.sum(self.terms, axis=0)
+        k = self.dim / 5
+        target = level + k * math.log(self.ridge) + freedom - penalty / self.noise2
+        step = target / (information + k) - math.log(self.lam)
+        reviewed = [self.fits[i] for i in range(self.n_users) if self.terms[i][0] > 0]
+        total = np.sum(reviewed, axis=0)
+        spread = sum(float(fit @ fit) for fit in reviewed)
+        length = float(total @ total)
+        shrink = max(0.0, 1 - spread / length) if length > 0 else 0.0
+        self.lam = self.lam * math.exp(min(0.5, max(-0.5, step)))
+        self.mu = shrink * total / len(reviewed)
+
+    def rebuild(self, cluster: Cluster) -> None:
+        """Row 1."""
+        cluster.floor, cluster.mean = self.floor, self.mu
+
+    def move(self, user: int, came: Cluster, best: Alternative) -> bool:
+        """Row 9; returns whether the user stayed."""
+        alone = len(came.members) == 1
+        if best.cluster is came or (best.cluster is None and alone):
+            if self.exceeds(abs(math.log(self.floor / came.floor)) - 0.1):
+                self.rebuild(came)
+            return True
+        self.moves += 1
+        came.members.remove(user)
+        self.rebuild(came)
+        if not came.members:
+            self.partition.remove(came)
+        if best.cluster is None:
+            self.splits += 1
+            self.partition.append(Cluster([user], self.floor, self.mu))
+        else:
+            best.cluster.members.append(user)
+            self.rebuild(best.cluster)
+        return False
+
+    def merge(self, user: int, came: Cluster, options: list[Alternative]) -> bool:
+        """Row 10."""
+        own = self.home(user)
+        others = [o for o in options if o.cluster is not None and o.cluster not in (came, own)]
+        if len(own.members) == 1 or not others:
+            return False
+        ranked = sorted(others, key=lambda option: -option.odds)
+        if len(ranked) > 1:
+            self.exceeds(ranked[0].odds - ranked[1].odds)
+        other = ranked[0].cluster
+        assert other is not None
+        n_own, n_other = self.count(own.members), self.count(other.members)
+        gain = self.evidence(own.members + other.members)
+        gain -= self.evidence(own.members) + self.evidence(other.members)
+        gain += math.lgamma(n_own + n_other) - math.lgamma(n_own) - math.lgamma(n_other)
+        if not self.exceeds(gain - math.log(self.alpha())):
+            return False
+        own.members = own.members + other.members
+        self.partition.remove(other)
+        self.rebuild(own)
+        self.merges += 1
+        return True
+
+    def welcome(self, newcomers: int) -> None:
+        """They start together, in a cluster of their own about μ. "Where we differ", third point."""
+        first = self.n_users
+        self.n_users += newcomers
+        for _ in range(newcomers):
+            self.S.append(np.zeros((self.dim, self.dim)))
+            self.b.append(np.zeros(self.dim))
+            self.pulls.append(0)
+            self.q.append(0.0)
+            self.terms.append(np.zeros(6))
+            self.fits.append(np.zeros(self.dim))
+            self.due.append(4)
+            self.share.append(1.0)
+            self.rest.append(np.zeros(self.dim))
+        self.partition.append(Cluster(list(range(first, self.n_users)), self.floor, self.mu))
