@@ -55,6 +55,12 @@ READERS: dict[str, Callable[[Path], dict[str, Any]]] = {"docs/datasets.md": down
 """What must be there before a page can be followed, for those that start from something."""
 
 
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_the_list_of_policies_says_what_the_command_line_says(name: str) -> None:
+    entry, listed = CATALOGUE[name], (DOCS / "algorithms" / "index.md").read_text(encoding="utf-8")
+    assert f"| [{name}]({name.lower()}.md) | {entry.summary} | {entry.use_when} |" in listed
+
+
 @pytest.mark.parametrize("page", PAGES, ids=shown)
 def test_every_example_on_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
