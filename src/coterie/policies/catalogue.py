@@ -39,13 +39,13 @@ CATALOGUE = {
         Entry("SCLUB", SCLUB, "sets that split and merge", "users arrive unevenly"),
         Entry("UniCLUB", UniCLUB, "CLUB after uniform exploration", "the gap between clusters is known"),
         Entry("PhaseUniCLUB", PhaseUniCLUB, "CLUB that explores in phases", "the gap is not known"),
-        Entry("UniSCLUB", UniSCLUB, "SCLUB after uniform exploration", "the gap is known, and users come and go"),
+        Entry(
+            "UniSCLUB", UniSCLUB, "SCLUB after uniform exploration", "the gap is known, and users come and go"
+        ),
         Entry(
             "SACLUB", SACLUB, "CLUB for smoothed contexts", "an adversary picks the arms, noise blurs them"
         ),
-        Entry(
-            "SASCLUB", SASCLUB, "SCLUB for smoothed contexts", "arms as for SACLUB, and users come and go"
-        ),
+        Entry("SASCLUB", SASCLUB, "SCLUB for smoothed contexts", "arms as for SACLUB, and users come and go"),
         Entry(
             "GOBLin", GOBLin, "friends in a given graph share what they learn", "a social graph is at hand"
         ),
