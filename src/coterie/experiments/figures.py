@@ -138,7 +138,7 @@ _ALL = (
                 for s in (0.05, 0.1, 0.2, 0.4)
             ),
         ),
-        policies=(*FIG_1, "PhaseUniCLUB"),
+        policies=(*FIG_1, "PhaseUniCLUB", "AutoCLUB"),
         horizon=20_000,
         claims=_UNIFORM_HELPS,
     ),
