@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import coterie
-from coterie.kernels.common import NOISE2, WEIGHT
+from coterie.kernels.prior import NOISE2, WEIGHT
 from reference import autoclub, club, graphs, linucb, numbers, phase, sclub
 from worlds import Round, World, friends, world
 
@@ -264,7 +264,7 @@ def walk_by_evidence(w: World, seed: int) -> tuple[int, autoclub.AutoCLUB]:
             return t, slow
         assert clusters(fast) == slow.clusters()
         np.testing.assert_allclose(fast.estimates, slow.estimates(), atol=1e-9)
-        numbers = fast.partition.state.common.numbers
+        numbers = fast.partition.state.prior.numbers
         np.testing.assert_allclose(numbers[[NOISE2, WEIGHT]], [slow.noise2, slow.lam], rtol=1e-9)
     return len(w.rounds), slow
 

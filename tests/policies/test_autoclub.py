@@ -13,8 +13,8 @@ from scipy.stats import multivariate_normal
 import coterie
 from coterie.datasets.dataset import Dataset
 from coterie.environments import Bernoulli, Stochastic, lifted
-from coterie.kernels.common import FREEDOM, NOISE2, PULLS, RESIDUAL, WEIGHT
 from coterie.kernels.evidence import back_substitute, centre, combine, eliminate, evidence, finish_inverse
+from coterie.kernels.prior import FREEDOM, NOISE2, PULLS, REACH, RESIDUAL, WEIGHT
 
 
 @pytest.fixture(scope="module")
@@ -53,11 +53,11 @@ def test_the_noise_the_differences_and_the_mean_are_found(data: Dataset, noise: 
     world = Stochastic(data, n_users=20, n_clusters=4, n_arms=20, noise=noise, seed=3)
     policy = coterie.AutoCLUB(20, 8)
     coterie.simulate(policy, world, 6000)
-    common = policy.partition.state.common
-    assert np.sqrt(common.numbers[NOISE2]) == pytest.approx(noise, rel=0.05)
+    prior = policy.partition.state.prior
+    assert np.sqrt(prior.numbers[NOISE2]) == pytest.approx(noise, rel=0.05)
     differing = world.preferences[world.labels] - world.preferences[world.labels].mean(axis=0)
-    assert np.log(common.numbers[WEIGHT]) == pytest.approx(np.log(noise**2 / differing.var()), abs=0.7)
-    assert np.linalg.norm(common.mean - world.preferences[world.labels].mean(axis=0)) < 0.15
+    assert np.log(prior.numbers[WEIGHT]) == pytest.approx(np.log(noise**2 / differing.var()), abs=0.7)
+    assert np.linalg.norm(prior.mean - world.preferences[world.labels].mean(axis=0)) < 0.15
 
 
 def test_the_clusters_are_found(data: Dataset) -> None:
@@ -125,11 +125,11 @@ def test_the_sums_are_those_of_the_users_own_regressions(data: Dataset) -> None:
     world = Stochastic(data, n_users=20, n_clusters=4, n_arms=20, seed=5)
     policy = coterie.AutoCLUB(20, 8)
     coterie.simulate(policy, world, 1500)
-    common = policy.partition.state.common
-    np.testing.assert_allclose(common.sums, common.terms.sum(axis=0), rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(common.total, common.fits.sum(axis=0), atol=1e-9)
-    left = common.sums[PULLS] - common.sums[FREEDOM]
-    assert common.numbers[NOISE2] == pytest.approx(common.sums[RESIDUAL] / left)
+    prior = policy.partition.state.prior
+    np.testing.assert_allclose(prior.sums, prior.terms.sum(axis=0), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(prior.total, prior.fits.sum(axis=0), atol=1e-9)
+    left = prior.sums[PULLS] - prior.sums[FREEDOM]
+    assert prior.numbers[NOISE2] == pytest.approx(prior.sums[RESIDUAL] / left)
 
 
 @settings(max_examples=15, deadline=None, derandomize=True)
@@ -156,7 +156,7 @@ def test_newcomers_start_at_the_mean_preference(data: Dataset) -> None:
     before = policy.labels().tolist()
     policy.add_users(3)
     assert policy.labels().tolist() == [*before, *[max(before) + 1] * 3]
-    np.testing.assert_array_equal(policy.estimates[20:], [policy.partition.state.common.mean] * 3)
+    np.testing.assert_array_equal(policy.estimates[20:], [policy.partition.state.prior.mean] * 3)
 
 
 def test_rewards_that_are_all_zero_are_no_trouble() -> None:
@@ -171,3 +171,17 @@ def test_a_round_without_noise_is_no_trouble(data: Dataset) -> None:
     world = Stochastic(data, n_users=12, n_clusters=3, n_arms=20, noise=0.0, seed=2)
     trace = coterie.simulate(coterie.AutoCLUB(12, 8), world, 2000, record=4)
     assert np.isfinite(trace.regret).all()
+
+
+def test_without_noise_rounding_never_makes_a_user_unknowable() -> None:
+    """λ falls and falls where nothing is noisy; it stays above what rounding can do to sums."""
+    policy, rng = coterie.AutoCLUB(3, 2), np.random.default_rng(0)
+    tastes = rng.normal(size=(3, 2))
+    for _ in range(4000):
+        user, arms = int(rng.choice(3, p=[0.9, 0.09, 0.01])), rng.normal(size=(4, 2))
+        x = arms[policy.recommend(user, arms)]
+        policy.update(user, x, float(x @ tastes[user]))
+    numbers = policy.partition.state.prior.numbers
+    assert numbers[WEIGHT] >= 0.5e-12 * numbers[REACH] > 0.0
+    assert np.isfinite(policy.estimates).all()
+    np.testing.assert_allclose(policy.estimates, tastes, atol=0.05)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels.autoclub import FIRST_REVIEW, Evidence
-from coterie.kernels.common import NOISE2, WEIGHT, Common
+from coterie.kernels.alternatives import Evidence
+from coterie.kernels.autoclub import FIRST_REVIEW
+from coterie.kernels.prior import NOISE2, WEIGHT, Prior
 from coterie.kernels.ridge import clear, where
 from coterie.policies.base import Plan, policy
 from coterie.policies.exploration import never
@@ -19,7 +20,7 @@ class ByEvidence:
     def __init__(self, n_users: int, dim: int, *, ridge: float) -> None:
         sizes = np.zeros(n_users, np.int64)
         sizes[0] = n_users
-        numbers = np.zeros(6)
+        numbers = np.zeros(7)
         numbers[NOISE2], numbers[WEIGHT] = 1.0, ridge
         self.state = Evidence(
             grams=np.zeros((n_users, dim, dim)),
@@ -34,7 +35,7 @@ class ByEvidence:
             pool_grams=np.zeros((n_users, dim, dim)),
             weights=np.full(n_users, ridge),
             sizes=sizes,
-            common=Common(
+            prior=Prior(
                 numbers=numbers,
                 sums=np.zeros(6),
                 mean=np.zeros(dim),
@@ -64,10 +65,10 @@ class ByEvidence:
         """Newcomers start as everybody did: together, in a cluster of their own about the mean preference."""
         state = self.state
         row = int(np.argmin(state.sizes))
-        weight = max(state.ridge, float(state.common.numbers[WEIGHT]))
+        weight = max(state.ridge, float(state.prior.numbers[WEIGHT]))
         clear(state.pools, row, weight)
         state.weights[row] = weight
-        state.pools.estimate[row] = state.common.mean
+        state.pools.estimate[row] = state.prior.mean
         state.pool_grams[row] = 0.0
         state.epochs[row] += 1
         state.labels[known:] = row

@@ -13,8 +13,8 @@ from coterie.kernels.compiling import compiled
 from coterie.kernels.ridge import dot
 from coterie.types import Floats
 
-NOISE2, WEIGHT, SQUARES, SEEN, FITTED, LENGTH2 = range(6)
-"""σ̂², λ, Σr², and how many users have rewards, how many a regression, and Σ‖θ̂ᵢ‖² over the latter."""
+NOISE2, WEIGHT, SQUARES, REACH, SEEN, FITTED, LENGTH2 = range(7)
+"""σ̂², λ, Σr², Σ‖x‖²; how many users have rewards, how many a regression, and Σ‖θ̂ᵢ‖² over the latter."""
 
 PULLS, RESIDUAL, FREEDOM, PENALTY, INFORMATION, LEVEL = range(6)
 """Sums over users: T, RSS, effective parameters tr H, λ‖δ‖², tr H² and tr H² ln λ, with H = S(λI + S)⁻¹."""
@@ -24,12 +24,12 @@ PSEUDO = 0.2
 STRIDE = 0.5
 """ln λ moves by no more than this at a time."""
 TINY = 1e-12
-"""σ̂² is no less than this part of the mean square of rewards."""
+"""σ̂² is no less than this part of the mean of r², and λ no less than this part of Σ‖x‖², for rounding."""
 LEAST = 1e-100
 """σ̂² of rewards that are all zero."""
 
 
-class Common(NamedTuple):
+class Prior(NamedTuple):
     """Estimates, the sums they come from, and each user's last contribution to the sums."""
 
     numbers: Floats
@@ -41,47 +41,48 @@ class Common(NamedTuple):
 
 
 @compiled
-def replace_terms(common: Common, user: int, terms: Floats, fit: Floats) -> None:
+def replace_terms(prior: Prior, user: int, terms: Floats, fit: Floats) -> None:
     """Put a user's new contribution in the place of its last one."""
-    numbers = common.numbers
-    if common.terms[user, PULLS] == 0.0:
+    numbers = prior.numbers
+    if prior.terms[user, PULLS] == 0.0:
         numbers[FITTED] += 1.0
     for k in range(terms.shape[0]):
-        common.sums[k] += terms[k] - common.terms[user, k]
-        common.terms[user, k] = terms[k]
-    numbers[LENGTH2] += dot(fit, fit) - dot(common.fits[user], common.fits[user])
+        prior.sums[k] += terms[k] - prior.terms[user, k]
+        prior.terms[user, k] = terms[k]
+    numbers[LENGTH2] += dot(fit, fit) - dot(prior.fits[user], prior.fits[user])
     for i in range(fit.shape[0]):
-        common.total[i] += fit[i] - common.fits[user, i]
-        common.fits[user, i] = fit[i]
+        prior.total[i] += fit[i] - prior.fits[user, i]
+        prior.fits[user, i] = fit[i]
 
 
 @compiled
-def guess_noise(common: Common, rounds: int) -> None:
+def guess_noise(prior: Prior, rounds: int) -> None:
     """σ̂² before the first regression: the mean square of rewards."""
-    common.numbers[NOISE2] = max(common.numbers[SQUARES] / rounds, LEAST)
+    prior.numbers[NOISE2] = max(prior.numbers[SQUARES] / rounds, LEAST)
 
 
 @compiled
-def settle_noise(common: Common, rounds: int) -> None:
+def settle_noise(prior: Prior, rounds: int) -> None:
     """σ̂² = Σ RSS / Σ(T − tr H): residuals per degree of freedom left."""
-    left = common.sums[PULLS] - common.sums[FREEDOM]
-    floor = max(TINY * common.numbers[SQUARES] / rounds, LEAST)
-    common.numbers[NOISE2] = max(common.sums[RESIDUAL] / max(left, TINY), floor)
+    left = prior.sums[PULLS] - prior.sums[FREEDOM]
+    floor = max(TINY * prior.numbers[SQUARES] / rounds, LEAST)
+    prior.numbers[NOISE2] = max(prior.sums[RESIDUAL] / max(left, TINY), floor)
 
 
 @compiled
-def settle_prior(common: Common, ridge: float) -> None:
+def settle_prior(prior: Prior, ridge: float) -> None:
     """One step of Fisher scoring for ln λ on the marginal likelihood, and the James–Stein mean of users.
 
     The likelihood's slope in ln λ is ½(tr H − λ‖δ‖²/σ̂²), its information ½ tr H²; each user's share was
     taken at the λ of its day, hence the sum of tr H² ln λ.
     """
-    numbers, sums, d = common.numbers, common.sums, common.mean.shape[0]
+    numbers, sums, d = prior.numbers, prior.sums, prior.mean.shape[0]
     known, before = PSEUDO * d, log(numbers[WEIGHT])
     slope = sums[FREEDOM] - sums[PENALTY] / numbers[NOISE2]
     wanted = (sums[LEVEL] + known * log(ridge) + slope) / (sums[INFORMATION] + known)
-    numbers[WEIGHT] = exp(min(max(wanted, before - STRIDE), before + STRIDE))
-    length2 = dot(common.total, common.total)
+    step = min(max(wanted - before, -STRIDE), STRIDE)
+    numbers[WEIGHT] = max(exp(before + step), TINY * numbers[REACH])
+    length2 = dot(prior.total, prior.total)
     keep = max(0.0, 1.0 - numbers[LENGTH2] / length2) if length2 > 0.0 else 0.0
     for i in range(d):
-        common.mean[i] = keep * common.total[i] / numbers[FITTED]
+        prior.mean[i] = keep * prior.total[i] / numbers[FITTED]
