@@ -168,9 +168,10 @@ class AutoCLUB(Users):
         return found + [Alternative(c, list(c.members)) for c in elsewhere[:2]]
 
     def misfit(self, user: int, cluster: Cluster) -> float:
-        """θ̂ᵀSᵢθ̂ − 2bᵢᵀθ̂. Row 5."""
+        """(θ̂ᵀSᵢθ̂ − 2bᵢᵀθ̂)/(2σ̂²) − ln n(h). Row 5."""
         theta = self.theta(cluster)
-        return float(theta @ self.S[user] @ theta - 2 * self.b[user] @ theta)
+        residual = float(theta @ self.S[user] @ theta - 2 * self.b[user] @ theta)
+        return residual / (2 * self.noise2) - math.log(self.count(list(cluster.members)))
 
     def count(self, members: list[int]) -> float:
         """n(h). Row 6."""

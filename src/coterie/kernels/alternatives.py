@@ -14,7 +14,7 @@ from coterie.kernels.ridge import Ridge, dot, quadratic
 from coterie.types import Floats, Ints
 
 OTHERS = 2
-"""At most this many clusters besides its own are weighed in a review: those that fit best."""
+"""At most this many clusters besides its own are weighed in a review."""
 NEW = 1.0 / 3.0
 """A preference never seen before is this many times as likely beforehand as one of those seen."""
 
@@ -103,13 +103,13 @@ def regress(state: Evidence, user: int, centred: Floats, desk: Desk, fit: Floats
 
 
 @compiled
-def crowd(state: Evidence, row: int, but: int) -> float:
-    """The members of a cluster but one, each counted as far as it is known: (1 + tr H) / (1 + d)."""
-    total, d = 0.0, state.moments.shape[1]
+def crowds(state: Evidence, but: int) -> Floats:
+    """The members of each cluster but one user, each counted as far as it is known: (1 + tr H) / (1 + d)."""
+    totals, d = np.zeros(state.sizes.shape[0]), state.moments.shape[1]
     for user in range(state.labels.shape[0]):
-        if state.labels[user] == row and user != but:
-            total += (1.0 + state.prior.terms[user, FREEDOM]) / (1.0 + d)
-    return total
+        if user != but:
+            totals[state.labels[user]] += (1.0 + state.prior.terms[user, FREEDOM]) / (1.0 + d)
+    return totals
 
 
 @compiled
@@ -120,21 +120,22 @@ def novelty(state: Evidence) -> float:
 
 
 @compiled
-def screen(state: Evidence, user: int) -> Ints:
-    """The clusters to weigh: the user's own if others are in it, and those that leave the least residual."""
-    own = state.labels[user]
-    rows, fits = np.full(OTHERS + 1, -1, np.int64), np.full(OTHERS + 1, np.inf)
+def screen(state: Evidence, user: int, counts: Floats) -> Ints:
+    """The clusters to weigh: the user's own if others are in it, and those likeliest if θ̂ were the truth."""
+    own, noise2 = state.labels[user], state.prior.numbers[NOISE2]
+    rows, losses = np.full(OTHERS + 1, -1, np.int64), np.full(OTHERS + 1, np.inf)
     work = np.empty(state.moments.shape[1])
     for row in range(state.sizes.shape[0]):
         if state.sizes[row] == 0 or row == own:
             continue
         theta = state.pools.estimate[row]
-        fit = quadratic(state.grams[user], theta, work) - 2.0 * dot(theta, state.moments[user])
+        residual = quadratic(state.grams[user], theta, work) - 2.0 * dot(theta, state.moments[user])
+        loss = 0.5 * residual / noise2 - log(counts[row])
         k = OTHERS
-        while k > 0 and fit < fits[k]:
+        while k > 0 and loss < losses[k]:
             if k < OTHERS:
-                fits[k + 1], rows[k + 1] = fits[k], rows[k]
-            fits[k], rows[k] = fit, row
+                losses[k + 1], rows[k + 1] = losses[k], rows[k]
+            losses[k], rows[k] = loss, row
             k -= 1
     if state.sizes[own] > 1:
         rows[0] = own
@@ -143,18 +144,17 @@ def screen(state: Evidence, user: int) -> Ints:
 
 @compiled
 def weigh(state: Evidence, user: int, row: int, centred: Floats, desk: Desk, fit: Floats) -> float:
-    """ln of the odds of a cluster: how much better it explains the user too, times who is in it already.
+    """E(h ∪ i) − E(h): how much better a cluster explains the user than nothing does.
 
     `fit` is left holding the preference of the cluster with the user.
     """
     gram, around = state.pool_grams[row], np.empty(fit.shape[0])
-    prior = log(crowd(state, row, user))
     centre(gram, state.pools.moment[row], state.prior.mean, around)
     if state.labels[user] == row:
         without = explain(state, gram, state.grams[user], -1.0, around - centred, desk, fit)
-        return explain(state, gram, gram, 0.0, around, desk, fit) - without + prior
+        return explain(state, gram, gram, 0.0, around, desk, fit) - without
     without = explain(state, gram, gram, 0.0, around, desk, fit)
-    return explain(state, gram, state.grams[user], 1.0, around + centred, desk, fit) - without + prior
+    return explain(state, gram, state.grams[user], 1.0, around + centred, desk, fit) - without
 
 
 @compiled

@@ -10,7 +10,7 @@ from math import lgamma, log, sqrt
 
 import numpy as np
 
-from coterie.kernels.alternatives import Desk, Evidence, crowd, explain, mix, novelty, regress, screen, weigh
+from coterie.kernels.alternatives import Desk, Evidence, crowds, explain, mix, novelty, regress, screen, weigh
 from coterie.kernels.compiling import compiled
 from coterie.kernels.evidence import centre, combine, eliminate, finish_inverse
 from coterie.kernels.generic import View, labels, learns, views
@@ -93,7 +93,8 @@ def merge(state: Evidence, row: int, other: int, desk: Desk) -> bool:
     d, mean = state.moments.shape[1], state.prior.mean
     fit, here, there = np.empty(d), np.empty(d), np.empty(d)
     first, second = state.pool_grams[row], state.pool_grams[other]
-    n, m = crowd(state, row, -1), crowd(state, other, -1)
+    counts = crowds(state, -1)
+    n, m = counts[row], counts[other]
     centre(first, state.pools.moment[row], mean, here)
     centre(second, state.pools.moment[other], mean, there)
     gain = lgamma(n + m) - lgamma(n) - lgamma(m) - novelty(state)
@@ -116,14 +117,16 @@ def review(state: Evidence, user: int) -> None:
     """Put the user where the evidence is greatest, and merge its cluster if that helps."""
     d, before = state.moments.shape[1], state.labels[user]
     desk = Desk(np.empty((d, d)), np.empty((d, d)), np.empty((d, d)))
-    rows = screen(state, user)
+    centred, alone = np.empty(d), np.empty(d)
+    own = regress(state, user, centred, desk, alone) + novelty(state)
+    counts = crowds(state, user)
+    rows = screen(state, user, counts)
     n = rows.shape[0]
-    centred, gains, fits = np.empty(d), np.empty(n + 1), np.empty((n + 1, d))
-    gains[n] = regress(state, user, centred, desk, fits[n])
-    gains[n] += novelty(state)
+    gains, fits = np.empty(n + 1), np.empty((n + 1, d))
+    gains[n], fits[n] = own, alone
     chosen, second = n, -1
     for k in range(n):
-        gains[k] = weigh(state, user, rows[k], centred, desk, fits[k])
+        gains[k] = weigh(state, user, rows[k], centred, desk, fits[k]) + log(counts[rows[k]])
         if gains[k] > gains[chosen]:
             chosen = k
     for k in range(n):
