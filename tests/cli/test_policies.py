@@ -7,9 +7,7 @@ import json
 import pytest
 
 from cli.conftest import Call
-from coterie.cli.naming import DATASETS, complete_dataset, complete_policy, policy_names
 from coterie.cli.policies import parameters
-from coterie.datasets import names
 from coterie.policies import CATALOGUE
 
 
@@ -38,13 +36,3 @@ def test_json_has_the_same_as_the_page(coterie: Call) -> None:
     assert [one["name"] for one in told] == list(CATALOGUE)
     one = json.loads(coterie("policies", "CLUB", "--json").stdout)
     assert {parameter["name"] for parameter in one["parameters"]} >= {"confidence", "ridge", "seed"}
-
-
-def test_completion_knows_every_policy_and_dataset() -> None:
-    assert sorted(policy_names()) == sorted(CATALOGUE)
-    assert names() == DATASETS
-
-
-def test_completion_does_not_care_about_case() -> None:
-    assert complete_policy("uni") == ["UniCLUB", "UniSCLUB"]
-    assert complete_dataset("MOV") == ["movielens"]

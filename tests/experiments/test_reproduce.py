@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from coterie.errors import MissingData
 from coterie.experiments.engines.local import Local
 from coterie.experiments.execute import Played
 from coterie.experiments.figures import Figure, find
@@ -155,11 +156,11 @@ def test_a_missing_dataset_is_skipped_with_a_line(tmp_path: Path) -> None:
     assert [panel.dataset for panel in found.figures[0].panels] == ["synthetic"]
 
 
-def test_when_all_data_are_missing_there_is_still_a_report(tmp_path: Path) -> None:
+def test_when_all_data_are_missing_nothing_is_written(tmp_path: Path) -> None:
     figure = replace(shrunk("fig-3"), datasets=("yelp",))
-    found = reproduce(replace(request(tmp_path, figure), data=tmp_path), Local(1), Silence())
-    assert found.figures == ()
-    assert found.report.exists()
+    with pytest.raises(MissingData, match="nothing is left to reproduce: yelp is missing, download"):
+        reproduce(replace(request(tmp_path, figure), data=tmp_path), Local(1), Silence())
+    assert not list(tmp_path.iterdir())
 
 
 def test_seeds_of_tuning_are_not_those_reported(found: Outcomes) -> None:
