@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any, NamedTuple
 
 from coterie import datasets
 from coterie.cli.settings import Settings, assignments, number, whole
-from coterie.datasets.sources import HOME
 from coterie.errors import ArgumentError, unknown
 from coterie.experiments.contenders import Contender
 from coterie.experiments.execute import Engine
@@ -89,8 +87,7 @@ def shelf_of(settings: Settings) -> Shelf:
         return OwnTable(settings.data, settings.columns, settings.threshold)
     if settings.columns is not None or settings.threshold is not None:
         raise ArgumentError("columns and threshold are for --dataset interactions, your own table")
-    place = settings.data or os.environ.get(HOME)
-    return Shelf(Path(place).expanduser() if place else None)
+    return Shelf(Path(settings.data) if settings.data else None)
 
 
 def world_of(settings: Settings) -> World:
