@@ -128,6 +128,21 @@ def test_the_report_tells_how_it_was_made(found: Outcomes) -> None:
         assert f"id='{name}'" in page
 
 
+def test_the_report_has_the_verdicts_of_the_markdown_and_colours_them(found: Outcomes) -> None:
+    page = found.report.read_text()
+    assert page.count("<caption>Claims (") == sum(bool(outcome.findings) for outcome in found.figures)
+    answers = [
+        v.answer for outcome in found.figures for finding in outcome.findings for v in finding.verdicts
+    ]
+    for answer in set(answers):
+        assert page.count(f"<td class='{answer}'>{answer}</td>") == answers.count(answer)
+
+
+def test_only_constants_are_left_out_on_the_terminal(found: Outcomes) -> None:
+    aside = {table.title for outcome in found.figures for table in outcome.tables if table.aside}
+    assert aside == {"Constants, as tuned"}
+
+
 def test_ids_of_drawings_on_one_page_differ(found: Outcomes) -> None:
     ids = re.findall(r'\bid="([^"]+)"', found.report.read_text())
     assert len(ids) == len(set(ids))

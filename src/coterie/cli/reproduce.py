@@ -134,7 +134,7 @@ def show(found: Outcomes) -> None:
     shown = console()
     for outcome in found.figures:
         for one in outcome.tables:
-            if not one.title.startswith("Constants"):
+            if not one.aside:
                 shown.print(f"[bold]{outcome.plan.figure.name}[/bold]: {one.title}", soft_wrap=True)
                 shown.print(_drawn(one))
         paths = [path for path in outcome.files if path.suffix == ".png"] or list(outcome.files)
