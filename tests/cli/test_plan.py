@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
-from coterie.cli.plan import USUAL, chosen, contender, plan, taken, world_of
+from coterie.cli.plan import USUAL, WARM, chosen, contender, plan, taken, world_of
 from coterie.cli.settings import Settings
 from coterie.experiments.contenders import Contender
+from coterie.experiments.engines.local import Local
+from coterie.experiments.engines.ray import Ray
+from coterie.experiments.execute import Played
+from coterie.experiments.runs import Run
+from coterie.experiments.shelf import Shelf
+from coterie.experiments.store import Store
+from coterie.experiments.watching import Silence, Watch
 from coterie.policies import CATALOGUE
 
 SMALL = Settings(users=8, clusters=2, arms=10, dim=5, horizon=64, seeds=(0, 1))
@@ -61,3 +72,27 @@ def test_all_contenders_meet_the_same_worlds() -> None:
     planned = plan(Settings(policies=("CLUB", "SCLUB"), users=8, clusters=2, dim=5, seeds=(0, 1)))
     assert {run.world for run in planned.runs} == {planned.world}
     assert [run.seed for run in planned.runs] == [0, 1, 0, 1]
+
+
+class Elsewhere:
+    """An engine whose runs are played by other processes."""
+
+    here = False
+
+    def prepare(self, runs: Iterable[Run], watch: Watch) -> None:
+        assert len(list(runs)) == 1
+
+    def play(self, runs: Sequence[Run], shelf: Shelf, watch: Watch) -> Iterator[Played]:
+        return iter(())
+
+
+def test_nothing_is_warmed_up_here_for_runs_that_are_played_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    planned, played = plan(replace(SMALL, policies=("LinUCBOne",))), []
+    monkeypatch.setattr(Run, "play", lambda run, dataset: played.append(run.horizon))
+    planned.warm_up(Store(tmp_path), Elsewhere(), Silence())
+    assert played == []
+    planned.warm_up(Store(tmp_path), Local(1), Silence())
+    assert played == [WARM]
+    assert not Ray.here

@@ -22,6 +22,8 @@ from coterie.experiments.worlds import World
 class Never:
     """An engine for when everything is finished."""
 
+    here = True
+
     def prepare(self, runs: Iterable[Run], watch: Watch) -> None:
         assert not list(runs)
 

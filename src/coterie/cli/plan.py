@@ -48,10 +48,10 @@ class Plan(NamedTuple):
         return tuple(str(contender) if names.count(name) > 1 else name for name, contender in pairs)
 
     def warm_up(self, store: Store, engine: Engine, watch: Watch) -> None:
-        """A few rounds of every contender that will be played, so that compiling is not timed."""
+        """A few rounds of every contender that will be played here, so that compiling is not timed."""
         played = {run.contender: run for run in self.runs if run not in store}.values()
         engine.prepare(played, watch)
-        for run in played:
+        for run in played if engine.here else ():
             replace(run, horizon=WARM, record=1).play(self.shelf.dataset(run.world))
 
 
