@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from coterie.cli.plan import USUAL, WARM, chosen, contender, plan, taken, world_of
+from coterie.cli.plan import WARM, contender, plan, taken, world_of
 from coterie.cli.settings import Settings
+from coterie.errors import ArgumentError
 from coterie.experiments.contenders import Contender
 from coterie.experiments.engines.local import Local
 from coterie.experiments.engines.ray import Ray
@@ -27,11 +29,8 @@ def made(spec: str, settings: Settings = SMALL) -> Contender:
     return contender(spec, settings, world_of(settings))
 
 
-def test_the_default_is_autoclub_as_soon_as_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(CATALOGUE, "AutoCLUB", raising=False)
-    assert chosen(Settings()) == USUAL
-    monkeypatch.setitem(CATALOGUE, "AutoCLUB", CATALOGUE["CLUB"])
-    assert chosen(Settings()) == ("AutoCLUB",)
+def test_the_default_is_autoclub() -> None:
+    assert plan(SMALL).labels == ("AutoCLUB",)
 
 
 def test_constants_come_from_the_spec_then_the_options_then_the_noise() -> None:
@@ -51,6 +50,32 @@ def test_a_policy_is_given_only_what_it_takes() -> None:
     assert taken("CLUB") == ("alpha", "beta", "ridge")
     assert taken("PhaseUniCLUB") == ("alpha", "beta", "explore", "phase", "ridge", "growth")
     assert made("LinUCBInd", Settings(explore=5, phase=3)) == Contender(policy="LinUCBInd", beta=0.1)
+
+
+@pytest.mark.parametrize(
+    ("policies", "given"),
+    [
+        ((), {"alpha": 2.0}),
+        (("LinUCBInd", "CLUB"), {"beta": 0.1, "explore": 5}),
+        (("GOBLin",), {"alpha": 2.0}),
+        (("UniCLUB",), {"growth": 3.0}),
+    ],
+)
+def test_a_constant_that_no_policy_takes_is_refused(policies: tuple[str, ...], given: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError, match=f"^{list(given)[-1]} is for policies that take it, and none"):
+        plan(replace(SMALL, policies=policies, **given))
+
+
+@pytest.mark.parametrize(
+    ("policies", "given"),
+    [
+        ((), {"ridge": 2.0}),
+        (("LinUCBInd", "UniCLUB"), {"alpha": 2.0, "explore": 5}),
+        (("GOBLin",), {"beta": 2.0}),
+    ],
+)
+def test_a_constant_that_one_policy_takes_will_do(policies: tuple[str, ...], given: dict[str, Any]) -> None:
+    assert dict(plan(replace(SMALL, policies=policies, **given)).contenders[-1].constants())
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

@@ -12,6 +12,7 @@ import typer
 from coterie.cli.guard import Interrupted
 from coterie.cli.naming import FIGURES, PAPER, complete_datasets, complete_engine, complete_figure
 from coterie.cli.places import existing, writable
+from coterie.cli.teaching import examples
 from coterie.cli.terminal import console, one_thread, table, write_json
 from coterie.errors import ArgumentError, unknown
 
@@ -49,6 +50,10 @@ EngineName = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print a summary that programs can read.")]
 
+FOOT = examples(
+    ("the first figure, in a minute or two", "coterie reproduce fig-1 --datasets synthetic --quick"),
+    ("everything, on your data", "coterie reproduce all --data ~/downloads --out results"),
+)
 QUICK_HORIZON, QUICK_SEEDS, SEEDS = 10_000, 3, 5
 
 
