@@ -36,3 +36,10 @@ def test_json_has_the_same_as_the_page(coterie: Call) -> None:
     assert [one["name"] for one in told] == list(CATALOGUE)
     one = json.loads(coterie("policies", "CLUB", "--json").stdout)
     assert {parameter["name"] for parameter in one["parameters"]} >= {"confidence", "ridge", "seed"}
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_when_to_use_a_policy_goes_on_from_use_it_when(coterie: Call, name: str) -> None:
+    first = CATALOGUE[name].use_when.split()[0]
+    assert first not in ("as", "by", "for", "when", "in")
+    assert f"Use it when {first} " in " ".join(coterie("policies", name).stdout.split())
