@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 from cli.conftest import SMALL, Call
-from coterie.cli.pairing import Match
+from coterie.cli.pairing import Match, compared
+from coterie.experiments.contenders import Contender
+from coterie.experiments.runs import Run
+from coterie.experiments.store import Finished
+from coterie.experiments.worlds import World
+from coterie.traces import Trace
 
 
 @pytest.fixture
@@ -66,6 +71,23 @@ def test_a_file_that_is_no_result_is_named(coterie: Call, folders: tuple[Path, P
     result = coterie("compare", *folders)
     assert result.exit_code == 1
     assert "0bad.parquet" in result.stderr
+
+
+def test_of_two_versions_of_a_run_that_of_todays_code_counts() -> None:
+    contender = Contender(policy="LinUCBOne", beta=0.1)
+    run = Run(world=World(), contender=contender, horizon=10, seed=0)
+    now, before, long_ago = (
+        finished(run, name, end) for name, end in ((run.id, 1.0), ("older", 2.0), ("oldest", 3.0))
+    )
+    for results, end in (([now, before], 1.0), ([before, now], 1.0), ([before, long_ago], 2.0)):
+        (found,) = compared(results, [now], metric="regret", level=0.95).matches
+        assert found.first.tolist() == [end]
+
+
+def finished(run: Run, name: str, end: float) -> Finished:
+    line = np.array([end])
+    trace = Trace("LinUCBOne", 0, np.array([10]), line, line, np.array([1]), line, line, float("nan"))
+    return Finished(name, run, trace)
 
 
 def match(*differences: float) -> Match:

@@ -49,6 +49,11 @@ def test_examples_name_commands_and_options_that_exist(coterie: Call, path: list
         assert {word for word in words if word.startswith("--")} <= known, line
 
 
+def test_the_first_example_is_the_default(coterie: Call) -> None:
+    first = re.findall(r"^  # (.*)\n  \$ (.*)$", coterie("--help").output, flags=re.MULTILINE)[0]
+    assert first == ("try AutoCLUB, the default, on synthetic users", "coterie run")
+
+
 @pytest.mark.parametrize("path", list(pages()), ids=" ".join)
 def test_every_option_is_explained(path: list[str]) -> None:
     for parameter in found(path).params:

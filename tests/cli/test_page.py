@@ -9,7 +9,9 @@ from dataclasses import fields
 from pathlib import Path
 
 from cli.test_help import found, pages
+from coterie.cli.plan import plan
 from coterie.cli.settings import Settings, gather
+from coterie.cli.showing import COLUMNS, title
 from coterie.cli.teaching import CODES
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -44,3 +46,20 @@ def test_the_commands_on_the_page_have_these_options() -> None:
 def test_every_exit_code_is_on_the_page() -> None:
     for code in re.findall(r"\d+", CODES):
         assert f"| {code} |" in PAGE
+
+
+def test_the_sample_is_what_the_command_above_it_prints() -> None:
+    command, sample = re.findall(r"^    coterie run ([^\n]*)\n\n```text\n(.*?)```", PAGE, flags=re.M | re.S)[
+        0
+    ]
+    settings = gather(None, {"policies": command.split()})
+    planned = plan(settings)
+    assert sample.startswith(title(planned, settings))
+    assert tuple(re.split(r" {2,}", sample.splitlines()[2].strip())) == COLUMNS
+    rows = [re.split(r" {2,}", line.strip()) for line in sample.splitlines()[4 : 4 + len(planned.labels)]]
+    assert sorted(row[0] for row in rows) == sorted(planned.labels)
+    assert "AutoCLUB" in planned.labels
+    constants = [", ".join(f"{k} {v:g}" for k, v in one.constants()) for one in planned.contenders]
+    for label, told in zip(planned.labels, constants, strict=True):
+        (row,) = (row for row in rows if row[0] == label)
+        assert row[6:] == ([told] if told else [])

@@ -7,9 +7,7 @@ import json
 import pytest
 
 from cli.conftest import Call
-from coterie.cli.naming import DATASETS, complete_dataset, complete_policy, policy_names
 from coterie.cli.policies import parameters
-from coterie.datasets import names
 from coterie.policies import CATALOGUE
 
 
@@ -40,11 +38,8 @@ def test_json_has_the_same_as_the_page(coterie: Call) -> None:
     assert {parameter["name"] for parameter in one["parameters"]} >= {"confidence", "ridge", "seed"}
 
 
-def test_completion_knows_every_policy_and_dataset() -> None:
-    assert sorted(policy_names()) == sorted(CATALOGUE)
-    assert names() == DATASETS
-
-
-def test_completion_does_not_care_about_case() -> None:
-    assert complete_policy("uni") == ["UniCLUB", "UniSCLUB"]
-    assert complete_dataset("MOV") == ["movielens"]
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_when_to_use_a_policy_goes_on_from_use_it_when(coterie: Call, name: str) -> None:
+    first = CATALOGUE[name].use_when.split()[0]
+    assert first not in ("as", "by", "for", "when", "in")
+    assert f"Use it when {first} " in " ".join(coterie("policies", name).stdout.split())

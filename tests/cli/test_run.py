@@ -70,6 +70,13 @@ def test_results_pictures_and_a_table_are_kept(coterie: Call, tmp_path: Path) ->
         assert str(out / name) in result.stdout
 
 
+def test_what_a_single_seed_cannot_tell_is_empty_in_the_table(coterie: Call, tmp_path: Path) -> None:
+    assert coterie("run", "LinUCBOne", *SMALL, "--seeds", "1", "--out", tmp_path).exit_code == 0
+    heading, row = (line.split(",") for line in (tmp_path / "summary.csv").read_text().splitlines())
+    assert row[heading.index("standard_error")] == ""
+    assert row[heading.index("clusters")] == "1"
+
+
 def test_finished_runs_are_not_played_again(coterie: Call, tmp_path: Path) -> None:
     first = json.loads(coterie("run", "CLUB", *SMALL, "--out", tmp_path, "--json").stdout)
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").iterdir()}

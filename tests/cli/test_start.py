@@ -24,7 +24,9 @@ print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)
 """
 
 
-@pytest.mark.parametrize("page", [["--help"], ["run", "--help"], ["data", "--help"], ["--version"]])
+@pytest.mark.parametrize(
+    "page", [["--help"], ["run", "--help"], ["reproduce", "--help"], ["data", "--help"], ["--version"]]
+)
 def test_help_imports_nothing_heavy(page: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROBE, *page], capture_output=True, encoding="utf-8", check=True
@@ -32,8 +34,26 @@ def test_help_imports_nothing_heavy(page: list[str]) -> None:
     assert done.stderr.strip() == "[]"
 
 
-def test_completion_of_a_policy_imports_nothing_heavy() -> None:
-    asked = {"_COTERIE_COMPLETE": "complete_bash", "COMP_WORDS": "coterie run Uni", "COMP_CWORD": "2"}
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("run Uni", ["UniCLUB", "UniSCLUB"]),
+        ("run --setting s", ["stochastic", "smoothed"]),
+        ("run --scale ", ["unit", "raw", "sqrt-s"]),
+        ("run --engine r", ["ray"]),
+        ("reproduce fig-1 ta", ["table-1", "table-2"]),
+        ("reproduce a", ["auto", "all"]),
+        ("reproduce --engine ", ["local", "ray"]),
+        ("reproduce --datasets synthetic,", ["synthetic,movielens", "synthetic,lastfm", "synthetic,yelp"]),
+    ],
+)
+def test_completion_offers_names_and_imports_nothing_heavy(typed: str, offered: list[str]) -> None:
+    words = f"coterie {typed}"
+    asked = {
+        "_COTERIE_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split(" ")) - 1),
+    }
     done = subprocess.run(
         [sys.executable, "-c", PROBE],
         capture_output=True,
@@ -41,7 +61,7 @@ def test_completion_of_a_policy_imports_nothing_heavy() -> None:
         check=True,
         env={**os.environ, **asked},
     )
-    assert done.stdout.split() == ["UniCLUB", "UniSCLUB"]
+    assert done.stdout.split() == offered
     assert done.stderr.strip() == "[]"
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coterie.experiments.claims import Below, Claim, Finds, Flat, Grows, Slower, Within
+from coterie.experiments.claims import AsLong, Below, Claim, Finds, Flat, Grows, Slower, Within
 from coterie.experiments.contenders import Contender
 from coterie.experiments.findings import find_out, sentence
 from coterie.experiments.results import Entry, Limit, Panel, over_seeds
@@ -48,6 +48,14 @@ def test_a_difference_within_two_errors_is_undecided() -> None:
     assert answers(Below("A", "B"), panel(entry("A", 1, 1), entry("B", 1, 1))) == ["undecided"]
 
 
+def test_a_single_seed_decides_nothing() -> None:
+    assert answers(Below("A", "B"), panel(entry("A", 1), entry("B", 100))) == ["undecided"]
+    panels = (panel(entry("A", 1), value=1), panel(entry("A", 100), value=2))
+    assert answers(Grows("A", "u"), *panels) == ["undecided"]
+    told = sentence(find_out([Below("A", "B")], [panel(entry("A", 1), entry("B", 100))]), ())
+    assert told == "A's regret is 99.0 % below B's (undecided)."
+
+
 def test_a_claim_about_an_absent_policy_says_nothing() -> None:
     assert answers(Below("A", "C"), panel(entry("A", 1))) == []
     assert find_out([Below("A", "C")], [panel(entry("A", 1))]) == ()
@@ -70,6 +78,15 @@ def test_ten_times_slower_means_ten() -> None:
     )
     assert answers(Slower("GOBLin", "CLUB"), panels) == ["holds"]
     assert answers(Slower("GOBLin", "SCLUB"), panels) == ["fails"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "answer"), [(1.0, "holds"), (1.5, "holds"), (1.6, "fails"), (0.67, "holds"), (0.6, "fails")]
+)
+def test_about_as_long_means_within_a_half_more(seconds: float, answer: str) -> None:
+    times = panel(entry("UniCLUB", 1, seconds=seconds), entry("CLUB", 1, seconds=1.0))
+    assert answers(AsLong("UniCLUB", "CLUB"), times) == [answer]
+    assert answers(AsLong("UniCLUB", "SCLUB"), times) == []
 
 
 def test_clusters_are_found_when_the_index_is_near_one() -> None:

@@ -19,6 +19,8 @@ from coterie.traces import Trace
 class Counting:
     """A local engine that remembers what it was asked to play."""
 
+    here = True
+
     def __init__(self) -> None:
         self.played: list[Run] = []
 
@@ -92,3 +94,14 @@ def test_slow_runs_begin_first(run: Run, tmp_path: Path) -> None:
     go([run, slow], tmp_path, engine)
     assert engine.played[0] == slow
     assert cost(slow) > cost(run)
+
+
+def test_a_crowd_costs_more_where_clusters_are_looked_for(run: Run) -> None:
+    def at(policy: str, n_users: int) -> float:
+        world = replace(run.world, n_users=n_users)
+        return cost(replace(run, world=world, contender=Contender(policy=policy)))
+
+    assert at("CLUB", 20) == at("CLUB", 50) < at("AutoCLUB", 50) == at("SASCLUB", 50)
+    assert 30 < at("CLUB", 500) < 55
+    assert 70 < at("AutoCLUB", 500) < 150
+    assert at("LinUCBInd", 500) == at("LinUCBInd", 50)

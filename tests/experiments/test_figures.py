@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from coterie.errors import UnknownName
+from coterie.experiments.claims import AsLong, Below
 from coterie.experiments.figures import FIGURES, chosen, find
 from coterie.experiments.palette import STYLES
 from coterie.experiments.plan import Plan, available
@@ -53,6 +54,15 @@ def test_table_2_times_the_runs_of_figure_5() -> None:
     assert (five.policies, five.variations, five.horizon) == (two.policies, two.variations, two.horizon)
     world = five.variations[0].world
     assert (world.n_users, world.n_clusters, world.n_arms) == (20, 4, 20)
+
+
+def test_what_the_pages_say_of_figures_4_and_5_and_table_2_is_judged() -> None:
+    alone = ("LinUCBOne", "LinUCBInd")
+    four = {Below(policy, other) for policy in ("UniCLUB", "UniSCLUB") for other in alone}
+    five = {Below(policy, other) for policy in find("fig-5").policies[2:] for other in alone}
+    assert four <= set(find("fig-4").claims)
+    assert five <= set(find("fig-5").claims)
+    assert {AsLong("UniCLUB", "CLUB"), AsLong("UniSCLUB", "SCLUB")} <= set(find("table-2").claims)
 
 
 def test_clusters_shares_its_runs_with_figure_1(shelf: Shelf) -> None:

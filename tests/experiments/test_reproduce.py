@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from coterie.errors import MissingData
 from coterie.experiments.engines.local import Local
 from coterie.experiments.execute import Played
 from coterie.experiments.figures import Figure, find
@@ -20,6 +21,8 @@ from coterie.experiments.worlds import World
 
 class Never:
     """An engine for when everything is finished."""
+
+    here = True
 
     def prepare(self, runs: Iterable[Run], watch: Watch) -> None:
         assert not list(runs)
@@ -127,6 +130,21 @@ def test_the_report_tells_how_it_was_made(found: Outcomes) -> None:
         assert f"id='{name}'" in page
 
 
+def test_the_report_has_the_verdicts_of_the_markdown_and_colours_them(found: Outcomes) -> None:
+    page = found.report.read_text()
+    assert page.count("<caption>Claims (") == sum(bool(outcome.findings) for outcome in found.figures)
+    answers = [
+        v.answer for outcome in found.figures for finding in outcome.findings for v in finding.verdicts
+    ]
+    for answer in set(answers):
+        assert page.count(f"<td class='{answer}'>{answer}</td>") == answers.count(answer)
+
+
+def test_only_constants_are_left_out_on_the_terminal(found: Outcomes) -> None:
+    aside = {table.title for outcome in found.figures for table in outcome.tables if table.aside}
+    assert aside == {"Constants, as tuned"}
+
+
 def test_ids_of_drawings_on_one_page_differ(found: Outcomes) -> None:
     ids = re.findall(r'\bid="([^"]+)"', found.report.read_text())
     assert len(ids) == len(set(ids))
@@ -155,11 +173,11 @@ def test_a_missing_dataset_is_skipped_with_a_line(tmp_path: Path) -> None:
     assert [panel.dataset for panel in found.figures[0].panels] == ["synthetic"]
 
 
-def test_when_all_data_are_missing_there_is_still_a_report(tmp_path: Path) -> None:
+def test_when_all_data_are_missing_nothing_is_written(tmp_path: Path) -> None:
     figure = replace(shrunk("fig-3"), datasets=("yelp",))
-    found = reproduce(replace(request(tmp_path, figure), data=tmp_path), Local(1), Silence())
-    assert found.figures == ()
-    assert found.report.exists()
+    with pytest.raises(MissingData, match="nothing is left to reproduce: yelp is missing, download"):
+        reproduce(replace(request(tmp_path, figure), data=tmp_path), Local(1), Silence())
+    assert not list(tmp_path.iterdir())
 
 
 def test_seeds_of_tuning_are_not_those_reported(found: Outcomes) -> None:

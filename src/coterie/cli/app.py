@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Annotated
 
 import typer
 
 import coterie
-from coterie.cli import bench, compare, data, policies, run, theory
+from coterie.cli import bench, compare, data, policies, reproduce, run, theory
 from coterie.cli.guard import Guarded
 from coterie.cli.teaching import Taught, examples
 
@@ -19,8 +18,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=examples(
+        ("try AutoCLUB, the default, on synthetic users", "coterie run"),
         ("which policies there are, and when to use which", "coterie policies"),
-        ("try one on synthetic users", "coterie run CLUB --horizon 20000"),
         ("the figures of the paper", "coterie reproduce fig-1 --quick"),
     ),
 )
@@ -41,23 +40,9 @@ def root(
     """Online clustering of bandits: users who turn out to be alike learn from each other."""
 
 
-def _add(name: str, epilog: str) -> None:
-    """A command whose module may not be there yet."""
-    module = f"coterie.cli.{name}"
-    try:
-        function = getattr(import_module(module), name)
-    except ModuleNotFoundError as error:
-        if error.name != module:
-            raise
-        return
-    app.command(name, cls=Taught, epilog=epilog)(function)
-
-
 def _wire() -> None:
     app.command(cls=Taught, epilog=run.FOOT)(run.run)
-    quick = ("the first figure, in a minute or two", "coterie reproduce fig-1 --datasets synthetic --quick")
-    whole = ("everything, on your data", "coterie reproduce all --data ~/downloads --out results")
-    _add("reproduce", examples(quick, whole))
+    app.command(cls=Taught, epilog=reproduce.FOOT)(reproduce.reproduce)
     app.command(cls=Taught, epilog=compare.FOOT)(compare.compare)
     app.command(cls=Taught, epilog=policies.FOOT)(policies.policies)
     app.command(cls=Taught, epilog=theory.FOOT)(theory.theory)

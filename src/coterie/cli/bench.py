@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -10,7 +9,7 @@ import typer
 
 from coterie.cli.naming import complete_policy
 from coterie.cli.teaching import examples
-from coterie.cli.terminal import THREADS, console, table, write_json
+from coterie.cli.terminal import console, one_thread, table, write_json
 
 if TYPE_CHECKING:
     from coterie.environments import Stochastic
@@ -52,8 +51,7 @@ def bench(
     and 20 arms; their floor is one rank-one update of a 1,000 × 1,000 matrix. One thread, drawing the rounds
     included.
     """
-    for variable in THREADS:
-        os.environ.setdefault(variable, "1")
+    one_thread()
     from coterie.policies import CATALOGUE, find
 
     chosen = [find(name) for name in names] if names else list(CATALOGUE.values())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coterie.cli.guard import MISSING, Group
-from coterie.cli.naming import complete_dataset
+from coterie.cli.naming import complete_dataset, complete_scale
 from coterie.cli.teaching import Taught, examples
 from coterie.cli.terminal import console, note, table, write_json
 from coterie.errors import ArgumentError, MissingData
@@ -32,7 +31,9 @@ Name = Annotated[
 Dim = Annotated[int, typer.Option(help="Length of the vectors.")]
 Users = Annotated[int, typer.Option(help="Keep this many users, those with the most rows.")]
 Items = Annotated[int, typer.Option(help="Keep this many items, those with the most rows.")]
-Scale = Annotated[str, typer.Option(help="Length of the vectors: unit, raw or sqrt-s.")]
+Scale = Annotated[
+    str, typer.Option(help="Length of the vectors: unit, raw or sqrt-s.", autocompletion=complete_scale)
+]
 Columns = Annotated[
     str | None, typer.Option(metavar="USER,ITEM[,VALUE]", help="Which columns of your own table to use.")
 ]
@@ -188,12 +189,9 @@ def _load(
 
 def _place(name: str, data: Path | None) -> Path | None:
     """Where `run` and `reproduce` would look too."""
-    from coterie.datasets.sources import HOME
     from coterie.experiments.shelf import Shelf
 
-    home = os.environ.get(HOME)
-    folder = data or (Path(home) if home else None)
-    return Shelf(folder.expanduser() if folder else None).place(name)
+    return Shelf(data).place(name)
 
 
 def _state(about: About, data: Path | None) -> str:

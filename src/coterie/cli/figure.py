@@ -11,6 +11,7 @@ from pathlib import Path
 from coterie.cli.outcome import Outcome
 from coterie.experiments.palette import style
 from coterie.experiments.store import place
+from coterie.experiments.tables import cell
 
 ALIKE = ("-", "--", "-.", ":")  # lines of contenders that share a policy, and so its colour
 
@@ -33,8 +34,8 @@ def summary(outcomes: Sequence[Outcome]) -> str:
     lines.writerow(("policy", "regret", "standard_error", "clusters", "ari", "seeds", "constants"))
     for one in outcomes:
         constants = " ".join(f"{name}={value:g}" for name, value in one.contender.constants())
-        numbers = (f"{one.regret:.6g}", f"{one.error:.6g}", f"{one.clusters:g}", f"{one.ari:.4f}")
-        lines.writerow((one.label, *numbers, len(one.entry.traces), constants))
+        numbers = (one.regret, one.error, one.clusters, one.ari)
+        lines.writerow((one.label, *map(cell, numbers), len(one.entry.traces), constants))
     return file.getvalue()
 
 

@@ -131,11 +131,14 @@ def compared(
 
 
 def _scenes(results: Iterable[Finished]) -> dict[Scene, Group]:
+    """The runs by scene, contender and seed; of several versions of a run, that of today's code."""
     scenes: dict[Scene, Group] = defaultdict(lambda: defaultdict(dict))
     for one in results:
         run = one.run
         scene = Scene(run.world, run.data, run.horizon, run.contender.policy)
-        scenes[scene][run.contender][run.seed] = one
+        seeds = scenes[scene][run.contender]
+        if run.seed not in seeds or one.id == run.id:
+            seeds[run.seed] = one
     return scenes
 
 

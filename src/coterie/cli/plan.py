@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from coterie import datasets
 from coterie.cli.settings import Settings, assignments, number, whole
-from coterie.datasets.sources import HOME
 from coterie.errors import ArgumentError, unknown
 from coterie.experiments.contenders import Contender
 from coterie.experiments.execute import Engine
@@ -20,11 +18,11 @@ from coterie.experiments.shelf import OwnTable, Shelf
 from coterie.experiments.store import Store
 from coterie.experiments.watching import Watch
 from coterie.experiments.worlds import World
-from coterie.policies import CATALOGUE, find
+from coterie.policies import find
 from coterie.policies.base import MAKERS
 
 WARM = 8  # rounds
-USUAL = ("LinUCBOne", "LinUCBInd", "CLUB", "UniCLUB", "LinUCBOracle")
+DEFAULT = ("AutoCLUB",)
 CONSTANTS = ("alpha", "beta", "explore", "phase", "growth", "ridge")
 WORLD_NAMES = {"users": "n_users", "clusters": "n_clusters", "arms": "n_arms"}
 WORLD_PLAIN = ("dataset", "setting", "dim", "noise", "scale")
@@ -50,10 +48,10 @@ class Plan(NamedTuple):
         return tuple(str(contender) if names.count(name) > 1 else name for name, contender in pairs)
 
     def warm_up(self, store: Store, engine: Engine, watch: Watch) -> None:
-        """A few rounds of every contender that will be played, so that compiling is not timed."""
+        """A few rounds of every contender that will be played here, so that compiling is not timed."""
         played = {run.contender: run for run in self.runs if run not in store}.values()
         engine.prepare(played, watch)
-        for run in played:
+        for run in played if engine.here else ():
             replace(run, horizon=WARM, record=1).play(self.shelf.dataset(run.world))
 
 
@@ -61,7 +59,9 @@ def plan(settings: Settings) -> Plan:
     """The runs of these settings, by contender, then by seed."""
     datasets.about(settings.dataset)
     world = world_of(settings)
-    contenders = tuple(dict.fromkeys(contender(spec, settings, world) for spec in chosen(settings)))
+    specs = settings.policies or DEFAULT
+    contenders = tuple(dict.fromkeys(contender(spec, settings, world) for spec in specs))
+    check_used(settings, contenders)
     shelf = shelf_of(settings)
     data = shelf.sha256(world)
     runs = tuple(
@@ -78,19 +78,13 @@ def plan(settings: Settings) -> Plan:
     return Plan(world, contenders, runs, shelf)
 
 
-def chosen(settings: Settings) -> tuple[str, ...]:
-    """The policies asked for: AutoCLUB unless told, or a small set where there is none."""
-    return settings.policies or (("AutoCLUB",) if "AutoCLUB" in CATALOGUE else USUAL)
-
-
 def shelf_of(settings: Settings) -> Shelf:
     """Where the dataset is."""
     if settings.dataset == "interactions":
         return OwnTable(settings.data, settings.columns, settings.threshold)
     if settings.columns is not None or settings.threshold is not None:
         raise ArgumentError("columns and threshold are for --dataset interactions, your own table")
-    place = settings.data or os.environ.get(HOME)
-    return Shelf(Path(place).expanduser() if place else None)
+    return Shelf(Path(settings.data) if settings.data else None)
 
 
 def world_of(settings: Settings) -> World:
@@ -134,7 +128,7 @@ def contender(spec: str, settings: Settings, world: World) -> Contender:
     }
     given = {key: getattr(settings, key) for key in CONSTANTS if getattr(settings, key) is not None}
     told = {**usual, **given}
-    if "graph" in MAKERS[name].arguments:
+    if _has_graph(name):
         told["alpha"] = told["beta"]  # their alpha multiplies the width, which is what beta does elsewhere
     return _checked(name, own, told)
 
@@ -145,6 +139,24 @@ def taken(policy: str) -> tuple[str, ...]:
     tuned = [name for name in CONSTANTS if getattr(grid, name, ())]
     others = [name for name in CONSTANTS if name in arguments and name not in tuned]
     return (*tuned, *others, *(("growth",) if "phase" in tuned else ()))
+
+
+def check_used(settings: Settings, contenders: Iterable[Contender]) -> None:
+    """Refuse a constant that none of the policies takes, instead of ignoring it."""
+    policies = list(dict.fromkeys(one.policy for one in contenders))
+    for key in CONSTANTS:
+        if getattr(settings, key) is not None and not any(key in options(policy) for policy in policies):
+            takes = "; ".join(f"{policy} takes {', '.join(options(policy))}" for policy in policies)
+            raise ArgumentError(f"{key} is for policies that take it, and none of these does: {takes}")
+
+
+def options(policy: str) -> tuple[str, ...]:
+    """The options that set a policy's constants; `beta` sets the alpha of those that take a graph."""
+    return tuple("beta" if key == "alpha" and _has_graph(policy) else key for key in taken(policy))
+
+
+def _has_graph(policy: str) -> bool:
+    return "graph" in MAKERS[policy].arguments
 
 
 def _checked(policy: str, own: Mapping[str, Any], told: Mapping[str, Any]) -> Contender:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from pathlib import Path
@@ -11,7 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coterie.cli.guard import Interrupted
-from coterie.cli.terminal import console, table, write_json
+from coterie.cli.naming import FIGURES, PAPER, complete_datasets, complete_engine, complete_figure
+from coterie.cli.places import existing, writable
+from coterie.cli.teaching import examples
+from coterie.cli.terminal import console, one_thread, table, write_json
+from coterie.errors import ArgumentError, unknown
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -22,10 +25,14 @@ if TYPE_CHECKING:
     from coterie.experiments.tables import Table as Text
 
 Names = Annotated[
-    list[str], typer.Argument(help="fig-1 … fig-5, table-1, table-2, clusters, gap, auto, or all.")
+    list[str] | None,
+    typer.Argument(metavar="NAME", help=f"{', '.join(FIGURES)}, or all.", autocompletion=complete_figure),
 ]
 Datasets = Annotated[
-    str | None, typer.Option(help="Datasets, with commas between: synthetic, movielens, lastfm, yelp.")
+    str | None,
+    typer.Option(
+        help=f"Datasets, with commas between: {', '.join(PAPER)}.", autocompletion=complete_datasets
+    ),
 ]
 Data = Annotated[Path | None, typer.Option(help="The folder of data files, or $COTERIE_DATA.")]
 Horizon = Annotated[int | None, typer.Option(min=1, help="Rounds of a run, instead of the figure's own.")]
@@ -34,15 +41,24 @@ Jobs = Annotated[int | None, typer.Option(min=1, help="Runs at a time (one a pro
 Out = Annotated[Path, typer.Option(help="Where results, figures and the report go.")]
 Quick = Annotated[bool, typer.Option("--quick", help="10,000 rounds, 3 seeds, one seed of tuning: a minute.")]
 EngineName = Annotated[
-    str, typer.Option("--engine", help="local: threads of this machine; ray: a Ray cluster.")
+    str,
+    typer.Option(
+        "--engine",
+        help="local: threads of this machine; ray: a Ray cluster.",
+        autocompletion=complete_engine,
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print a summary that programs can read.")]
 
+FOOT = examples(
+    ("the first figure, in a minute or two", "coterie reproduce fig-1 --datasets synthetic --quick"),
+    ("everything, on your data", "coterie reproduce all --data ~/downloads --out results"),
+)
 QUICK_HORIZON, QUICK_SEEDS, SEEDS = 10_000, 3, 5
 
 
 def reproduce(
-    names: Names,
+    names: Names = None,
     datasets: Datasets = None,
     data: Data = None,
     horizon: Horizon = None,
@@ -54,23 +70,22 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """Reproduce figures and tables of the paper; finished runs are never repeated."""
-    for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(variable, "1")  # runs side by side share the processors themselves
+    one_thread()
     from coterie.cli.live import watching
     from coterie.experiments.reproduce import Request
     from coterie.experiments.reproduce import reproduce as run
     from coterie.experiments.tuning import Protocol
 
+    figures, chosen = _figures(names or [], datasets), _engine(engine, jobs)
     request = Request(
-        figures=_figures(names, datasets),
-        out=out,
-        data=data,
+        figures=figures,
+        data=existing(data),
+        out=writable(out),
         horizon=horizon or (QUICK_HORIZON if quick else None),
         seeds=seeds or (QUICK_SEEDS if quick else SEEDS),
         protocol=Protocol(n_seeds=1) if quick else Protocol(),
         command=_command(),
     )
-    chosen = _engine(engine, jobs)
     try:
         with watching() as watch:
             found = run(request, chosen, watch)
@@ -94,16 +109,23 @@ def _resumed(request: Request) -> str:
 
 def _figures(names: list[str], datasets: str | None) -> tuple[Figure, ...]:
     """The figures asked for, on the datasets asked for."""
-    from coterie.datasets import about
     from coterie.experiments.figures import chosen
 
+    if not names:
+        raise ArgumentError(f"say what to reproduce, got nothing; there are {', '.join(FIGURES)}, and all")
     figures = chosen(tuple(names))
-    if datasets is None:
-        return tuple(figures)
-    wanted = tuple(dict.fromkeys(name.strip() for name in datasets.split(",") if name.strip()))
-    for name in wanted:
-        about(name)
-    return tuple(figure.on(wanted) for figure in figures)
+    return tuple(figures if datasets is None else (figure.on(_datasets(datasets)) for figure in figures))
+
+
+def _datasets(told: str) -> tuple[str, ...]:
+    """The names between commas, each once and each of the paper's."""
+    names = tuple(dict.fromkeys(name.strip() for name in told.split(",") if name.strip()))
+    if not names:
+        raise ArgumentError(f"--datasets must name at least one of {', '.join(PAPER)}, got {told!r}")
+    for name in names:
+        if name not in PAPER:
+            raise unknown("dataset", name, PAPER, f"The paper's are {', '.join(PAPER)}")
+    return names
 
 
 def _engine(name: str, jobs: int | None) -> Engine:
@@ -117,7 +139,7 @@ def show(found: Outcomes) -> None:
     shown = console()
     for outcome in found.figures:
         for one in outcome.tables:
-            if not one.title.startswith("Constants"):
+            if not one.aside:
                 shown.print(f"[bold]{outcome.plan.figure.name}[/bold]: {one.title}", soft_wrap=True)
                 shown.print(_drawn(one))
         paths = [path for path in outcome.files if path.suffix == ".png"] or list(outcome.files)

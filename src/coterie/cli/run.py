@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import NamedTemporaryFile, TemporaryDirectory
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from coterie.cli.guard import Interrupted
-from coterie.cli.naming import complete_dataset, complete_policy
+from coterie.cli.naming import (
+    complete_dataset,
+    complete_engine,
+    complete_policy,
+    complete_scale,
+    complete_setting,
+)
+from coterie.cli.places import writable
 from coterie.cli.settings import Settings, gather
 from coterie.cli.teaching import examples
-from coterie.cli.terminal import THREADS, note, write_json
-from coterie.errors import ArgumentError
+from coterie.cli.terminal import note, one_thread, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,13 +74,18 @@ def run(
     threshold: Annotated[
         float | None, typer.Option(help="Above this, a value of your table is feedback 1.")
     ] = None,
-    setting: Annotated[str | None, typer.Option(help="stochastic or smoothed (stochastic).")] = None,
+    setting: Annotated[
+        str | None,
+        typer.Option(help="stochastic or smoothed (stochastic).", autocompletion=complete_setting),
+    ] = None,
     users: Annotated[int | None, typer.Option(help="Users (50).")] = None,
     clusters: Annotated[int | None, typer.Option(help="True clusters (10).")] = None,
     arms: Annotated[int | None, typer.Option(help="Arms a round (100).")] = None,
     dim: Annotated[int | None, typer.Option(help="Length of the vectors (50).")] = None,
     noise: Annotated[float | None, typer.Option(help="Noise σ of rewards (0.1).")] = None,
-    scale: Annotated[str | None, typer.Option(help="unit, raw or sqrt-s (unit).")] = None,
+    scale: Annotated[
+        str | None, typer.Option(help="unit, raw or sqrt-s (unit).", autocompletion=complete_scale)
+    ] = None,
     world: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Anything else about the world; repeatable."),
@@ -93,7 +103,10 @@ def run(
         str | None, typer.Option(metavar="FOLDER", help="Keep results, pictures and a table here.")
     ] = None,
     jobs: Annotated[int | None, typer.Option(help="Runs at a time (all processors).")] = None,
-    engine: Annotated[str | None, typer.Option(help="local or ray: where runs are played (local).")] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(help="local or ray: where runs are played (local).", autocompletion=complete_engine),
+    ] = None,
     chart: Annotated[
         bool | None, typer.Option("--chart/--no-chart", help="Draw the curve (on a terminal).")
     ] = None,
@@ -105,8 +118,7 @@ def run(
     and a run that is there is not played again: after Ctrl-C the same command goes on where it stopped.
     """
     options = dict(locals())
-    for variable in THREADS:
-        os.environ.setdefault(variable, "1")  # runs side by side share the processors themselves
+    one_thread()
     told = {name: options[name] for name in options if name not in ("config", "chart", "as_json")}
     settings = gather(config, told)
     with _folder(settings.out) as folder:
@@ -126,20 +138,12 @@ def run(
 
 @contextmanager
 def _folder(out: str | None) -> Iterator[Path]:
-    """The folder of results, known to be writable before anything is played; without one, a passing one."""
+    """The folder of results; without one, a passing one."""
     if out is None:
         with TemporaryDirectory(prefix="coterie-") as passing:
             yield Path(passing)
-        return
-    folder = Path(out).expanduser()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        why = "it is a file" if folder.is_file() else error.strerror
-        raise ArgumentError(f"--out must be a folder that can be written, got {out!r}: {why}") from None
-    yield folder
+    else:
+        yield writable(out)
 
 
 def _played(planned: Plan, settings: Settings, folder: Path) -> list[Outcome]:

@@ -55,6 +55,12 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def one_thread() -> None:
+    """Tell BLAS to keep to one thread unless told otherwise: runs side by side share the processors."""
+    for variable in THREADS:
+        os.environ.setdefault(variable, "1")
+
+
 def note(line: str) -> None:
     """A remark for the person at the terminal, on stderr so that stdout stays clean."""
     print(line, file=sys.stderr)

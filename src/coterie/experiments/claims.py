@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,6 +16,9 @@ Answer: TypeAlias = Literal["holds", "fails", "undecided"]
 
 SURE = 2.0
 """Standard errors that a difference must exceed to count."""
+
+ALIKE = 1.5
+"""The greatest factor between times that are about the same."""
 
 
 class Verdict(NamedTuple):
@@ -27,18 +31,26 @@ class Verdict(NamedTuple):
     value: float
 
 
-class Claim(Protocol):
+class Claim(ABC):
     """Something that the paper says, or that one would like to know."""
 
+    @abstractmethod
     def told(self, value: float) -> str:
         """What was found, as a clause, for the mean of the verdicts' values."""
 
+    @abstractmethod
     def judge(self, panels: Sequence[Panel]) -> Iterator[Verdict]:
         """A verdict for every place that the claim can be tried in."""
 
+    def counted(self, verdicts: Sequence[Verdict]) -> str:
+        """What several verdicts say together: their mean, and in how many places the claim holds."""
+        said = self.told(float(np.mean([verdict.value for verdict in verdicts])))
+        holds = sum(verdict.answer == "holds" for verdict in verdicts)
+        return f"{said} on average (claim holds in {holds} of {len(verdicts)})"
+
 
 @dataclass(frozen=True, slots=True)
-class Below:
+class Below(Claim):
     """The regret of `lower` is below that of `higher`, seed by seed in the same worlds."""
 
     lower: str
@@ -61,7 +73,7 @@ class Below:
 
 
 @dataclass(frozen=True, slots=True)
-class Flat:
+class Flat(Claim):
     """The regret does not change with what varies: by less than a tenth from the first value to the last."""
 
     policy: str
@@ -69,9 +81,7 @@ class Flat:
 
     def told(self, value: float) -> str:
         """The change from end to end."""
-        return (
-            f"{self.policy}'s regret changes by {value:+.1f} % from the least {self.letter} to the greatest"
-        )
+        return changed(self.policy, self.letter, value)
 
     def judge(self, panels: Sequence[Panel]) -> Iterator[Verdict]:
         """One verdict a dataset."""
@@ -88,7 +98,7 @@ class Flat:
 
 
 @dataclass(frozen=True, slots=True)
-class Grows:
+class Grows(Claim):
     """The regret grows with what varies."""
 
     policy: str
@@ -96,9 +106,7 @@ class Grows:
 
     def told(self, value: float) -> str:
         """The change from end to end."""
-        return (
-            f"{self.policy}'s regret changes by {value:+.1f} % from the least {self.letter} to the greatest"
-        )
+        return changed(self.policy, self.letter, value)
 
     def judge(self, panels: Sequence[Panel]) -> Iterator[Verdict]:
         """One verdict a dataset."""
@@ -111,7 +119,7 @@ class Grows:
 
 
 @dataclass(frozen=True, slots=True)
-class Slower:
+class Slower(Claim):
     """`slow` takes at least ten times as long as `fast`."""
 
     slow: str
@@ -133,7 +141,29 @@ class Slower:
 
 
 @dataclass(frozen=True, slots=True)
-class Finds:
+class AsLong(Claim):
+    """A policy takes about as long as another: neither more than one and a half times as long."""
+
+    policy: str
+    other: str
+
+    def told(self, value: float) -> str:
+        """The ratio of the times."""
+        return f"{self.policy} takes {value:.2f} times as long as {self.other}"
+
+    def judge(self, panels: Sequence[Panel]) -> Iterator[Verdict]:
+        """One verdict a panel."""
+        for panel in panels:
+            policy, other = panel.entry(self.policy), panel.entry(self.other)
+            if policy is not None and other is not None:
+                factor = policy.seconds().mean / other.seconds().mean
+                answer: Answer = "holds" if 1 / ALIKE <= factor <= ALIKE else "fails"
+                claim = f"{self.policy} about as long as {self.other}"
+                yield Verdict(claim, panel.title, answer, f"{factor:.2f} ×", factor)
+
+
+@dataclass(frozen=True, slots=True)
+class Finds(Claim):
     """The policy ends with the true clusters: an adjusted Rand index of at least 0.95."""
 
     policy: str
@@ -154,7 +184,7 @@ class Finds:
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
+class Within(Claim):
     """The regret of a policy is at most what the panel's limit allows, whichever panel it is."""
 
     policy: str
@@ -164,7 +194,7 @@ class Within:
         return f"{self.policy}'s regret is {value:.2f} times its rival's"
 
     def counted(self, verdicts: Sequence[Verdict]) -> str:
-        """In how many worlds the limit is kept, and in which it is not, by how much."""
+        """In how many worlds the limit is kept, and in which it is not; each has its own, so no mean."""
         beyond = [f"{v.where} ({v.evidence})" for v in verdicts if v.answer == "fails"]
         said = f"{self.policy} keeps its limit in {len(verdicts) - len(beyond)} of {len(verdicts)} worlds"
         return f"{said}, but not in {', '.join(beyond)}" if beyond else said
@@ -180,15 +210,19 @@ class Within:
                 yield Verdict(claim, found.panel.title, answer, evidence, found.ratio)
 
 
-def _span(letter: str) -> str:
-    return f"from the least {letter} to the greatest"
+def changed(policy: str, letter: str, value: float) -> str:
+    """How regret changes from end to end, in words."""
+    return f"{policy}'s regret changes by {value:+.1f} % from the least {letter} to the greatest"
 
 
 def compared(lower: Entry, higher: Entry) -> tuple[Answer, float]:
-    """Is the first below the second, and by how many per cent of the second is it off?"""
+    """Is the first below the second, and by how many per cent of the second is it off?
+
+    A single seed decides nothing.
+    """
     gaps = lower.finals - higher.finals
     mean = float(gaps.mean())
-    error = float(gaps.std(ddof=1) / np.sqrt(len(gaps))) if len(gaps) > 1 else 0.0
+    error = float(gaps.std(ddof=1) / np.sqrt(len(gaps))) if len(gaps) > 1 else np.inf
     change = 100.0 * mean / float(higher.finals.mean())
     if abs(mean) <= SURE * error or mean == 0.0:
         return "undecided", change

@@ -11,9 +11,18 @@ from coterie.experiments.store import Store
 from coterie.experiments.watching import Watch
 from coterie.traces import Trace
 
-PACE = {"GOBLin": 250.0, "GraphUCB": 400.0, "PhaseUniCLUB": 40.0, "SCLUB": 25.0, "UniSCLUB": 25.0}
+PACE = {
+    "GOBLin": 250.0,
+    "GraphUCB": 400.0,
+    "PhaseUniCLUB": 40.0,
+    **dict.fromkeys(("AutoCLUB", "SCLUB", "UniSCLUB", "SASCLUB"), 25.0),
+}
 SMOOTHED = 180.0
 """Rough microseconds a round (others: 12), smoothed arms besides: the order of work and the time left."""
+
+FIXED = frozenset({"LinUCBOne", "LinUCBInd", "LinUCBOracle", "GOBLin", "GraphUCB"})
+CROWD, SHARE = 50, 0.3
+"""Policies not in `FIXED` look for clusters: they take this share longer for each further 50 users."""
 
 
 class Played(NamedTuple):
@@ -26,6 +35,10 @@ class Played(NamedTuple):
 class Engine(Protocol):
     """Where runs are played."""
 
+    @property
+    def here(self) -> bool:
+        """Does this process play them, so that what is compiled in it serves them?"""
+
     def prepare(self, runs: Iterable[Run], watch: Watch) -> None:
         """Runs like these will be played soon."""
 
@@ -35,8 +48,10 @@ class Engine(Protocol):
 
 def cost(run: Run) -> float:
     """About how many microseconds a round of this run takes."""
-    arms = SMOOTHED * run.world.n_arms / 100 if run.world.setting == "smoothed" else 0.0
-    return PACE.get(run.contender.policy, 12.0) + arms
+    policy, world = run.contender.policy, run.world
+    arms = SMOOTHED * world.n_arms / 100 if world.setting == "smoothed" else 0.0
+    crowd = 0.0 if policy in FIXED else max(0.0, world.n_users / CROWD - 1)
+    return PACE.get(policy, 12.0) * (1 + SHARE * crowd) + arms
 
 
 def execute(

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from coterie.errors import unknown
 from coterie.experiments.auto import OURS, WORLDS
-from coterie.experiments.claims import Below, Claim, Finds, Flat, Grows, Slower, Within
+from coterie.experiments.claims import AsLong, Below, Claim, Finds, Flat, Grows, Slower, Within
 from coterie.experiments.variations import PAPER, PLAIN, Variation
 from coterie.experiments.worlds import World
 
@@ -42,11 +42,13 @@ class Figure:
         return replace(self, datasets=datasets) if self.datasets else self
 
 
+def _sharing_helps(*policies: str) -> tuple[Claim, ...]:
+    """Each of these is below both policies that let nobody learn from those alike."""
+    return tuple(Below(policy, alone) for policy in policies for alone in ("LinUCBOne", "LinUCBInd"))
+
+
 _UNIFORM_HELPS = (Below("UniCLUB", "CLUB"), Below("UniSCLUB", "SCLUB"))
-_CLUSTERS_HELP = tuple(
-    Below(policy, alone) for policy in ("CLUB", "SCLUB", "UniCLUB", "UniSCLUB") for alone in FIG_1[:2]
-)
-_SMOOTHED_HELP = tuple(Below(policy, alone) for policy in ("SACLUB", "SASCLUB") for alone in FIG_1[:2])
+_AS_LONG = (AsLong("UniCLUB", "CLUB"), AsLong("UniSCLUB", "SCLUB"))
 _GRAPHS_LOSE = (Below("UniSCLUB", "GOBLin"), Below("UniSCLUB", "GraphUCB"), Below("UniCLUB", "GOBLin"))
 _SMALL = World(n_users=20, n_clusters=4, n_arms=20)
 
@@ -56,7 +58,7 @@ _ALL = (
         title="Cumulative regret, stochastic contexts",
         view="curves",
         policies=(*FIG_1, "PhaseUniCLUB", "AutoCLUB"),
-        claims=(*_UNIFORM_HELPS, *_CLUSTERS_HELP),
+        claims=(*_UNIFORM_HELPS, *_sharing_helps(*FIG_1[2:])),
     ),
     Figure(
         name="fig-2",
@@ -65,7 +67,7 @@ _ALL = (
         variations=(Variation(world=World(setting="smoothed")),),
         policies=("LinUCBOne", "LinUCBInd", "SACLUB", "SASCLUB"),
         horizon=20_000,
-        claims=_SMOOTHED_HELP,
+        claims=_sharing_helps("SACLUB", "SASCLUB"),
     ),
     Figure(
         name="fig-3",
@@ -89,7 +91,11 @@ _ALL = (
             for u in (40, 50, 60, 70)
         ),
         tuned_in=PLAIN,
-        claims=(*(Grows(policy, "u") for policy in FIG_1), *_UNIFORM_HELPS),
+        claims=(
+            *(Grows(policy, "u") for policy in FIG_1),
+            *_UNIFORM_HELPS,
+            *_sharing_helps("UniCLUB", "UniSCLUB"),
+        ),
     ),
     Figure(
         name="fig-5",
@@ -98,7 +104,7 @@ _ALL = (
         variations=(Variation(world=_SMALL),),
         policies=(*FIG_1, *GRAPHS),
         horizon=20_000,
-        claims=(*_UNIFORM_HELPS, *_GRAPHS_LOSE),
+        claims=(*_UNIFORM_HELPS, *_GRAPHS_LOSE, *_sharing_helps(*FIG_1[2:], "GOBLin", "GraphUCB")),
     ),
     Figure(
         name="table-1",
@@ -113,7 +119,10 @@ _ALL = (
         variations=(Variation(world=_SMALL),),
         policies=(*FIG_1, *GRAPHS),
         horizon=20_000,
-        claims=tuple(Slower(graph, policy) for policy in reversed(FIG_1) for graph in GRAPHS),
+        claims=(
+            *(Slower(graph, policy) for policy in reversed(FIG_1) for graph in GRAPHS),
+            *_AS_LONG,
+        ),
         timed=True,
     ),
     Figure(

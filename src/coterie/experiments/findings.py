@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from coterie.experiments.claims import Claim, Verdict, Within
+from coterie.experiments.claims import Claim, Verdict
 from coterie.experiments.results import Panel
 from coterie.experiments.standings import ORACLE
 
@@ -23,14 +21,12 @@ class Finding(NamedTuple):
 
     @property
     def clause(self) -> str:
-        """The mean over all places, and in how many of them the claim holds."""
-        said = self.claim.told(float(np.mean([verdict.value for verdict in self.verdicts])))
-        if len(self.verdicts) == 1:
-            return said if self.verdicts[0].answer != "undecided" else f"{said} (within the error)"
-        if isinstance(self.claim, Within):  # every world has a limit of its own: a mean would say nothing
+        """What the one verdict says, or what all of them say together."""
+        if len(self.verdicts) > 1:
             return self.claim.counted(self.verdicts)
-        holds = sum(verdict.answer == "holds" for verdict in self.verdicts)
-        return f"{said} on average (claim holds in {holds} of {len(self.verdicts)})"
+        (verdict,) = self.verdicts
+        said = self.claim.told(verdict.value)
+        return f"{said} (undecided)" if verdict.answer == "undecided" else said
 
 
 def find_out(claims: Sequence[Claim], panels: Sequence[Panel]) -> tuple[Finding, ...]:

@@ -32,7 +32,7 @@ def lines(table: Table) -> Iterator[str]:
 def verdicts(findings: Sequence[Finding]) -> Table:
     """Every claim in every place, with the evidence."""
     return Table(
-        "Claims (undecided: within two standard errors)",
+        "Claims (undecided: within two standard errors, or a single seed)",
         ("claim", "where", "answer", "evidence"),
         tuple(
             (verdict.claim, NAMES.get(verdict.where, verdict.where), verdict.answer, verdict.evidence)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from math import ceil
 from pathlib import Path
 from types import MappingProxyType
@@ -14,6 +15,7 @@ import numpy as np
 from coterie.experiments.dots import dots
 from coterie.experiments.palette import style
 from coterie.experiments.results import Entry, Panel
+from coterie.experiments.store import place
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,17 +69,18 @@ def draw(view: str, title: str, panels: Sequence[Panel], folder: Path, name: str
 
 
 def _save(canvas: Canvas, folder: Path, name: str) -> Iterator[Path]:
+    """Each picture whole or not at all."""
     import matplotlib.pyplot as plt
 
-    folder.mkdir(parents=True, exist_ok=True)
     undated: Mapping[str, dict[str, Any]] = {
         "png": {"Software": None},
         "svg": {"Date": None},
         "pdf": {"CreationDate": None},
     }
     for kind in FORMATS:
-        path = folder / f"{name}.{kind}"
-        canvas.savefig(path, dpi=DPI, metadata=undated[kind])
+        path, file = folder / f"{name}.{kind}", BytesIO()
+        canvas.savefig(file, format=kind, dpi=DPI, metadata=undated[kind])
+        place(path, file.getvalue())
         yield path
     plt.close(canvas)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+from coterie.experiments.claims import Answer
 from coterie.experiments.grids import BUDGET
 from coterie.experiments.inline import inlined
 from coterie.experiments.machine import Fact, machine, versions
-from coterie.experiments.results import NAMES
+from coterie.experiments.markdown import verdicts
 from coterie.experiments.store import place
 from coterie.experiments.tables import Table
 from coterie.experiments.tuning import FIRST_SEED
@@ -19,6 +20,7 @@ from coterie.experiments.worlds import World
 if TYPE_CHECKING:
     from coterie.experiments.reproduce import Outcome, Outcomes
 
+ANSWERS = get_args(Answer)
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 76rem; margin: 2rem auto; }
 body { padding: 0 1rem; } h1, h2 { line-height: 1.2; }
@@ -71,9 +73,9 @@ def _section(outcome: Outcome) -> Iterator[str]:
         seeds = f"seeds {plan.seeds[0]} to {plan.seeds[-1]}"
         rounds = _listed(spot.horizon for spot in plan.spots())
         yield f"<p>T = {rounds}; {seeds}; all numbers are means, bands and bars ± one standard error.</p>"
-    for table in outcome.tables:
+    judged = verdicts(outcome.findings)
+    for table in (*outcome.tables, *((judged,) if judged.rows else ())):
         yield from _table(table)
-    yield from _verdicts(outcome)
     if figure.policies:
         yield from _worlds(outcome)
 
@@ -83,21 +85,13 @@ def _table(table: Table) -> Iterator[str]:
     yield from (f"<th>{escape(cell)}</th>" for cell in table.heading)
     yield "</tr></thead><tbody>"
     for row in table.rows:
-        yield f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>"
+        yield f"<tr>{''.join(map(_cell, row))}</tr>"
     yield "</tbody></table></div>"
 
 
-def _verdicts(outcome: Outcome) -> Iterator[str]:
-    verdicts = [verdict for finding in outcome.findings for verdict in finding.verdicts]
-    if not verdicts:
-        return
-    yield "<div class='wide'><table><caption>Claims (undecided: within two standard errors)</caption><tbody>"
-    for verdict in verdicts:
-        yield (
-            f"<tr><td>{escape(verdict.claim)}</td><td>{escape(NAMES.get(verdict.where, verdict.where))}</td>"
-            f"<td class='{verdict.answer}'>{verdict.answer}</td><td>{escape(verdict.evidence)}</td></tr>"
-        )
-    yield "</tbody></table></div>"
+def _cell(text: str) -> str:
+    """A cell; answers to claims get a colour."""
+    return f"<td class='{text}'>{text}</td>" if text in ANSWERS else f"<td>{escape(text)}</td>"
 
 
 def _worlds(outcome: Outcome) -> Iterator[str]:

@@ -63,10 +63,13 @@ def reproduce(request: Request, engine: Engine, watch: Watch) -> Outcomes:
 
     shelf, store = Shelf(request.data), Store(request.out)
     missing = _missing(request.figures, shelf)
-    skipped = tuple(f"{name} is skipped: {why}" for name, why in missing.items())
+    plans = [_plan(figure, request) for figure in available(request.figures, tuple(missing))]
+    if not plans:
+        why = "; ".join(f"{name} is missing, {hint}" for name, hint in missing.items())
+        raise MissingData(f"nothing is left to reproduce: {why}")
+    skipped = tuple(f"{name} is skipped: {hint}" for name, hint in missing.items())
     for line in skipped:
         watch.say(line)
-    plans = [_plan(figure, request) for figure in available(request.figures, tuple(missing))]
     choices = _tune(plans, request, store=store, engine=engine, shelf=shelf, watch=watch)
     runs = [run for plan in plans for run in plan.runs(shelf, choices)]
     execute("playing", runs, store=store, engine=engine, shelf=shelf, watch=watch)

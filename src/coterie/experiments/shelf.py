@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from hashlib import sha256
 from pathlib import Path
 
 from coterie import datasets
 from coterie.datasets.dataset import Dataset
+from coterie.datasets.sources import HOME
 from coterie.experiments.worlds import World
 
 FOLDERS = {
@@ -19,8 +21,9 @@ class Shelf:
     """Datasets by what a world asks of them, found in one folder."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """A shelf over a folder of data files; None searches $COTERIE_DATA."""
-        self.folder = folder
+        """A shelf over a folder of data files; None means $COTERIE_DATA, if that is set."""
+        home = folder or os.environ.get(HOME)
+        self.folder = Path(home).expanduser() if home else None
         self._kept: dict[tuple[object, ...], Dataset] = {}
 
     def dataset(self, world: World) -> Dataset:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import StringIO
+from math import isfinite
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -39,11 +40,12 @@ class Row(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A small table of text: a heading and rows."""
+    """A small table of text: a heading and rows; `aside` if it is for pages, not for the terminal."""
 
     title: str
     heading: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    aside: bool = False
 
 
 def rows(panels: Sequence[Panel]) -> Iterator[Row]:
@@ -78,11 +80,11 @@ def _row(panel: Panel, entry: Entry) -> Row:
 
 
 def as_csv(found: Iterable[Row]) -> str:
-    """The rows with a heading; numbers to six digits, what is not known is empty."""
+    """The rows with a heading."""
     file = StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(Row._fields)
-    writer.writerows([_cell(value) for value in row] for row in found)
+    writer.writerows([cell(value) for value in row] for row in found)
     return file.getvalue()
 
 
@@ -96,10 +98,15 @@ def plain_csv(shown: Iterable[Table]) -> str:
     return file.getvalue()
 
 
-def _cell(value: str | float | None) -> str:
-    if value is None or value != value:
-        return ""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def cell(value: str | float | None) -> str:
+    """A value in a CSV file: numbers to six digits, nothing for what is not known or not finite.
+
+    >>> [cell(value) for value in (0.1234567, float("nan"), float("inf"), None, 7, "CLUB")]
+    ['0.123457', '', '', '', '7', 'CLUB']
+    """
+    if isinstance(value, float):
+        return f"{value:.6g}" if isfinite(value) else ""
+    return "" if value is None else str(value)
 
 
 def regrets(panels: Sequence[Panel]) -> Table:
@@ -125,11 +132,12 @@ def recoveries(panels: Sequence[Panel]) -> Table:
 
 def constants(panels: Sequence[Panel]) -> Table:
     """The constants that every policy was given: policies down, panels across."""
-    return _across(
+    made = _across(
         "Constants, as tuned",
         panels,
         lambda e: ", ".join(f"{name} {value:g}" for name, value in e.contender.constants()) or "none",
     )
+    return made._replace(aside=True)
 
 
 def standing(panels: Sequence[Panel]) -> Table:

@@ -27,15 +27,22 @@ class Entry(NamedTuple):
 CATALOGUE = {
     entry.name: entry
     for entry in (
-        Entry("AutoCLUB", AutoCLUB, "clusters by evidence, no constants to set", "by default"),
+        Entry(
+            "AutoCLUB",
+            AutoCLUB,
+            "clusters by evidence, no constants to set",
+            "there is no reason for another",
+        ),
         Entry("LinUCBOne", LinUCBOne, "one LinUCB for all users", "everybody wants the same"),
         Entry(
             "LinUCBInd", LinUCBInd, "a LinUCB for each user", "nobody resembles anybody, or data is plenty"
         ),
         Entry(
-            "LinUCBOracle", LinUCBOracle, "a LinUCB for each known cluster", "as the yardstick in simulations"
+            "LinUCBOracle", LinUCBOracle, "a LinUCB for each known cluster", "a simulation needs a yardstick"
         ),
-        Entry("CLUB", CLUB, "a graph that loses edges; components are clusters", "as the classic baseline"),
+        Entry(
+            "CLUB", CLUB, "a graph that loses edges; components are clusters", "a classic baseline is wanted"
+        ),
         Entry("SCLUB", SCLUB, "sets that split and merge", "users arrive unevenly"),
         Entry("UniCLUB", UniCLUB, "CLUB after uniform exploration", "the gap between clusters is known"),
         Entry("PhaseUniCLUB", PhaseUniCLUB, "CLUB that explores in phases", "the gap is not known"),

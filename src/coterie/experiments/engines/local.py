@@ -17,6 +17,8 @@ from coterie.experiments.watching import Watch
 class Local:
     """`jobs` threads; as many as there are processors unless told."""
 
+    here = True
+
     def __init__(self, jobs: int | None = None) -> None:
         """No thread is started yet."""
         self.jobs = jobs or os.cpu_count() or 1

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.util import find_spec
+from typing import Any
 
 from coterie.datasets.dataset import Dataset
 from coterie.errors import ArgumentError
@@ -29,6 +30,8 @@ QUIET = {
 class Ray:
     """The cluster at $RAY_ADDRESS, or a Ray of `jobs` processors started here for the time being."""
 
+    here = False
+
     def __init__(self, jobs: int | None = None) -> None:
         """Nothing is started yet."""
         if find_spec("ray") is None:
@@ -44,12 +47,10 @@ class Ray:
 
         if not runs:
             return
+        waiting: dict[Any, Run] = {}
         started = self._connect()
-        task = ray.remote(num_cpus=1, max_retries=RETRIES, retry_exceptions=False)(play_one)
-        shared = {run.world: shelf.dataset(run.world) for run in runs}
-        placed = {id(dataset): ray.put(dataset) for dataset in shared.values()}
-        waiting = {task.remote(run, placed[id(shared[run.world])]): run for run in runs}
         try:
+            waiting.update(submitted(runs, shelf))  # one by one: what went out before an error is known
             while waiting:
                 ready, _ = ray.wait(list(waiting), num_returns=1)
                 run = waiting.pop(ready[0])
@@ -80,6 +81,17 @@ class Ray:
             num_cpus=self.jobs, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR
         )
         return True
+
+
+def submitted(runs: Sequence[Run], shelf: Shelf) -> Iterator[tuple[Any, Run]]:
+    """Each run as a task of Ray; vectors are sent once, however many runs draw from them."""
+    import ray
+
+    task = ray.remote(num_cpus=1, max_retries=RETRIES, retry_exceptions=False)(play_one)
+    shared = {run.world: shelf.dataset(run.world) for run in runs}
+    placed = {id(dataset): ray.put(dataset) for dataset in shared.values()}
+    for run in runs:
+        yield task.remote(run, placed[id(shared[run.world])]), run
 
 
 def play_one(run: Run, dataset: Dataset) -> Trace:
