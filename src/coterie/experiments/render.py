@@ -175,11 +175,12 @@ def sweep(panels: Sequence[Panel]) -> Canvas:
             top = 0.0
             for one, panel in zip(row, group, strict=False):
                 _over_rounds(one, panel, "regret", "cumulative regret" if one is row[0] else "")
+                _let_leave(one, panel)
                 one.set_title(panel.title)
                 top = max(top, one.get_ylim()[1])
-            for one in row[: len(group)]:
-                one.set_ylim(0, top)
             _against(row[-1], group, [panel.value for panel in group])
+            for one in (*row[: len(group)], row[-1]):
+                one.set_ylim(0, top)
             row[-1].set_title("at the horizon")
     return canvas
 
