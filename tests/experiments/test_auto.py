@@ -131,7 +131,10 @@ def test_only_worlds_with_a_limit_are_judged(found: Outcomes) -> None:
     assert outcome.tables[0].rows[-1][6:8] == ("–", "–")
 
 
-def test_the_terminal_ends_with_what_was_kept(found: Outcomes, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_terminal_ends_with_what_was_kept(
+    found: Outcomes, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
     show(found)
     lines = capsys.readouterr().out.strip().splitlines()
     assert lines[-1].startswith("AutoCLUB keeps its limit in ")

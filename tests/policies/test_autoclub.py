@@ -149,14 +149,32 @@ def test_the_unit_of_rewards_does_not_matter(seed: int, power: int) -> None:
     assert plain.labels().tolist() == scaled.labels().tolist()
 
 
-def test_newcomers_start_at_the_mean_preference(data: Dataset) -> None:
+def test_newcomers_start_together_at_the_mean_preference(data: Dataset) -> None:
     world = Stochastic(data, n_users=20, n_clusters=4, n_arms=20, seed=5)
     policy = coterie.AutoCLUB(20, 8)
     coterie.simulate(policy, world, 1500)
     before = policy.labels().tolist()
-    policy.add_users(3)
+    policy.add_users(2)
+    policy.add_users(1)
     assert policy.labels().tolist() == [*before, *[max(before) + 1] * 3]
-    np.testing.assert_array_equal(policy.estimates[20:], [policy.partition.state.prior.mean] * 3)
+    for user in (20, 22):
+        np.testing.assert_array_equal(policy.scores(user, np.eye(8)).mean, policy.partition.state.prior.mean)
+    assert not policy.estimates[20:].any()
+
+
+@pytest.mark.parametrize("ridge", [0.1, 1.0, 7.0])
+def test_inverse_times_matrix_is_the_identity_after_100_000_updates(ridge: float) -> None:
+    policy, rng, rounds = coterie.AutoCLUB(6, 3, ridge=ridge), np.random.default_rng(17), 100_000
+    users = rng.choice(6, size=rounds, p=[0.4, 0.3, 0.2, 0.07, 0.02, 0.01])
+    xs = rng.normal(size=(rounds, 3)) * [1.0, 1.0, 0.01]
+    xs /= np.linalg.norm(xs, axis=1, keepdims=True)
+    policy.update_many(users, xs, np.where(users % 2, xs[:, 0], xs[:, 1]) + 0.1 * rng.normal(size=rounds))
+    state = policy.partition.state
+    assert policy.labels().tolist() == [0, 1, 0, 1, 0, 1]
+    for row in np.unique(state.labels):
+        mine = xs[np.isin(users, np.flatnonzero(state.labels == row))]
+        matrix = state.weights[row] * np.eye(3) + mine.T @ mine
+        np.testing.assert_allclose(state.pools.inverse[row] @ matrix, np.eye(3), atol=1e-8)
 
 
 def test_rewards_that_are_all_zero_are_no_trouble() -> None:

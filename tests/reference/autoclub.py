@@ -270,8 +270,9 @@ class AutoCLUB(Users):
         return True
 
     def welcome(self, newcomers: int) -> None:
-        """They start together, in a cluster of their own about μ. "Where we differ", third point."""
+        """They start together about μ, where nobody has given a reward. "Where we differ", third point."""
         first = self.n_users
+        waiting = [c for c in self.partition if all(self.pulls[i] == 0 for i in c.members)]
         self.n_users += newcomers
         for _ in range(newcomers):
             self.S.append(np.zeros((self.dim, self.dim)))
@@ -283,4 +284,8 @@ class AutoCLUB(Users):
             self.due.append(4)
             self.share.append(1.0)
             self.rest.append(np.zeros(self.dim))
-        self.partition.append(Cluster(list(range(first, self.n_users)), self.floor, self.mu))
+        if waiting:
+            waiting[0].members += range(first, self.n_users)
+            waiting[0].mean = self.mu
+        else:
+            self.partition.append(Cluster(list(range(first, self.n_users)), self.floor, self.mu))

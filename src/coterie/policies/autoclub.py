@@ -55,25 +55,33 @@ class ByEvidence:
         return where(self.state.labels, int(self.state.labels[user]))
 
     def estimates(self) -> Floats:
+        """Each user's own ridge regression; what it acts on is in `scores`."""
         state = self.state
-        return state.shares[:, None] * state.pools.estimate[state.labels] + state.mixtures
+        own = state.grams + state.ridge * np.eye(state.moments.shape[1])
+        return np.linalg.solve(own, state.moments[:, :, None])[:, :, 0]
 
     def pulls(self) -> Ints:
         return self.state.pulls
 
     def welcome(self, known: int) -> None:
-        """Newcomers start as everybody did: together, in a cluster of their own about the mean preference."""
+        """Newcomers start together about the mean preference, in a cluster that nobody has taught yet."""
         state = self.state
-        row = int(np.argmin(state.sizes))
-        weight = max(state.ridge, float(state.prior.numbers[WEIGHT]))
+        waiting = np.flatnonzero((state.sizes > 0) & (state.pools.pulls == 0))
+        row = int(waiting[0]) if len(waiting) else self._open()
+        state.pools.estimate[row] = state.prior.mean
+        state.labels[known:] = row
+        state.sizes[row] += len(state.labels) - known
+
+    def _open(self) -> int:
+        """A row without data for one more cluster."""
+        state = self.state
+        row, weight = int(np.argmin(state.sizes)), max(state.ridge, float(state.prior.numbers[WEIGHT]))
         clear(state.pools, row, weight)
         state.weights[row] = weight
-        state.pools.estimate[row] = state.prior.mean
         state.pool_grams[row] = 0.0
         state.epochs[row] += 1
-        state.labels[known:] = row
-        state.sizes[row] = len(state.labels) - known
         state.clock[1] += 1
+        return row
 
 
 @policy
