@@ -58,7 +58,8 @@ class ByEvidence:
         """Each user's own ridge regression; what it acts on is in `scores`."""
         state = self.state
         own = state.grams + state.ridge * np.eye(state.moments.shape[1])
-        return np.linalg.solve(own, state.moments[:, :, None])[:, :, 0]
+        fits: Floats = np.linalg.solve(own, state.moments[:, :, None])[:, :, 0].astype(np.float64)
+        return fits
 
     def pulls(self) -> Ints:
         return self.state.pulls
