@@ -48,14 +48,6 @@ WORLDS = (
         limit=Limit(0.8),
     ),
     Variation(
-        label="500 users, Zipf",
-        world=MANY,
-        horizon=100_000,
-        datasets=("synthetic",),
-        policies=("LinUCBInd", *CUT, *OURS),
-        limit=Limit(0.8),
-    ),
-    Variation(
         label="0/1 rewards",
         world=World(rewards="bernoulli"),
         datasets=("synthetic",),
