@@ -18,7 +18,7 @@ SILENT = frozenset(
 """Modules that change no number."""
 
 LEAVES = frozenset({"coterie.experiments.contenders"})
-"""Modules that count themselves, but not what they import: from all policies they take the one that is named."""
+"""Modules that count, but not what they import: of all policies they take the one that is named."""
 
 
 def algorithm(policy: str, setting: str, dataset: str) -> str:
