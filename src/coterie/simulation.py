@@ -82,7 +82,7 @@ def simulate(
     for number in range(-(-horizon // BLOCK)):
         if stop is not None and stop.is_set():
             raise Stopped
-        memory = _grow(policy, environment.population.present(number), memory)
+        memory = _grow(policy, environment, number, memory)
         block = _cut(environment.block(number), horizon - number * BLOCK)
         if memory is None:
             memory = _blank_memory(policy, block)
@@ -162,10 +162,14 @@ def _play(policy: Policy, block: Block, memory: Memory, pending: Pending, ledger
         generator.random(used)
 
 
-def _grow(policy: Policy, present: int, memory: Memory | None) -> Memory | None:
+def _grow(policy: Policy, environment: Environment, number: int, memory: Memory | None) -> Memory | None:
+    """Let in who has come by now; only a policy that is told the true clusters is told theirs."""
+    present = environment.population.present(number)
     if policy.n_users >= present:
         return memory
-    policy.add_users(present - policy.n_users)
+    known = policy.n_users
+    labels = environment.labels[known:present] if "labels" in policy.arguments else None
+    policy.add_users(present - known, labels=labels)
     return None
 
 

@@ -75,6 +75,12 @@ def test_a_version_leaves_out_files_of_other_policies() -> None:
     assert not {"coterie.policies.sclub", "coterie.policies.phase", "coterie.policies.catalogue"} & closure
 
 
+def test_versions_cover_how_worlds_and_contenders_are_made() -> None:
+    closure = versions._closure(("coterie.experiments.worlds", "coterie.experiments.contenders"))
+    assert {"coterie.environments.lifting", "coterie.experiments.contenders"} <= closure
+    assert not any(name.startswith("coterie.policies") for name in closure)
+
+
 def test_versions_ignore_remarks() -> None:
     assert '"""' not in versions._source("coterie.kernels.club")
 

@@ -238,6 +238,11 @@ def test_a_directory_and_a_missing_file_are_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path / "nowhere") == "there is no snapshot at it"
 
 
+def test_saving_into_a_missing_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SnapshotError, match=r"there is no folder '.*nowhere' to save into"):
+        make("CLUB").save(tmp_path / "nowhere" / "policy")
+
+
 @pytest.mark.parametrize("extra", [{}, {"checksum": "of a later time"}])
 def test_a_newer_version_is_refused_with_both_versions(extra: dict[str, str], tmp_path: Path) -> None:
     make("CLUB").save(tmp_path / "policy")

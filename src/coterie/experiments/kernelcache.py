@@ -7,7 +7,7 @@ from typing import Any
 
 from numba import typeof
 
-from coterie.kernels.compiling import SOURCES
+from coterie.kernels.compiling import SOURCES, cache_file
 from coterie.kernels.play import play
 from coterie.policies.base import Policy
 
@@ -34,8 +34,8 @@ def adopt(folder: Path) -> None:
     cache = DISPATCHER._cache
     files: Any = type(cache._cache_file)
     for index in folder.glob(f"*/*-{SOURCES[:16]}.nbi"):
-        theirs = files(str(index.parent), index.stem, SOURCES)
-        ours = files(cache.cache_path, index.stem, SOURCES)
+        theirs = cache_file(files, str(index.parent), index.stem)
+        ours = cache_file(files, cache.cache_path, index.stem)
         known = ours._load_index()
         for key in theirs._load_index():
             code = theirs.load(key)  # None if the process was stopped before it was written

@@ -17,6 +17,9 @@ SILENT = frozenset(
 )
 """Modules that change no number."""
 
+LEAVES = frozenset({"coterie.experiments.contenders"})
+"""Modules that count, but not what they import: of all policies they take the one that is named."""
+
 
 def algorithm(policy: str, setting: str, dataset: str) -> str:
     """The hash of all code behind a run: its policy, its environment, its dataset, and what these import.
@@ -30,6 +33,8 @@ def algorithm(policy: str, setting: str, dataset: str) -> str:
         f"coterie.environments.{setting}",
         f"coterie.datasets.{dataset}",
         "coterie.simulation",
+        "coterie.experiments.worlds",
+        "coterie.experiments.contenders",
     )
     return _combined(roots)
 
@@ -50,7 +55,7 @@ def _closure(roots: tuple[str, ...]) -> set[str]:
         name = waiting.pop()
         if name not in found and name not in SILENT:
             found.add(name)
-            waiting += _imports(name)
+            waiting += () if name in LEAVES else _imports(name)
     return found
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Timer
 from time import perf_counter
 from typing import Any, TypeVar
+from uuid import uuid4
 
 from numba import njit, typeof
 from numba.core import event
@@ -22,6 +23,9 @@ SOURCES = sha256(b"".join(p.read_bytes() for p in sorted(Path(__file__).parent.g
 """Part of every name in the cache: numba looks at one file to tell whether a kernel is stale, and ours
 call each other across files; an index that another version wrote may name types that are gone."""
 
+PROCESS = uuid4().hex[:12]
+"""Part of the name of every file that this process writes into the cache."""
+
 
 def compiled(function: F) -> F:
     """The function, compiled on first use without the GIL and without reordering any sum.
@@ -33,8 +37,19 @@ def compiled(function: F) -> F:
     old = getattr(cache, "_cache_file", None)
     if cache is not None and old is not None:
         name = f"{function.__module__}.{function.__qualname__}-{SOURCES[:16]}"
-        cache._cache_file = type(old)(cache_path=old._cache_path, filename_base=name, source_stamp=SOURCES)
+        cache._cache_file = cache_file(type(old), old._cache_path, name)
     return dispatcher
+
+
+def cache_file(kind: Any, folder: str, name: str) -> Any:
+    """The index and the data files of a kernel in a cache folder.
+
+    Data files carry the mark of the process that writes them: numba does not lock the folder, and two
+    processes that number alike would put one kind's code under the other's name.
+    """
+    files = kind(cache_path=folder, filename_base=name, source_stamp=SOURCES)
+    files._data_name_pattern = f"{name}.{PROCESS}-{{number:d}}.nbc"
+    return files
 
 
 def entry(kernel: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:

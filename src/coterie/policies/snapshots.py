@@ -75,6 +75,8 @@ def _confidence_fields(confidence: object) -> dict[str, Any]:
 
 def write_whole(path: Path, content: dict[str, np.ndarray[Any, Any]]) -> None:
     """Write to a temporary file beside the target, make it durable, then rename."""
+    if not path.parent.is_dir():
+        raise SnapshotError(f"there is no folder {os.fspath(path.parent)!r} to save into")
     temporary = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
         with open(temporary, "xb") as file:
