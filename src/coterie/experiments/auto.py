@@ -48,6 +48,14 @@ WORLDS = (
         limit=Limit(0.8),
     ),
     Variation(
+        label="500 users, Zipf",
+        world=MANY,
+        datasets=("synthetic",),
+        horizon=100_000,
+        policies=("LinUCBInd", *CUT, *OURS),
+        limit=Limit(0.8),
+    ),
+    Variation(
         label="0/1 rewards",
         world=World(rewards="bernoulli"),
         datasets=("synthetic",),
