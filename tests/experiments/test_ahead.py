@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from coterie.experiments import ahead
-from coterie.experiments.ahead import COMPILING, compile_ahead, missing, seconds, shares, shortest
+from coterie.experiments.ahead import compile_ahead, missing, seconds, shares, shortest
 from coterie.experiments.contenders import Contender
 from coterie.experiments.runs import Run
 from coterie.experiments.shelf import Shelf
 from coterie.experiments.watching import Silence
 from coterie.experiments.worlds import World
+from coterie.kernels.compiling import COMPILING
 
 EVERY = {
     "LinUCBOne": Contender(policy="LinUCBOne", beta=0.1),

@@ -19,6 +19,7 @@ from coterie.experiments.runs import Run, read_description
 from coterie.experiments.shelf import Shelf
 from coterie.experiments.watching import Watch
 from coterie.experiments.worlds import World
+from coterie.kernels.compiling import COMPILING
 
 ROUNDS = 8
 SECONDS = {
@@ -27,8 +28,6 @@ SECONDS = {
     **dict.fromkeys(("LinUCBOne", "LinUCBInd", "LinUCBOracle"), 8.0),
 }
 """Rough seconds to compile for a policy (others: 16), so that the shares take about as long."""
-
-COMPILING = "coterie: compiling for this machine, once; the result is kept ..."
 
 
 def compile_ahead(runs: Iterable[Run], jobs: int, watch: Watch) -> None:

@@ -14,7 +14,16 @@ from coterie.kernels.alternatives import Desk, Evidence, crowds, explain, mix, n
 from coterie.kernels.compiling import compiled
 from coterie.kernels.evidence import centre, combine, eliminate, finish_inverse
 from coterie.kernels.generic import View, labels, learns, views
-from coterie.kernels.prior import NOISE2, PULLS, REACH, SEEN, SQUARES, WEIGHT, guess_noise, settle_prior
+from coterie.kernels.prior import (
+    NOISE2,
+    PULLS,
+    REACH,
+    SEEN,
+    SQUARES,
+    acting_weight,
+    guess_noise,
+    settle_prior,
+)
 from coterie.kernels.ridge import absorb, accumulate, apply, dot, where
 from coterie.types import Floats, Ints
 
@@ -49,7 +58,7 @@ def rebuild(state: Evidence, row: int, desk: Desk) -> None:
         gram += state.grams[user]
         moment += state.moments[user]
         state.pools.pulls[row] += state.pulls[user]
-    weight = max(state.ridge, state.prior.numbers[WEIGHT])
+    weight = acting_weight(state.prior, state.ridge)
     if weight < state.weights[row]:
         state.epochs[row] += 1
     state.weights[row] = weight
@@ -71,8 +80,7 @@ def move(state: Evidence, user: int, target: int, desk: Desk) -> int:
             state.epochs[target] += 1
             state.clock[1] += 1
     if target == source:
-        wanted = max(state.ridge, state.prior.numbers[WEIGHT])
-        if abs(log(state.weights[source] / wanted)) > STALE:
+        if abs(log(state.weights[source] / acting_weight(state.prior, state.ridge))) > STALE:
             rebuild(state, source, desk)
         return int(source)
     state.labels[user] = target

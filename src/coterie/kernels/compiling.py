@@ -16,6 +16,8 @@ from numba.core import event
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+COMPILING = "coterie: compiling for this machine, once; the result is kept ..."
+
 PATIENCE = 2.0
 """Seconds of compilation after which a person is told what is going on."""
 
@@ -90,9 +92,7 @@ class _Announcer(event.Listener):
             self._spent += perf_counter() - self._began
 
     def _say(self) -> None:
-        print(
-            "coterie: compiling for this machine, once; the result is kept ...", file=sys.stderr, flush=True
-        )
+        print(COMPILING, file=sys.stderr, flush=True)
 
 
 event.register("numba:compile", _Announcer())

@@ -41,6 +41,12 @@ class Prior(NamedTuple):
 
 
 @compiled
+def acting_weight(prior: Prior, ridge: float) -> float:
+    """Λ: the λ that clusters act with, at least the ridge."""
+    return max(ridge, float(prior.numbers[WEIGHT]))
+
+
+@compiled
 def replace_terms(prior: Prior, user: int, terms: Floats, fit: Floats) -> None:
     """Put a user's new contribution in the place of its last one."""
     numbers = prior.numbers

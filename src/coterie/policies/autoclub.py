@@ -6,7 +6,7 @@ import numpy as np
 
 from coterie.kernels.alternatives import Evidence
 from coterie.kernels.autoclub import FIRST_REVIEW
-from coterie.kernels.prior import NOISE2, WEIGHT, Prior
+from coterie.kernels.prior import NOISE2, WEIGHT, Prior, acting_weight
 from coterie.kernels.ridge import clear, where
 from coterie.policies.base import Plan, policy
 from coterie.policies.exploration import never
@@ -76,7 +76,7 @@ class ByEvidence:
     def _open(self) -> int:
         """A row without data for one more cluster."""
         state = self.state
-        row, weight = int(np.argmin(state.sizes)), max(state.ridge, float(state.prior.numbers[WEIGHT]))
+        row, weight = int(np.argmin(state.sizes)), acting_weight(state.prior, state.ridge)
         clear(state.pools, row, weight)
         state.weights[row] = weight
         state.pool_grams[row] = 0.0
