@@ -19,7 +19,9 @@ WORLDS = (
     Variation(label="clusters", limit=Limit(0.65)),
     Variation(label="clusters", horizon=100_000, limit=Limit(0.65)),
     Variation(label="σ = 0.3", world=World(noise=0.3), limit=Limit(1.02)),
+    Variation(label="σ = 0.3", world=World(noise=0.3), horizon=100_000, limit=Limit(1.02)),
     Variation(label="σ = 0.03", world=World(noise=0.03), limit=Limit(1.02)),
+    Variation(label="σ = 0.03", world=World(noise=0.03), horizon=100_000, limit=Limit(1.02)),
     Variation(
         label="smoothed",
         world=World(setting="smoothed"),
@@ -50,7 +52,7 @@ WORLDS = (
     Variation(
         label="500 users, Zipf",
         world=MANY,
-        datasets=("synthetic",),
+        datasets=TWO,
         horizon=100_000,
         policies=("LinUCBInd", *CUT, *OURS),
         limit=Limit(0.8),
