@@ -127,7 +127,7 @@ def test_the_sums_are_those_of_the_users_own_regressions(data: Dataset) -> None:
     coterie.simulate(policy, world, 1500)
     prior = policy.partition.state.prior
     np.testing.assert_allclose(prior.sums, prior.terms.sum(axis=0), rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(prior.total, prior.fits.sum(axis=0), atol=1e-9)
+    np.testing.assert_allclose(prior.total, prior.votes.sum(axis=0), atol=1e-9)
     left = prior.sums[PULLS] - prior.sums[FREEDOM]
     assert prior.numbers[NOISE2] == pytest.approx(prior.sums[RESIDUAL] / left)
 

@@ -40,9 +40,9 @@ class AutoCLUB(Users):
         self.noise2 = 1.0  # Row 4
         self.lam = ridge  # Row 8
         self.mu: Array = np.zeros(dim)  # Row 8
-        # The terms of each user's last review: T, RSS, tr H, λ‖δ‖², tr H², tr H² ln λ; and its θ̂ᵢ.
+        # The terms of each user's last review: T, RSS, tr H, λ‖δ‖², tr H², tr H² ln λ; and its vᵢ.
         self.terms: list[Array] = [np.zeros(6) for _ in range(n_users)]
-        self.fits: list[Array] = [np.zeros(dim) for _ in range(n_users)]
+        self.votes: list[Array] = [np.zeros(dim) for _ in range(n_users)]
         self.due = [4] * n_users
         self.share = [1.0] * n_users
         self.rest: list[Array] = [np.zeros(dim) for _ in range(n_users)]
@@ -145,7 +145,7 @@ class AutoCLUB(Users):
         self.terms[user] = np.array(
             [self.pulls[user], residual, np.trace(hat), penalty, information, level], dtype=np.float64
         )
-        self.fits[user] = self.mu + delta
+        self.votes[user] = delta + np.trace(hat) / self.dim * self.mu
 
     def evidence(self, members: list[int]) -> float:
         """E. Row 2."""
@@ -214,13 +214,13 @@ class AutoCLUB(Users):
         k = self.dim / 5
         target = level + k * math.log(self.ridge) + freedom - penalty / self.noise2
         step = target / (information + k) - math.log(self.lam)
-        reviewed = [self.fits[i] for i in range(self.n_users) if self.terms[i][0] > 0]
-        total = np.sum(reviewed, axis=0)
-        spread = sum(float(fit @ fit) for fit in reviewed)
+        total = np.sum(self.votes, axis=0)
+        spread = sum(float(vote @ vote) for vote in self.votes)
         length = float(total @ total)
         shrink = max(0.0, 1 - spread / length) if length > 0 else 0.0
         self.lam = self.lam * math.exp(min(0.5, max(-0.5, step)))
-        self.mu = shrink * total / len(reviewed)
+        reviewed = sum(terms[0] > 0 for terms in self.terms)
+        self.mu = shrink * total / max(freedom / self.dim, 1e-12 * reviewed)
 
     def rebuild(self, cluster: Cluster) -> None:
         """Row 1."""
@@ -280,7 +280,7 @@ class AutoCLUB(Users):
             self.pulls.append(0)
             self.q.append(0.0)
             self.terms.append(np.zeros(6))
-            self.fits.append(np.zeros(self.dim))
+            self.votes.append(np.zeros(self.dim))
             self.due.append(4)
             self.share.append(1.0)
             self.rest.append(np.zeros(self.dim))

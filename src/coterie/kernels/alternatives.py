@@ -96,8 +96,8 @@ def regress(state: Evidence, user: int, centred: Floats, desk: Desk, fit: Floats
             information * log(weight),
         ]
     )
+    replace_terms(prior, user, terms, fit + terms[FREEDOM] / d * mean)
     fit += mean
-    replace_terms(prior, user, terms, fit)
     settle_noise(prior, state.clock[0])
     return evidence(d, weight, logdet, explained, prior.numbers[NOISE2])
 

@@ -14,7 +14,7 @@ from coterie.kernels.ridge import dot
 from coterie.types import Floats
 
 NOISE2, WEIGHT, SQUARES, REACH, SEEN, FITTED, LENGTH2 = range(7)
-"""σ̂², λ, Σr², Σ‖x‖²; how many users have rewards, how many a regression, and Σ‖θ̂ᵢ‖² over the latter."""
+"""σ̂², λ, Σr², Σ‖x‖²; how many users have rewards, how many a regression, and Σ‖vᵢ‖² over the latter."""
 
 PULLS, RESIDUAL, FREEDOM, PENALTY, INFORMATION, LEVEL = range(6)
 """Sums over users: T, RSS, effective parameters tr H, λ‖δ‖², tr H² and tr H² ln λ, with H = S(λI + S)⁻¹."""
@@ -24,20 +24,24 @@ PSEUDO = 0.2
 STRIDE = 0.5
 """ln λ moves by no more than this at a time."""
 TINY = 1e-12
-"""σ̂² is no less than this part of the mean of r², and λ no less than this part of Σ‖x‖², for rounding."""
+"""For rounding: σ̂² is no less than this part of the mean of r², λ than this part of Σ‖x‖², and a user counts
+for no less than this in μ."""
 LEAST = 1e-100
 """σ̂² of rewards that are all zero."""
 
 
 class Prior(NamedTuple):
-    """Estimates, the sums they come from, and each user's last contribution to the sums."""
+    """Estimates, the sums they come from, and each user's last contribution to the sums.
+
+    `votes` are vᵢ = δᵢ + hᵢμ, what a user says of the mean preference, and `total` their sum.
+    """
 
     numbers: Floats
     sums: Floats
     mean: Floats
     total: Floats
     terms: Floats
-    fits: Floats
+    votes: Floats
 
 
 @compiled
@@ -47,7 +51,7 @@ def acting_weight(prior: Prior, ridge: float) -> float:
 
 
 @compiled
-def replace_terms(prior: Prior, user: int, terms: Floats, fit: Floats) -> None:
+def replace_terms(prior: Prior, user: int, terms: Floats, vote: Floats) -> None:
     """Put a user's new contribution in the place of its last one."""
     numbers = prior.numbers
     if prior.terms[user, PULLS] == 0.0:
@@ -55,10 +59,10 @@ def replace_terms(prior: Prior, user: int, terms: Floats, fit: Floats) -> None:
     for k in range(terms.shape[0]):
         prior.sums[k] += terms[k] - prior.terms[user, k]
         prior.terms[user, k] = terms[k]
-    numbers[LENGTH2] += dot(fit, fit) - dot(prior.fits[user], prior.fits[user])
-    for i in range(fit.shape[0]):
-        prior.total[i] += fit[i] - prior.fits[user, i]
-        prior.fits[user, i] = fit[i]
+    numbers[LENGTH2] += dot(vote, vote) - dot(prior.votes[user], prior.votes[user])
+    for i in range(vote.shape[0]):
+        prior.total[i] += vote[i] - prior.votes[user, i]
+        prior.votes[user, i] = vote[i]
 
 
 @compiled
@@ -79,6 +83,8 @@ def settle_noise(prior: Prior, rounds: int) -> None:
 def settle_prior(prior: Prior, ridge: float) -> None:
     """One step of Fisher scoring for ln λ on the marginal likelihood, and the James–Stein mean of users.
 
+    A user counts in the mean by hᵢ = tr Hᵢ/d, as far as it is known: μ = (1 − Σ‖vᵢ‖²/‖Σvᵢ‖²)₊ Σvᵢ/Σhᵢ.
+
     The likelihood's slope in ln λ is ½(tr H − λ‖δ‖²/σ̂²), its information ½ tr H²; each user's share was
     taken at the λ of its day, hence the sum of tr H² ln λ.
     """
@@ -90,5 +96,6 @@ def settle_prior(prior: Prior, ridge: float) -> None:
     numbers[WEIGHT] = max(exp(before + step), TINY * numbers[REACH])
     length2 = dot(prior.total, prior.total)
     keep = max(0.0, 1.0 - numbers[LENGTH2] / length2) if length2 > 0.0 else 0.0
+    count = max(sums[FREEDOM] / d, TINY * numbers[FITTED])
     for i in range(d):
-        prior.mean[i] = keep * prior.total[i] / numbers[FITTED]
+        prior.mean[i] = keep * prior.total[i] / count

@@ -41,7 +41,7 @@ class ByEvidence:
                 mean=np.zeros(dim),
                 total=np.zeros(dim),
                 terms=np.zeros((n_users, 6)),
-                fits=np.zeros((n_users, dim)),
+                votes=np.zeros((n_users, dim)),
             ),
             epochs=np.zeros(n_users, np.int64),
             clock=np.array([0, 1], np.int64),
