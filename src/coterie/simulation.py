@@ -209,7 +209,7 @@ def _blank_pending(most: int, dim: int) -> Pending:
 def _blank_memory(policy: Policy, block: Block) -> Memory:
     state = policy.partition.state
     items = len(block.items) if block.lasting else 0
-    squares = (block.items[:items] ** 2).sum(axis=1) / float(policy.arguments["ridge"])
+    squares = (block.items[:items] ** 2).sum(axis=1)
     rows = len(state.epochs)
     return Memory(np.empty((rows, items)), np.full(rows, -1, np.int64), squares)
 

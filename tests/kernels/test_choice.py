@@ -33,7 +33,9 @@ def cases(draw: st.DrawFn) -> Case:
     estimate = np.zeros(d) if draw(st.booleans()) else rng.normal(size=d)
     beta = draw(st.sampled_from([0.0, 0.1, 1.0, 20.0]))
     loose = rng.choice([1.0, 1.0 + 1e-12, 1.5, 1e3, 1e12], size=k)
-    return Case(items, rng.integers(n, size=k), View(estimate, 0.5 * (inverse + inverse.T), beta, 0), loose)
+    return Case(
+        items, rng.integers(n, size=k), View(estimate, 0.5 * (inverse + inverse.T), beta, 0, 1.0), loose
+    )
 
 
 def width2(case: Case, k: int) -> float:

@@ -14,7 +14,7 @@ import coterie
 from coterie.datasets.dataset import Dataset
 from coterie.environments import Bernoulli, Stochastic, lifted
 from coterie.kernels.evidence import back_substitute, centre, combine, eliminate, evidence, finish_inverse
-from coterie.kernels.prior import FREEDOM, NOISE2, PULLS, REACH, RESIDUAL, WEIGHT
+from coterie.kernels.prior import FITTED, FREEDOM, NOISE2, PULLS, REACH, RESIDUAL, WEIGHT
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +130,18 @@ def test_the_sums_are_those_of_the_users_own_regressions(data: Dataset) -> None:
     np.testing.assert_allclose(prior.total, prior.votes.sum(axis=0), atol=1e-9)
     left = prior.sums[PULLS] - prior.sums[FREEDOM]
     assert prior.numbers[NOISE2] == pytest.approx(prior.sums[RESIDUAL] / left)
+
+
+@pytest.mark.parametrize("length", [0.0, 1e-12, 1e-8, 1e-4])
+def test_the_mean_preference_stays_finite_where_next_to_nothing_is_known(length: float) -> None:
+    policy = coterie.AutoCLUB(4, 3)
+    rng = np.random.default_rng(0)
+    for turn in range(80):
+        policy.update(turn % 4, length * rng.normal(size=3), 1.0 + rng.normal())
+    prior = policy.partition.state.prior
+    assert prior.numbers[FITTED] == 4
+    assert np.isfinite(prior.mean).all()
+    assert np.isfinite(policy.scores(0, np.eye(3)).mean).all()
 
 
 @settings(max_examples=15, deadline=None, derandomize=True)

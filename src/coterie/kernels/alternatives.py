@@ -46,24 +46,23 @@ class Evidence(NamedTuple):
 
 
 class Desk(NamedTuple):
-    """Room for a review: a matrix to eliminate, the inverse of its factor, and its inverse."""
+    """Room for a review: a matrix and its right-hand side to eliminate, its factor's inverse and its own."""
 
     upper: Floats
+    reduced: Floats
     factor: Floats
     inverse: Floats
 
 
 @compiled
 def explain(
-    state: Evidence, first: Floats, second: Floats, sign: float, centred: Floats, desk: Desk, fit: Floats
+    state: Evidence, first: Floats, second: Floats, sign: float, centred: Floats, desk: Desk
 ) -> float:
-    """E(S₁ ± S₂, c), and in `fit` the preference μ + (λI + S₁ ± S₂)⁻¹c."""
+    """E(S₁ ± S₂, c)."""
     weight, noise2 = state.prior.numbers[WEIGHT], state.prior.numbers[NOISE2]
-    reduced = centred.copy()
+    desk.reduced[:] = centred
     combine(first, second, sign, weight, desk.upper)
-    logdet, explained = eliminate(desk.upper, reduced)
-    back_substitute(desk.upper, reduced, fit)
-    fit += state.prior.mean
+    logdet, explained = eliminate(desk.upper, desk.reduced)
     return evidence(centred.shape[0], weight, logdet, explained, noise2)
 
 
@@ -73,10 +72,10 @@ def regress(state: Evidence, user: int, centred: Floats, desk: Desk, fit: Floats
     prior, d = state.prior, centred.shape[0]
     weight, mean, moment = prior.numbers[WEIGHT], prior.mean, state.moments[user]
     centre(state.grams[user], moment, mean, centred)
-    reduced = centred.copy()
+    desk.reduced[:] = centred
     combine(state.grams[user], state.grams[user], 0.0, weight, desk.upper)
-    logdet, explained = eliminate(desk.upper, reduced)
-    back_substitute(desk.upper, reduced, fit)
+    logdet, explained = eliminate(desk.upper, desk.reduced)
+    back_substitute(desk.upper, desk.reduced, fit)
     finish_inverse(desk.upper, desk.factor, desk.inverse)
     trace, square = 0.0, 0.0
     for k in range(d):
@@ -146,15 +145,19 @@ def screen(state: Evidence, user: int, counts: Floats) -> Ints:
 def weigh(state: Evidence, user: int, row: int, centred: Floats, desk: Desk, fit: Floats) -> float:
     """E(h ∪ i) − E(h): how much better a cluster explains the user than nothing does.
 
-    `fit` is left holding the preference of the cluster with the user.
+    `fit` is left holding the preference of the cluster with the user, μ + (λI + S)⁻¹c.
     """
     gram, around = state.pool_grams[row], np.empty(fit.shape[0])
     centre(gram, state.pools.moment[row], state.prior.mean, around)
     if state.labels[user] == row:
-        without = explain(state, gram, state.grams[user], -1.0, around - centred, desk, fit)
-        return explain(state, gram, gram, 0.0, around, desk, fit) - without
-    without = explain(state, gram, gram, 0.0, around, desk, fit)
-    return explain(state, gram, state.grams[user], 1.0, around + centred, desk, fit) - without
+        without = explain(state, gram, state.grams[user], -1.0, around - centred, desk)
+        together = explain(state, gram, gram, 0.0, around, desk)
+    else:
+        without = explain(state, gram, gram, 0.0, around, desk)
+        together = explain(state, gram, state.grams[user], 1.0, around + centred, desk)
+    back_substitute(desk.upper, desk.reduced, fit)
+    fit += state.prior.mean
+    return together - without
 
 
 @compiled

@@ -63,7 +63,8 @@ def rebuild(state: Evidence, row: int, desk: Desk) -> None:
         state.epochs[row] += 1
     state.weights[row] = weight
     combine(gram, gram, 0.0, state.weights[row], desk.upper)
-    eliminate(desk.upper, moment.copy())
+    desk.reduced[:] = moment
+    eliminate(desk.upper, desk.reduced)
     finish_inverse(desk.upper, desk.factor, state.pools.inverse[row])
     solve(state, row)
 
@@ -99,16 +100,16 @@ def move(state: Evidence, user: int, target: int, desk: Desk) -> int:
 def merge(state: Evidence, row: int, other: int, desk: Desk) -> bool:
     """Join two clusters if one preference explains both better than two."""
     d, mean = state.moments.shape[1], state.prior.mean
-    fit, here, there = np.empty(d), np.empty(d), np.empty(d)
+    here, there = np.empty(d), np.empty(d)
     first, second = state.pool_grams[row], state.pool_grams[other]
     counts = crowds(state, -1)
     n, m = counts[row], counts[other]
     centre(first, state.pools.moment[row], mean, here)
     centre(second, state.pools.moment[other], mean, there)
     gain = lgamma(n + m) - lgamma(n) - lgamma(m) - novelty(state)
-    gain -= explain(state, first, first, 0.0, here, desk, fit)
-    gain -= explain(state, second, second, 0.0, there, desk, fit)
-    gain += explain(state, first, second, 1.0, here + there, desk, fit)
+    gain -= explain(state, first, first, 0.0, here, desk)
+    gain -= explain(state, second, second, 0.0, there, desk)
+    gain += explain(state, first, second, 1.0, here + there, desk)
     if gain <= 0.0:
         return False
     for user in where(state.labels, other):
@@ -124,7 +125,7 @@ def merge(state: Evidence, row: int, other: int, desk: Desk) -> bool:
 def review(state: Evidence, user: int) -> None:
     """Put the user where the evidence is greatest, and merge its cluster if that helps."""
     d, before = state.moments.shape[1], state.labels[user]
-    desk = Desk(np.empty((d, d)), np.empty((d, d)), np.empty((d, d)))
+    desk = Desk(np.empty((d, d)), np.empty(d), np.empty((d, d)), np.empty((d, d)))
     centred, alone = np.empty(d), np.empty(d)
     own = regress(state, user, centred, desk, alone) + novelty(state)
     counts = crowds(state, user)
@@ -155,7 +156,8 @@ def view(state: Evidence, user: int) -> View:
     """The mixture as estimate, the width of the cluster, and σ̂ as β."""
     row = state.labels[user]
     estimate = state.shares[user] * state.pools.estimate[row] + state.mixtures[user]
-    return View(estimate, state.pools.inverse[row], sqrt(state.prior.numbers[NOISE2]), row)
+    beta = sqrt(state.prior.numbers[NOISE2])
+    return View(estimate, state.pools.inverse[row], beta, row, state.weights[row])
 
 
 @learns(Evidence)

@@ -17,12 +17,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class View(NamedTuple):
-    """What the decision for one user rests on: θ̂, M̄⁻¹, β, and the row that holds them, or -1 if none does."""
+    """What the decision for one user rests on: θ̂, M̄⁻¹, β, the row that holds them, or -1 if none does, and λ.
+
+    No eigenvalue of M̄ is less than λ, the `ridge`.
+    """
 
     estimate: Floats
     inverse: Floats
     beta: float
     row: int
+    ridge: float
 
 
 def view(state: Any, user: int) -> View:

@@ -32,11 +32,11 @@ class Block(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """The last known xᵀM̄⁻¹x of every lasting item for every row, and the epoch of the row it stems from."""
+    """The last known xᵀM̄⁻¹x of every lasting item for every row, the epoch it stems from, and ‖x‖²."""
 
     bounds: Floats
     epochs: Ints
-    start: Floats
+    squares: Floats
 
 
 class Pending(NamedTuple):
@@ -83,10 +83,10 @@ def decide_lasting(
     exact: Ints,
     work: Floats,
 ) -> int:
-    """`choose`, with bounds from earlier rounds: while data only accumulates, no width grows."""
-    remembered = memory.bounds[seen.row]
+    """`choose`, with ‖x‖²/λ and earlier rounds as bounds: while data only accumulates, no width grows."""
+    remembered, most = memory.bounds[seen.row], 1.0 / seen.ridge
     for k in range(picks.shape[0]):
-        bounds[k] = remembered[picks[k]]
+        bounds[k] = min(remembered[picks[k]], most * memory.squares[picks[k]])
     arm = choose(seen, items, picks, bounds, upper, exact, work)
     for k in range(picks.shape[0]):
         remembered[picks[k]] = bounds[k]
@@ -95,9 +95,9 @@ def decide_lasting(
 
 @compiled
 def refresh(memory: Memory, row: int, epoch: int) -> None:
-    """A row whose data was taken away starts again from ‖x‖²/λ."""
+    """Of a row whose data was taken away nothing is remembered."""
     if memory.epochs[row] != epoch:
-        memory.bounds[row] = memory.start
+        memory.bounds[row] = np.inf
         memory.epochs[row] = epoch
 
 
