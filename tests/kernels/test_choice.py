@@ -33,9 +33,9 @@ def cases(draw: st.DrawFn) -> Case:
     estimate = np.zeros(d) if draw(st.booleans()) else rng.normal(size=d)
     beta = draw(st.sampled_from([0.0, 0.1, 1.0, 20.0]))
     loose = rng.choice([1.0, 1.0 + 1e-12, 1.5, 1e3, 1e12], size=k)
-    return Case(
-        items, rng.integers(n, size=k), View(estimate, 0.5 * (inverse + inverse.T), beta, 0, 1.0), loose
-    )
+    usual = draw(st.sampled_from([0.01, 0.5, np.inf]))
+    seen = View(estimate, 0.5 * (inverse + inverse.T), beta, 0, 1.0, usual)
+    return Case(items, rng.integers(n, size=k), seen, loose)
 
 
 def width2(case: Case, k: int) -> float:
@@ -52,7 +52,8 @@ def chosen(case: Case, bounds: Floats) -> int:
 @given(cases())
 def test_the_choice_is_the_best_of_all_whatever_valid_bounds_it_starts_from(case: Case) -> None:
     exact = np.array([width2(case, k) for k in range(len(case.picks))])
-    ucb = case.items[case.picks] @ case.seen.estimate + case.seen.beta * np.sqrt(exact)
+    more = np.maximum(1.0, 2.0 * np.log(np.maximum(exact / case.seen.usual, 1.0)))
+    ucb = case.items[case.picks] @ case.seen.estimate + case.seen.beta * np.sqrt(exact * more)
     best = chosen(case, exact * case.loose)
     assert ucb[best] >= ucb.max() - 1e-9 * (1 + abs(ucb.max()))
 

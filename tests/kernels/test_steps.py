@@ -16,7 +16,7 @@ from coterie.types import Floats
 
 def bounded(inverse: Floats, arms: Floats) -> Floats:
     bounds = np.empty(len(arms))
-    seen = View(np.zeros(len(inverse)), inverse, 1.0, 0, 1.0)
+    seen = View(np.zeros(len(inverse)), inverse, 1.0, 0, 1.0, np.inf)
     bound_widths(seen, arms, np.arange(len(arms)), bounds, np.empty(len(inverse)))
     return bounds
 

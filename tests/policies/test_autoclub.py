@@ -215,3 +215,21 @@ def test_without_noise_rounding_never_makes_a_user_unknowable() -> None:
     assert numbers[WEIGHT] >= 0.5e-12 * numbers[REACH] > 0.0
     assert np.isfinite(policy.estimates).all()
     np.testing.assert_allclose(policy.estimates, tastes, atol=0.05)
+
+
+def test_an_arm_left_aside_after_bad_luck_is_tried_again() -> None:
+    """Its bonus grows with the rewards that another arm has had."""
+    policy, arms = coterie.AutoCLUB(1, 2), np.eye(2)
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        policy.update(0, arms[0], 0.5 + 0.1 * rng.normal())
+    for _ in range(3):
+        policy.update(0, arms[1], 0.5 + 0.1 * rng.normal())
+    before = policy.scores(0, arms)
+    assert policy.recommend(0, arms) == 0
+    while policy.recommend(0, arms) == 0 and policy.pulls[0] < 20_000:
+        policy.update(0, arms[0], 0.5 + 0.1 * rng.normal())
+    after = policy.scores(0, arms)
+    assert policy.recommend(0, arms) == 1
+    assert after.width[1] > 2 * before.width[1]
+    assert after.width[0] < before.width[0]

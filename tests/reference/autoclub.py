@@ -97,12 +97,18 @@ class AutoCLUB(Users):
             self.noise2 = max(float(residual / (pulls - freedom)), 1e-12 * square, 1e-100)
 
     def scores(self, user: int, arms: Array) -> Array:
-        """xᵀθ̂ + σ̂√(xᵀMx). Row 11."""
+        """xᵀθ̂ + σ̂√(w² max(1, 2 ln(nw²/d))), w² = xᵀMx. Row 11."""
         cluster = self.home(user)
+        pulls = sum(self.pulls[i] for i in cluster.members)
         theta = self.share[user] * self.theta(cluster) + self.rest[user]
         matrix = cluster.floor * np.eye(self.dim) + self.sums(cluster.members)[0]
         sigma = math.sqrt(self.noise2)
-        return np.array([float(x @ theta) + sigma * math.sqrt(x @ solve(matrix, x)) for x in arms])
+        found = []
+        for x in arms:
+            width2 = float(x @ solve(matrix, x))
+            more = 2 * math.log(max(1.0, pulls * width2 / self.dim))
+            found.append(float(x @ theta) + sigma * math.sqrt(width2 * max(1.0, more)))
+        return np.array(found)
 
     def update(self, user: int, x: Array, reward: float) -> None:
         self.margin = math.inf

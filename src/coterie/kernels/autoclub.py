@@ -153,11 +153,12 @@ def review(state: Evidence, user: int) -> None:
 
 @views(Evidence)
 def view(state: Evidence, user: int) -> View:
-    """The mixture as estimate, the width of the cluster, and σ̂ as β."""
+    """The mixture as estimate, the width of the cluster, σ̂ as β; usual is d/n, the most of a mean width."""
     row = state.labels[user]
     estimate = state.shares[user] * state.pools.estimate[row] + state.mixtures[user]
-    beta = sqrt(state.prior.numbers[NOISE2])
-    return View(estimate, state.pools.inverse[row], beta, row, state.weights[row])
+    beta, pulls = sqrt(state.prior.numbers[NOISE2]), state.pools.pulls[row]
+    usual = estimate.shape[0] / pulls if pulls > 0 else np.inf
+    return View(estimate, state.pools.inverse[row], beta, row, state.weights[row], usual)
 
 
 @learns(Evidence)

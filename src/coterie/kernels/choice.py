@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import log, sqrt
 
 from coterie.kernels.compiling import compiled
 from coterie.kernels.generic import View
@@ -49,10 +49,18 @@ def first_largest(values: Floats) -> int:
 
 
 @compiled
+def bonus(seen: View, width2: float) -> float:
+    """β√(xᵀM̄⁻¹x), in Alg. 1, line 9; √(2 ln q) times as much if xᵀM̄⁻¹x is q times what is usual, q > √e."""
+    if width2 > seen.usual:
+        width2 *= max(1.0, 2.0 * log(width2 / seen.usual))
+    return seen.beta * sqrt(width2)
+
+
+@compiled
 def choose(
     seen: View, items: Floats, picks: Ints, bounds: Floats, upper: Floats, exact: Ints, work: Floats
 ) -> int:
-    """argmax xᵀθ̂ + β√(xᵀM̄⁻¹x) over the picked items; the first on ties   (Alg. 1, line 9).
+    """argmax of xᵀθ̂ and its bonus over the picked items; the first on ties   (Alg. 1, line 9).
 
     `bounds` holds an upper bound of xᵀM̄⁻¹x for each pick. The arm on top of the upper scores gets its
     exact width, until the arm on top is exact: no other arm can then be better. Exact values replace
@@ -60,7 +68,7 @@ def choose(
     """
     means(seen.estimate, items, picks, upper)
     for k in range(picks.shape[0]):
-        upper[k] += seen.beta * sqrt(bounds[k] * SLACK)
+        upper[k] += bonus(seen, bounds[k] * SLACK)
         exact[k] = 0
     while True:
         best = first_largest(upper)
@@ -69,4 +77,4 @@ def choose(
         exact[best] = 1
         x = items[picks[best]]
         bounds[best] = max(quadratic(seen.inverse, x, work), 0.0)
-        upper[best] = dot(x, seen.estimate) + seen.beta * sqrt(bounds[best])
+        upper[best] = dot(x, seen.estimate) + bonus(seen, bounds[best])

@@ -107,7 +107,7 @@ def part(state: Graph, row: int) -> None:
 def view(state: Graph, user: int) -> View:
     """The component of the user (Alg. 1, lines 6-8)."""
     row = state.labels[user]
-    return View(state.pools.estimate[row], state.pools.inverse[row], state.beta, row, state.ridge)
+    return View(state.pools.estimate[row], state.pools.inverse[row], state.beta, row, state.ridge, np.inf)
 
 
 @learns(Graph)

@@ -27,7 +27,7 @@ class Fixed(NamedTuple):
 def view(state: Fixed, user: int) -> View:
     """The row of the user's label."""
     row = state.labels[user]
-    return View(state.pools.estimate[row], state.pools.inverse[row], state.beta, row, state.ridge)
+    return View(state.pools.estimate[row], state.pools.inverse[row], state.beta, row, state.ridge, np.inf)
 
 
 @learns(Fixed)

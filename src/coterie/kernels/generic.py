@@ -17,9 +17,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class View(NamedTuple):
-    """What the decision for one user rests on: θ̂, M̄⁻¹, β, the row that holds them, or -1 if none does, and λ.
+    """What the decision for one user rests on: θ̂, M̄⁻¹, β, and the row that holds them, or -1 if none does.
 
-    No eigenvalue of M̄ is less than λ, the `ridge`.
+    No eigenvalue of M̄ is less than `ridge`. Arms with xᵀM̄⁻¹x above what is `usual` get a greater bonus, see
+    `bonus`; where that is infinite, none do.
     """
 
     estimate: Floats
@@ -27,6 +28,7 @@ class View(NamedTuple):
     beta: float
     row: int
     ridge: float
+    usual: float
 
 
 def view(state: Any, user: int) -> View:

@@ -78,7 +78,7 @@ def view_joint(state: Joint, user: int) -> View:
     beta = state.alpha
     if state.source:
         beta *= sqrt(log(state.clock[0] + 2.0))
-    return View(state.estimate[user], block, beta, user, state.ridge)
+    return View(state.estimate[user], block, beta, user, state.ridge, np.inf)
 
 
 @learns(Joint)
@@ -116,7 +116,7 @@ def multiplier(state: Laplacian, user: int) -> float:
 def view_laplacian(state: Laplacian, user: int) -> View:
     """The user's part of the joint estimate, with the width ‖x‖ in Λᵢ⁻¹, which need not shrink."""
     beta = multiplier(state, user) if state.source else state.alpha
-    return View(state.joint.estimate[user], precision(state, user), beta, -1, state.ridge)
+    return View(state.joint.estimate[user], precision(state, user), beta, -1, state.ridge, np.inf)
 
 
 @learns(Laplacian)

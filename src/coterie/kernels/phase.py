@@ -93,12 +93,12 @@ def view(state: Rooms, user: int) -> View:
     """The user and its neighbours (Alg. 2, lines 13-15); looking changes nothing."""
     row = state.room[user]
     if row >= 0:
-        return View(state.pools.estimate[row], state.pools.inverse[row], state.beta, row, state.ridge)
+        return View(state.pools.estimate[row], state.pools.inverse[row], state.beta, row, state.ridge, np.inf)
     d = state.pools.moment.shape[1]
     once = Ridge(np.empty((1, d, d)), np.empty((1, d)), np.empty((1, d)), np.empty(1, np.int64))
     members = listed(around(state, user), state.room.shape[0])
     pool(once, 0, state.users, state.grams, members, state.ridge)
-    return View(once.estimate[0], once.inverse[0], state.beta, -1, state.ridge)
+    return View(once.estimate[0], once.inverse[0], state.beta, -1, state.ridge, np.inf)
 
 
 @learns(Rooms)

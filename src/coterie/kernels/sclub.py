@@ -158,7 +158,7 @@ def merge(state: Sets, touched: Bools, t: int) -> None:
 def view(state: Sets, user: int) -> View:
     """The cluster that holds the user (Alg. 3, lines 6-7)."""
     row = state.labels[user]
-    return View(state.pools.estimate[row], state.pools.inverse[row], state.beta, row, state.ridge)
+    return View(state.pools.estimate[row], state.pools.inverse[row], state.beta, row, state.ridge, np.inf)
 
 
 @learns(Sets)

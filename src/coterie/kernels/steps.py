@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import typeof
 
-from coterie.kernels.choice import choose, means
+from coterie.kernels.choice import bonus, choose, means
 from coterie.kernels.compiling import compiled, entry
 from coterie.kernels.generic import View, learn, view
 from coterie.kernels.ridge import dot, quadratic
@@ -83,12 +83,12 @@ def decide(state: Any, user: int, arms: Floats, largest: float) -> int:
 
 @compiled
 def score(state: Any, user: int, arms: Floats, mean: Floats, width: Floats) -> None:
-    """xᵀθ̂ and β√(xᵀM̄⁻¹x) of every arm."""
+    """xᵀθ̂ and the bonus of every arm."""
     seen = view(state, user)
     means(seen.estimate, arms, np.arange(arms.shape[0]), mean)
     work = np.empty(arms.shape[1])
     for a in range(arms.shape[0]):
-        width[a] = seen.beta * sqrt(max(quadratic(seen.inverse, arms[a], work), 0.0))
+        width[a] = bonus(seen, max(quadratic(seen.inverse, arms[a], work), 0.0))
 
 
 @compiled
