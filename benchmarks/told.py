@@ -1,11 +1,13 @@
-"""How little regret can be hoped for: a policy that is told the clusters, and not who belongs to them.
+"""How little regret is there to hope for? A policy that is told the clusters, and not who belongs to them.
 
     python -m benchmarks.told [--data DIR] [--seeds 5] [--long]
 
 It knows the noise, the mean and the spread of preferences, how many clusters there are and how many users
 each of them has, and every reward teaches the cluster that it truly came from. All that is left to infer is
-where a user belongs, by Bayes' rule from the user's own rewards. Nobody who has to find the clusters knows as
-much; the worlds and seeds are those of `coterie reproduce auto`, whose figures may be laid beside these.
+where a user belongs, from how well each cluster foretold the user's own rewards; and since only the true
+one learns from them, it is even favoured. Nobody who has to find the clusters knows as much. This is no
+proof: one rule of choice, not the best. Worlds and seeds are those of `coterie reproduce auto`, whose figures
+may be laid beside these.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ class Told:
         self.odds: Floats = np.tile(np.log(sizes / sizes.sum()), (world.n_users, 1))
 
     def choose(self, user: int, arms: Floats) -> int:
-        """The mixture of all clusters as estimate, the width of the likeliest, σ as β: as AutoCLUB does."""
+        """The mixture of all clusters as estimate, the width of the likeliest, σ as β."""
         weights = np.exp(self.odds[user] - self.odds[user].max())
         widths = ((arms @ self.inverse[weights.argmax()]) * arms).sum(axis=1)
         means = arms @ (weights @ self.estimate / weights.sum())
@@ -71,8 +73,8 @@ def regret(world: Place, sigma: float, horizon: int) -> float:
     return total
 
 
-def played(variation: Variation, long: bool) -> bool:
-    """Worlds where clusters, and none but Gaussian noise, are to be told apart."""
+def wanted(variation: Variation, long: bool) -> bool:
+    """Worlds of stochastic contexts and Gaussian noise in which there are clusters to be told apart."""
     world = variation.world
     plain = world.setting == "stochastic" and world.rewards == "gaussian"
     return plain and world.n_clusters not in (1, world.n_users) and (long or variation.horizon is None)
@@ -87,7 +89,7 @@ def main() -> None:
     shelf = Shelf(given.data)
     names = PAPER if given.data else ("synthetic",)
     for variation in WORLDS:
-        if not played(variation, given.long):
+        if not wanted(variation, given.long):
             continue
         for name in names:
             if variation.datasets is not None and name not in variation.datasets:

@@ -233,3 +233,14 @@ def test_an_arm_left_aside_after_bad_luck_is_tried_again() -> None:
     assert policy.recommend(0, arms) == 1
     assert after.width[1] > 2 * before.width[1]
     assert after.width[0] < before.width[0]
+
+
+@pytest.mark.parametrize("users", [3, 20])
+def test_the_mean_preference_does_not_overshoot_where_arms_lie_along_one_direction(users: int) -> None:
+    policy, along = coterie.AutoCLUB(users, 20), np.eye(20)[0]
+    rng = np.random.default_rng(0)
+    longest = 0.0
+    for turn in range(40 * users):
+        policy.update(turn % users, along, 1.0 + 0.1 * rng.normal())
+        longest = max(longest, float(np.linalg.norm(policy.partition.state.prior.mean)))
+    assert 0.6 < longest < 1.05

@@ -40,8 +40,8 @@ class AutoCLUB(Users):
         self.noise2 = 1.0  # Row 4
         self.lam = ridge  # Row 8
         self.mu: Array = np.zeros(dim)  # Row 8
-        # The terms of each user's last review: T, RSS, tr H, λ‖δ‖², tr H², tr H² ln λ; and its vᵢ.
-        self.terms: list[Array] = [np.zeros(6) for _ in range(n_users)]
+        # The terms of each user's last review: T, RSS, tr H, λ‖δ‖², tr H², tr H² ln λ, κ; and its v.
+        self.terms: list[Array] = [np.zeros(7) for _ in range(n_users)]
         self.votes: list[Array] = [np.zeros(dim) for _ in range(n_users)]
         self.due = [4] * n_users
         self.share = [1.0] * n_users
@@ -148,10 +148,11 @@ class AutoCLUB(Users):
         residual = max(0.0, self.q[user] - self.mu @ (moment + c) - c @ delta - penalty)
         information = np.trace(hat @ hat)
         level = information * math.log(self.lam)
+        say = information / np.trace(hat) if np.trace(hat) > 1e-12 else 0.0
         self.terms[user] = np.array(
-            [self.pulls[user], residual, np.trace(hat), penalty, information, level], dtype=np.float64
+            [self.pulls[user], residual, np.trace(hat), penalty, information, level, say], dtype=np.float64
         )
-        self.votes[user] = delta + np.trace(hat) / self.dim * self.mu
+        self.votes[user] = delta + say * self.mu
 
     def evidence(self, members: list[int]) -> float:
         """E. Row 2."""
@@ -216,7 +217,7 @@ class AutoCLUB(Users):
 
     def settle_prior(self) -> None:
         """Row 8."""
-        _, _, freedom, penalty, information, level = np.sum(self.terms, axis=0)
+        _, _, freedom, penalty, information, level, say = np.sum(self.terms, axis=0)
         k = self.dim / 5
         target = level + k * math.log(self.ridge) + freedom - penalty / self.noise2
         step = target / (information + k) - math.log(self.lam)
@@ -224,9 +225,10 @@ class AutoCLUB(Users):
         spread = sum(float(vote @ vote) for vote in self.votes)
         length = float(total @ total)
         shrink = max(0.0, 1 - spread / length) if length > 0 else 0.0
-        self.lam = self.lam * math.exp(min(0.5, max(-0.5, step)))
+        reach = sum(float(np.trace(gram)) for gram in self.S)
+        self.lam = max(self.lam * math.exp(min(0.5, max(-0.5, step))), 1e-12 * reach)
         reviewed = sum(terms[0] > 0 for terms in self.terms)
-        self.mu = shrink * total / max(freedom / self.dim, 1e-12 * reviewed)
+        self.mu = shrink * total / max(say, 1e-12 * reviewed)
 
     def rebuild(self, cluster: Cluster) -> None:
         """Row 1."""
@@ -285,7 +287,7 @@ class AutoCLUB(Users):
             self.b.append(np.zeros(self.dim))
             self.pulls.append(0)
             self.q.append(0.0)
-            self.terms.append(np.zeros(6))
+            self.terms.append(np.zeros(7))
             self.votes.append(np.zeros(self.dim))
             self.due.append(4)
             self.share.append(1.0)

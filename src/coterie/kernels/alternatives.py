@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie.kernels.compiling import compiled
 from coterie.kernels.evidence import back_substitute, centre, combine, eliminate, evidence, finish_inverse
-from coterie.kernels.prior import FREEDOM, NOISE2, SEEN, WEIGHT, Prior, replace_terms, settle_noise
+from coterie.kernels.prior import FREEDOM, NOISE2, SEEN, TINY, WEIGHT, Prior, replace_terms, settle_noise
 from coterie.kernels.ridge import Ridge, dot, quadratic
 from coterie.types import Floats, Ints
 
@@ -84,18 +84,21 @@ def regress(state: Evidence, user: int, centred: Floats, desk: Desk, fit: Floats
             square += desk.inverse[k, i] * desk.inverse[k, i]
     penalty = weight * dot(fit, fit)
     around = state.squares[user] - dot(mean, moment) - dot(mean, centred)
+    freedom = d - weight * trace
     information = d - 2.0 * weight * trace + weight * weight * square
+    say = min(max(information / freedom, 0.0), 1.0) if freedom > TINY else 0.0
     terms = np.array(
         [
             float(state.pulls[user]),
             max(around - explained - penalty, 0.0),
-            d - weight * trace,
+            freedom,
             penalty,
             information,
             information * log(weight),
+            say,
         ]
     )
-    replace_terms(prior, user, terms, fit + terms[FREEDOM] / d * mean)
+    replace_terms(prior, user, terms, fit + say * mean)
     fit += mean
     settle_noise(prior, state.clock[0])
     return evidence(d, weight, logdet, explained, prior.numbers[NOISE2])

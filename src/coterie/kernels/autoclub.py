@@ -153,7 +153,7 @@ def review(state: Evidence, user: int) -> None:
 
 @views(Evidence)
 def view(state: Evidence, user: int) -> View:
-    """The mixture as estimate, the width of the cluster, σ̂ as β; usual is d/n, the most of a mean width."""
+    """The mixture as estimate, the width of the cluster, σ̂ as β; usual is d/N, a bound on the mean."""
     row = state.labels[user]
     estimate = state.shares[user] * state.pools.estimate[row] + state.mixtures[user]
     beta, pulls = sqrt(state.prior.numbers[NOISE2]), state.pools.pulls[row]

@@ -60,7 +60,7 @@ def bonus(seen: View, width2: float) -> float:
 def choose(
     seen: View, items: Floats, picks: Ints, bounds: Floats, upper: Floats, exact: Ints, work: Floats
 ) -> int:
-    """argmax of xᵀθ̂ and its bonus over the picked items; the first on ties   (Alg. 1, line 9).
+    """argmax of xᵀθ̂ plus its bonus over the picked items; the first on ties   (Alg. 1, line 9).
 
     `bounds` holds an upper bound of xᵀM̄⁻¹x for each pick. The arm on top of the upper scores gets its
     exact width, until the arm on top is exact: no other arm can then be better. Exact values replace

@@ -16,8 +16,8 @@ from coterie.types import Floats
 NOISE2, WEIGHT, SQUARES, REACH, SEEN, FITTED, LENGTH2 = range(7)
 """σ̂², λ, Σr², Σ‖x‖²; how many users have rewards, how many a regression, and Σ‖vᵢ‖² over the latter."""
 
-PULLS, RESIDUAL, FREEDOM, PENALTY, INFORMATION, LEVEL = range(6)
-"""Sums over users: T, RSS, effective parameters tr H, λ‖δ‖², tr H² and tr H² ln λ, with H = S(λI + S)⁻¹."""
+PULLS, RESIDUAL, FREEDOM, PENALTY, INFORMATION, LEVEL, SAY = range(7)
+"""Sums over users: T, RSS, tr H, λ‖δ‖², tr H², tr H² ln λ and κ = tr H²/tr H, with H = S(λI + S)⁻¹."""
 
 PSEUDO = 0.2
 """The ridge counts towards λ like this many users of whom everything is known."""
@@ -33,7 +33,7 @@ LEAST = 1e-100
 class Prior(NamedTuple):
     """Estimates, the sums they come from, and each user's last contribution to the sums.
 
-    `votes` are vᵢ = δᵢ + hᵢμ, what a user says of the mean preference, and `total` their sum.
+    `votes` are vᵢ = δᵢ + κᵢμ, what a user says of the mean preference, and `total` their sum.
     """
 
     numbers: Floats
@@ -83,7 +83,7 @@ def settle_noise(prior: Prior, rounds: int) -> None:
 def settle_prior(prior: Prior, ridge: float) -> None:
     """One step of Fisher scoring for ln λ on the marginal likelihood, and the James–Stein mean of users.
 
-    A user counts in the mean by hᵢ = tr Hᵢ/d, as far as it is known: μ = (1 − Σ‖vᵢ‖²/‖Σvᵢ‖²)₊ Σvᵢ/Σhᵢ.
+    A user counts in the mean as far as it is known, by κᵢ: μ = (1 − Σ‖vᵢ‖²/‖Σvᵢ‖²)₊ Σvᵢ/Σκᵢ.
 
     The likelihood's slope in ln λ is ½(tr H − λ‖δ‖²/σ̂²), its information ½ tr H²; each user's share was
     taken at the λ of its day, hence the sum of tr H² ln λ.
@@ -96,6 +96,6 @@ def settle_prior(prior: Prior, ridge: float) -> None:
     numbers[WEIGHT] = max(exp(before + step), TINY * numbers[REACH])
     length2 = dot(prior.total, prior.total)
     keep = max(0.0, 1.0 - numbers[LENGTH2] / length2) if length2 > 0.0 else 0.0
-    count = max(sums[FREEDOM] / d, TINY * numbers[FITTED])
+    count = max(sums[SAY], TINY * numbers[FITTED])
     for i in range(d):
         prior.mean[i] = keep * prior.total[i] / count

@@ -37,10 +37,10 @@ class ByEvidence:
             sizes=sizes,
             prior=Prior(
                 numbers=numbers,
-                sums=np.zeros(6),
+                sums=np.zeros(7),
                 mean=np.zeros(dim),
                 total=np.zeros(dim),
-                terms=np.zeros((n_users, 6)),
+                terms=np.zeros((n_users, 7)),
                 votes=np.zeros((n_users, dim)),
             ),
             epochs=np.zeros(n_users, np.int64),

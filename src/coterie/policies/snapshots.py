@@ -143,7 +143,7 @@ def _rebuilt(header: Header, content: dict[str, Any]) -> Policy:
     for name, array in arrays(policy.partition.state):
         stored = content.get(f"state/{name}")
         if stored is None or stored.shape != array.shape or stored.dtype != array.dtype:
-            raise SnapshotError(f"has no array {name!r} of shape {array.shape}")
+            raise SnapshotError(f"has no array {name!r} of shape {array.shape}; is it of another version?")
         if name in INDICES and not (stored.min() >= -1 and stored.max() < policy.n_users):
             raise SnapshotError(f"has numbers in {name!r} that are no rows")
         array[...] = stored
