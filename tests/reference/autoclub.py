@@ -97,7 +97,7 @@ class AutoCLUB(Users):
             self.noise2 = max(float(residual / (pulls - freedom)), 1e-12 * square, 1e-100)
 
     def scores(self, user: int, arms: Array) -> Array:
-        """xᵀθ̂ + σ̂√(w² max(1, 2 ln(nw²/d))), w² = xᵀMx. Row 11."""
+        """xᵀθ̂ + σ̂√(w² max(1, 2 ln(Nw²/d))), w² = xᵀMx. Row 11."""
         cluster = self.home(user)
         pulls = sum(self.pulls[i] for i in cluster.members)
         theta = self.share[user] * self.theta(cluster) + self.rest[user]
