@@ -86,6 +86,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5, help="how many seeds (5)")
     parser.add_argument("--long", action="store_true", help="the worlds of 100,000 rounds too")
     given = parser.parse_args()
+    if given.seeds < 1:
+        parser.error(f"--seeds must be at least 1, got {given.seeds}")
     shelf = Shelf(given.data)
     names = PAPER if given.data else ("synthetic",)
     for variation in WORLDS:
