@@ -1,20 +1,29 @@
-"""How little regret is there to hope for? A policy that is told the clusters, and not who belongs to them.
+"""How little regret is there to hope for? Three who are told what nobody can know at the start.
 
     python -m benchmarks.told [--data DIR] [--seeds 5] [--long]
 
-It knows the noise, the mean and the spread of preferences, how many clusters there are and how many users
-each of them has, and every reward teaches the cluster that it truly came from. All that is left to infer is
-where a user belongs, from how well each cluster foretold the user's own rewards; and since only the true
-one learns from them, it is even favoured. Nobody who has to find the clusters knows as much. This is no
-proof: one rule of choice, not the best. Worlds and seeds are those of `coterie reproduce auto`, whose figures
-may be laid beside these.
+All of them know the noise and the mean of preferences.
+
+- `clusters` knows how many clusters there are, how many users each has and how far preferences spread,
+  and every reward teaches the cluster that it truly came from. All that is left to infer is where a user
+  belongs, from how well each cluster foretold the user's own rewards; and since only the true one learns
+  from them, it is even favoured.
+- `spread` knows how far preferences spread, and learns about each user from that user alone.
+- `directions` does so too, and knows the whole covariance of preferences: in how many and in which
+  directions users differ, which is most of what there is to know about clusters.
+
+This is no proof: one rule of choice, not the best. Worlds and seeds are those of `coterie reproduce auto`,
+whose figures may be laid beside these.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -28,13 +37,22 @@ from coterie.types import Floats
 HORIZON = 20_000
 
 
-class Told:
+class Told(Protocol):
+    """One who has been told something, and plays."""
+
+    def choose(self, user: int, arms: Floats) -> int:
+        """The arm for a user."""
+
+    def learn(self, user: int, x: Floats, reward: float) -> None:
+        """Take note of a reward."""
+
+
+class Clusters:
     """Ridge regressions of the true clusters, and each user's log odds of belonging to each of them."""
 
     def __init__(self, world: Place, sigma: float) -> None:
-        sizes = np.bincount(world.labels)
-        mean = world.preferences[world.labels].mean(axis=0)
-        spread = float(((world.preferences[world.labels] - mean) ** 2).mean())
+        sizes, (mean, around) = np.bincount(world.labels), moments(world)
+        spread = np.trace(around) / world.dim
         self.labels, self.sigma = world.labels, sigma
         self.inverse = np.repeat(np.eye(world.dim)[None] * spread / sigma**2, len(sizes), axis=0)
         self.estimate = np.repeat(mean[None], len(sizes), axis=0)
@@ -43,23 +61,68 @@ class Told:
     def choose(self, user: int, arms: Floats) -> int:
         """The mixture of all clusters as estimate, the width of the likeliest, σ as β."""
         weights = np.exp(self.odds[user] - self.odds[user].max())
-        widths = ((arms @ self.inverse[weights.argmax()]) * arms).sum(axis=1)
-        means = arms @ (weights @ self.estimate / weights.sum())
-        return int(np.argmax(means + self.sigma * np.sqrt(widths)))
+        estimate = weights @ self.estimate / weights.sum()
+        return best(arms, estimate, self.inverse[weights.argmax()], self.sigma)
 
     def learn(self, user: int, x: Floats, reward: float) -> None:
         """Each cluster said beforehand what it expected; the true one learns."""
-        gains = self.inverse @ x
-        scale = 1.0 + gains @ x
+        scale = 1.0 + (self.inverse @ x) @ x
         missed = reward - self.estimate @ x
         self.odds[user] -= 0.5 * (np.log(scale) + missed**2 / (self.sigma**2 * scale))
         own = self.labels[user]
-        self.estimate[own] += gains[own] * missed[own] / scale[own]
-        self.inverse[own] -= np.outer(gains[own], gains[own]) / scale[own]
+        absorb(self.estimate[own], self.inverse[own], x, reward)
 
 
-def regret(world: Place, sigma: float, horizon: int) -> float:
-    policy, total, played, number = Told(world, sigma), 0.0, 0, 0
+class Users:
+    """A regression for each user, about the mean of preferences and with their covariance before it."""
+
+    def __init__(self, world: Place, sigma: float, *, directions: bool) -> None:
+        mean, around = moments(world)
+        if not directions:
+            around = np.eye(world.dim) * np.trace(around) / world.dim
+        self.sigma = sigma
+        self.inverse = np.repeat(around[None] / sigma**2, world.n_users, axis=0)
+        self.estimate = np.repeat(mean[None], world.n_users, axis=0)
+
+    def choose(self, user: int, arms: Floats) -> int:
+        """The user's own estimate and width, σ as β."""
+        return best(arms, self.estimate[user], self.inverse[user], self.sigma)
+
+    def learn(self, user: int, x: Floats, reward: float) -> None:
+        """The user's own regression learns."""
+        absorb(self.estimate[user], self.inverse[user], x, reward)
+
+
+TELLINGS: dict[str, Callable[[Place, float], Told]] = {
+    "clusters": Clusters,
+    "spread": partial(Users, directions=False),
+    "directions": partial(Users, directions=True),
+}
+
+
+def moments(world: Place) -> tuple[Floats, Floats]:
+    """The mean and the covariance of preferences over users."""
+    all_users = world.preferences[world.labels]
+    mean: Floats = all_users.mean(axis=0)
+    return mean, (all_users - mean).T @ (all_users - mean) / world.n_users
+
+
+def best(arms: Floats, estimate: Floats, inverse: Floats, sigma: float) -> int:
+    """The arm of greatest mean and standard deviation."""
+    widths = np.maximum(((arms @ inverse) * arms).sum(axis=1), 0.0)
+    return int(np.argmax(arms @ estimate + sigma * np.sqrt(widths)))
+
+
+def absorb(estimate: Floats, inverse: Floats, x: Floats, reward: float) -> None:
+    """One more reward for a regression, in place."""
+    gain = inverse @ x
+    scale = 1.0 + float(gain @ x)
+    estimate += gain * (reward - float(estimate @ x)) / scale
+    inverse -= np.outer(gain, gain) / scale
+
+
+def regret(policy: Told, world: Place, horizon: int) -> float:
+    total, played, number = 0.0, 0, 0
     while played < horizon:
         block = world.block(number)
         for user, picks, means, noise in zip(block.users, block.picks, block.means, block.noise, strict=True):
@@ -98,15 +161,17 @@ def main() -> None:
                 continue
             world = replace(variation.world, dataset=name)
             horizon = variation.horizon or HORIZON
-            found = []
-            with visible(given.seeds * horizon) as advance:
-                for seed in range(given.seeds):
-                    place = world.environment(shelf.dataset(world), seed)
-                    found.append(regret(place, world.noise, horizon))
-                    advance(horizon, found[-1])
-            error = np.std(found, ddof=1) / len(found) ** 0.5 if len(found) > 1 else float("nan")
-            where = f"{variation.label:<18}T = {horizon:<9,}{name:<12}"
-            print(f"{where}{np.mean(found):7,.0f} ± {error:.0f}", flush=True)
+            with visible(len(TELLINGS) * given.seeds * horizon) as advance:
+                line = [f"{variation.label:<18}T = {horizon:<9,}{name:<12}"]
+                for what, told in TELLINGS.items():
+                    found = []
+                    for seed in range(given.seeds):
+                        place = world.environment(shelf.dataset(world), seed)
+                        found.append(regret(told(place, world.noise), place, horizon))
+                        advance(horizon, found[-1])
+                    error = np.std(found, ddof=1) / len(found) ** 0.5 if len(found) > 1 else float("nan")
+                    line.append(f"{what} {np.mean(found):7,.0f} ± {error:<5.0f}")
+            print("".join(line), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable
 from importlib import import_module
@@ -113,3 +114,16 @@ def test_decisions_are_short_and_numbered_in_order(page: Path) -> None:
     assert len(lines) <= 30
     assert page.name.startswith(f"{number}-")
     assert lines[0].startswith(f"# {number}: ")
+
+
+def test_the_table_of_auto_says_what_its_summary_says() -> None:
+    with (DOCS / "reproduce" / "auto" / "summary.csv").open(encoding="utf-8", newline="") as file:
+        found = {(row["dataset"], row["variation"], row["policy"]): row for row in csv.DictReader(file)}
+    text = (DOCS / "reproduce" / "auto.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if " ± " in line]
+    places = [(dataset.lower().replace(".", ""), world) for world, dataset, *_ in rows]
+    assert sorted(places) == sorted({(dataset, world) for dataset, world, _ in found})
+    for place, (_, _, ours, rival, theirs, *_) in zip(places, rows, strict=True):
+        auto, other = found[*place, "AutoCLUB"], found[*place, rival]
+        assert ours == f"{float(auto['regret']):,.0f} ± {float(auto['regret_error']):.0f}", place
+        assert theirs == f"{float(other['regret']):,.0f}", place

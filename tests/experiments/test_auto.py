@@ -71,7 +71,7 @@ def test_a_world_is_played_on_its_own_datasets_by_its_own_policies_for_its_own_t
 
 def test_a_given_horizon_holds_for_all_and_what_it_makes_equal_is_played_once() -> None:
     assert {spot.horizon for spot in plan("auto", 300).spots()} == {300}
-    assert len(plan("auto").spots()) - len(plan("auto", 300).spots()) == 14
+    assert len(plan("auto").spots()) - len(plan("auto", 300).spots()) == 19
     assert len(spots("clusters", 300)) == 4
     assert len(plan("gap", 300).spots()) == 8
 

@@ -28,8 +28,8 @@ ABOUT = About(
     archive="yelp_dataset.tar",
     url="https://business.yelp.com/data/resources/open-dataset/",
     licence=(
-        "personal, educational and academic use only under Yelp's dataset terms, which are to be accepted "
-        "on that page; no commercial use and no redistribution"
+        "academic or other non-commercial use only, under Yelp's dataset terms, which are to be accepted "
+        "on that page; no redistribution"
     ),
 )
 

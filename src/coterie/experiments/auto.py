@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from coterie.experiments.results import Limit
 from coterie.experiments.variations import Variation
 from coterie.experiments.worlds import World
@@ -11,51 +13,54 @@ ALONE = ("LinUCBOne", "LinUCBInd")
 CUT = ("CLUB", "SCLUB")
 TWO = ("synthetic", "movielens")
 """Datasets of the worlds that are about users, not about arms."""
+CROWDED = (*TWO, "yelp")
+"""Datasets of the worlds of 500 users: of Last.fm's 500 busiest, one has none of the items."""
 
 MANY = World(n_users=500, n_clusters=20, pool_users=500, sizes="zipf", zipf=1.0)
 """Many users, most of them seldom there, in clusters of very unequal sizes."""
 
+
+def twice(variation: Variation) -> tuple[Variation, Variation]:
+    """The same for the figure's rounds, and for 100,000."""
+    return variation, replace(variation, horizon=100_000)
+
+
 WORLDS = (
-    Variation(label="clusters", limit=Limit(0.65)),
-    Variation(label="clusters", horizon=100_000, limit=Limit(0.65)),
-    Variation(label="σ = 0.3", world=World(noise=0.3), limit=Limit(1.02)),
-    Variation(label="σ = 0.3", world=World(noise=0.3), horizon=100_000, limit=Limit(1.02)),
-    Variation(label="σ = 0.03", world=World(noise=0.03), limit=Limit(1.02)),
-    Variation(label="σ = 0.03", world=World(noise=0.03), horizon=100_000, limit=Limit(1.02)),
+    *twice(Variation(label="clusters", limit=Limit(0.65))),
+    *twice(Variation(label="σ = 0.3", world=World(noise=0.3), limit=Limit(1.02))),
+    *twice(Variation(label="σ = 0.03", world=World(noise=0.03), limit=Limit(1.02))),
     Variation(
         label="smoothed",
         world=World(setting="smoothed"),
         policies=(*ALONE, "SACLUB", "SASCLUB", *OURS),
         limit=Limit(0.8),
     ),
-    Variation(
-        label="no clusters",
-        world=World(n_clusters=50),
-        datasets=TWO,
-        policies=(*ALONE, *OURS),
-        limit=Limit(1.1, of="LinUCBInd"),
+    *twice(
+        Variation(
+            label="no clusters",
+            world=World(n_clusters=50),
+            datasets=TWO,
+            policies=(*ALONE, *OURS),
+            limit=Limit(1.1, of="LinUCBInd"),
+        )
     ),
-    Variation(
-        label="one cluster",
-        world=World(n_clusters=1),
-        datasets=TWO,
-        policies=(*ALONE, *OURS),
-        limit=Limit(2.0, of="LinUCBOne"),
+    *twice(
+        Variation(
+            label="one cluster",
+            world=World(n_clusters=1),
+            datasets=TWO,
+            policies=(*ALONE, *OURS),
+            limit=Limit(2.0, of="LinUCBOne"),
+        )
     ),
-    Variation(
-        label="500 users, Zipf",
-        world=MANY,
-        datasets=TWO,
-        policies=("LinUCBInd", *CUT, *OURS),
-        limit=Limit(0.8),
-    ),
-    Variation(
-        label="500 users, Zipf",
-        world=MANY,
-        datasets=TWO,
-        horizon=100_000,
-        policies=("LinUCBInd", *CUT, *OURS),
-        limit=Limit(0.8),
+    *twice(
+        Variation(
+            label="500 users, Zipf",
+            world=MANY,
+            datasets=CROWDED,
+            policies=("LinUCBInd", *CUT, *OURS),
+            limit=Limit(0.8),
+        )
     ),
     Variation(
         label="0/1 rewards",
