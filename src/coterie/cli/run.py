@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from coterie.cli.plan import Plan
 
 FOOT = examples(
-    ("the default on synthetic users", "coterie run"),
+    ("AutoCLUB, the default, on synthetic users", "coterie run"),
     (
         "some policies, longer, with results and pictures kept",
         "coterie run LinUCBInd CLUB UniCLUB --horizon 100000 --out results",
@@ -53,7 +53,7 @@ def run(
         list[str] | None,
         typer.Argument(
             metavar="POLICY[:KEY=VALUE,...]",
-            help="Policies, perhaps with constants of their own.",
+            help="Policies, perhaps with constants of their own. Default: AutoCLUB.",
             autocompletion=complete_policy,
         ),
     ] = None,
