@@ -45,6 +45,15 @@ def test_clusters_are_of_equal_size_and_their_preference_is_the_mean_of_their_me
     np.testing.assert_allclose(w.preferences[1], members.mean(axis=0))
 
 
+def test_the_same_seed_gives_the_same_users_in_either_setting(data: Dataset) -> None:
+    plain, blurred = world(data), Smoothed(data, n_users=12, n_clusters=3, n_arms=10, seed=5)
+    assert blurred.dataset is data
+    assert (blurred.n_users, blurred.dim) == (plain.n_users, plain.dim)
+    assert blurred.gamma == plain.gamma
+    np.testing.assert_array_equal(blurred.labels, plain.labels)
+    np.testing.assert_array_equal(blurred.preferences, plain.preferences)
+
+
 def test_arms_are_distinct_items_and_means_are_their_products(data: Dataset) -> None:
     w = world(data)
     block = w.block(3)

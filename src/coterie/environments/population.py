@@ -124,6 +124,38 @@ class Population:
         return {}
 
 
+class Peopled:
+    """What every environment says of the users who live there."""
+
+    dataset: Dataset
+    population: Population
+
+    @property
+    def n_users(self) -> int:
+        """How many users there are in the end."""
+        return self.population.n_users
+
+    @property
+    def dim(self) -> int:
+        """The length of an arm's vector."""
+        return int(self.dataset.items.shape[1])
+
+    @property
+    def labels(self) -> Ints:
+        """The true cluster of each user."""
+        return self.population.labels
+
+    @property
+    def preferences(self) -> Floats:
+        """The true preference of each cluster at the start, (n_clusters, dim)."""
+        return self.population.preferences
+
+    @property
+    def gamma(self) -> float:
+        """The true gap between clusters (Assumption 2)."""
+        return self.population.gamma
+
+
 def _wander(preferences: Floats, step: float, rng: np.random.Generator) -> Floats:
     lengths = np.linalg.norm(preferences, axis=1, keepdims=True)
     push = rng.standard_normal(preferences.shape)

@@ -12,7 +12,7 @@ from coterie.checks import positive
 from coterie.datasets.dataset import Dataset
 from coterie.environments.delays import Delay
 from coterie.environments.noise import Noise
-from coterie.environments.population import BLOCK
+from coterie.environments.population import BLOCK, Peopled
 from coterie.environments.stochastic import Stochastic, check_probabilities
 from coterie.errors import ArgumentError, unknown
 from coterie.kernels.play import Block
@@ -43,7 +43,7 @@ def narrow_items(rng: np.random.Generator, items: Floats, rounds: int, arms: int
 ADVERSARIES: dict[str, Adversary] = {"random": random_items, "one": one_item, "narrow": narrow_items}
 
 
-class Smoothed:
+class Smoothed(Peopled):
     """x = μ + ε: the adversary's item and ε ~ N(0, σ²I), each coordinate within [−R, R] (Assumption 4).
 
     The paper's experiment has σ² = 1/10 and random items; it states no R. Settings not named here are
@@ -96,33 +96,8 @@ class Smoothed:
         )
         self.sigma, self.truncation = sigma, truncation
         self.adversary = ADVERSARIES[adversary] if isinstance(adversary, str) else adversary
-        self.population, self.n_arms, self.seed = self.base.population, n_arms, seed
-        self.delay = self.base.delay
-
-    @property
-    def n_users(self) -> int:
-        """How many users there are in the end."""
-        return self.base.n_users
-
-    @property
-    def dim(self) -> int:
-        """The length of an arm's vector."""
-        return self.base.dim
-
-    @property
-    def labels(self) -> Ints:
-        """The true cluster of each user."""
-        return self.base.labels
-
-    @property
-    def preferences(self) -> Floats:
-        """The true preference of each cluster at the start, (n_clusters, dim)."""
-        return self.base.preferences
-
-    @property
-    def gamma(self) -> float:
-        """The true gap between clusters (Assumption 2)."""
-        return self.base.gamma
+        self.dataset, self.population = dataset, self.base.population
+        self.n_arms, self.seed, self.delay = n_arms, seed, self.base.delay
 
     @property
     def lambda_x(self) -> float:
@@ -136,7 +111,7 @@ class Smoothed:
         """Rounds number·BLOCK to (number + 1)·BLOCK − 1, with arms of their own."""
         rng = stream(self.seed, "rounds", str(number))
         users = self.population.arrivals(rng, number, BLOCK)
-        items = self.base.dataset.items
+        items = self.dataset.items
         behind = self.adversary(rng, items, BLOCK, self.n_arms)
         arms = self._blurred(rng, items, behind, number).reshape(-1, self.dim)
         arms.flags.writeable = False  # as lasting items are: one type, one compilation

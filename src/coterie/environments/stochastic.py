@@ -11,15 +11,15 @@ from coterie.checks import shown, whole
 from coterie.datasets.dataset import Dataset
 from coterie.environments.delays import Delay
 from coterie.environments.noise import Noise, as_noise
-from coterie.environments.population import BLOCK, Population
+from coterie.environments.population import BLOCK, Peopled, Population
 from coterie.errors import ArgumentError
 from coterie.kernels.play import Block
 from coterie.kernels.sampling import distinct, looked_up
 from coterie.seeding import stream
-from coterie.types import Floats, Ints
+from coterie.types import Floats
 
 
-class Stochastic:
+class Stochastic(Peopled):
     """A uniform user and `n_arms` distinct items a round; reward xᵀθ + noise.
 
     The rounds depend on the seed alone, never on the policy: every policy meets the same users, arms and
@@ -59,31 +59,6 @@ class Stochastic:
             raise ArgumentError(f"n_arms must be from 1 to the {len(dataset.items)} items, got {n_arms!r}")
         if self.noise.binary:
             check_probabilities(self._table(0))
-
-    @property
-    def n_users(self) -> int:
-        """How many users there are in the end."""
-        return self.population.n_users
-
-    @property
-    def dim(self) -> int:
-        """The length of an arm's vector."""
-        return int(self.dataset.items.shape[1])
-
-    @property
-    def labels(self) -> Ints:
-        """The true cluster of each user."""
-        return self.population.labels
-
-    @property
-    def preferences(self) -> Floats:
-        """The true preference of each cluster at the start, (n_clusters, dim)."""
-        return self.population.preferences
-
-    @property
-    def gamma(self) -> float:
-        """The true gap between clusters (Assumption 2)."""
-        return self.population.gamma
 
     @cached_property
     def lambda_x(self) -> float:
