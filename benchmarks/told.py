@@ -19,25 +19,25 @@ whose figures may be laid beside these.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import count, islice
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol as Shape
 
 import numpy as np
 
-from coterie.experiments.auto import WORLDS
+from coterie.errors import MissingData
+from coterie.experiments.figures import find
+from coterie.experiments.plan import Plan, Spot
 from coterie.experiments.shelf import Shelf
-from coterie.experiments.variations import PAPER, Variation
+from coterie.experiments.tuning import Protocol
 from coterie.experiments.worlds import Place
 from coterie.progress import visible
 from coterie.types import Floats
 
-HORIZON = 20_000
 
-
-class Told(Protocol):
+class Told(Shape):
     """One who has been told something, and plays."""
 
     def choose(self, user: int, arms: Floats) -> int:
@@ -121,26 +121,43 @@ def absorb(estimate: Floats, inverse: Floats, x: Floats, reward: float) -> None:
     inverse -= np.outer(gain, gain) / scale
 
 
-def regret(policy: Told, world: Place, horizon: int) -> float:
-    total, played, number = 0.0, 0, 0
-    while played < horizon:
+def rounds(world: Place) -> Iterator[tuple[int, Floats, Floats, float]]:
+    """User, arms, their expected rewards and noise, round after round."""
+    for number in count():
         block = world.block(number)
         for user, picks, means, noise in zip(block.users, block.picks, block.means, block.noise, strict=True):
-            if played == horizon:
-                break
-            arm = policy.choose(user, block.items[picks])
-            policy.learn(user, block.items[picks[arm]], float(means[arm] + noise))
-            total += float(means.max() - means[arm])
-            played += 1
-        number += 1
+            yield int(user), block.items[picks], means, float(noise)
+
+
+def regret(policy: Told, world: Place, horizon: int) -> float:
+    total = 0.0
+    for user, arms, means, noise in islice(rounds(world), horizon):
+        arm = policy.choose(user, arms)
+        policy.learn(user, arms[arm], float(means[arm]) + noise)
+        total += float(means.max() - means[arm])
     return total
 
 
-def wanted(variation: Variation, long: bool) -> bool:
+def wanted(spot: Spot, long: bool) -> bool:
     """Worlds of stochastic contexts and Gaussian noise in which there are clusters to be told apart."""
-    world = variation.world
+    world = spot.world
     plain = world.setting == "stochastic" and world.rewards == "gaussian"
-    return plain and world.n_clusters not in (1, world.n_users) and (long or variation.horizon is None)
+    return plain and world.n_clusters not in (1, world.n_users) and (long or spot.variation.horizon is None)
+
+
+def report(spot: Spot, shelf: Shelf, seeds: Sequence[int]) -> str:
+    """A line of what each of them has in a world."""
+    line = f"{spot.label:<30}{spot.world.dataset:<12}"
+    with visible(len(TELLINGS) * len(seeds) * spot.horizon) as advance:
+        for what, told in TELLINGS.items():
+            found = []
+            for seed in seeds:
+                place = spot.world.environment(shelf.dataset(spot.world), seed)
+                found.append(regret(told(place, spot.world.noise), place, spot.horizon))
+                advance(spot.horizon, found[-1])
+            error = np.std(found, ddof=1) / len(found) ** 0.5 if len(found) > 1 else float("nan")
+            line += f"{what} {np.mean(found):7,.0f} ± {error:<5.0f}"
+    return line
 
 
 def main() -> None:
@@ -151,27 +168,15 @@ def main() -> None:
     given = parser.parse_args()
     if given.seeds < 1:
         parser.error(f"--seeds must be at least 1, got {given.seeds}")
+    figure = find("auto") if given.data else find("auto").on(("synthetic",))
+    plan = Plan(figure=figure, seeds=tuple(range(given.seeds)), protocol=Protocol())
     shelf = Shelf(given.data)
-    names = PAPER if given.data else ("synthetic",)
-    for variation in WORLDS:
-        if not wanted(variation, given.long):
-            continue
-        for name in names:
-            if variation.datasets is not None and name not in variation.datasets:
-                continue
-            world = replace(variation.world, dataset=name)
-            horizon = variation.horizon or HORIZON
-            with visible(len(TELLINGS) * given.seeds * horizon) as advance:
-                line = [f"{variation.label:<18}T = {horizon:<9,}{name:<12}"]
-                for what, told in TELLINGS.items():
-                    found = []
-                    for seed in range(given.seeds):
-                        place = world.environment(shelf.dataset(world), seed)
-                        found.append(regret(told(place, world.noise), place, horizon))
-                        advance(horizon, found[-1])
-                    error = np.std(found, ddof=1) / len(found) ** 0.5 if len(found) > 1 else float("nan")
-                    line.append(f"{what} {np.mean(found):7,.0f} ± {error:<5.0f}")
-            print("".join(line), flush=True)
+    try:
+        for spot in plan.spots():
+            if wanted(spot, given.long):
+                print(report(spot, shelf, plan.seeds), flush=True)
+    except MissingData as error:
+        parser.error(str(error))
 
 
 if __name__ == "__main__":

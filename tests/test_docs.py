@@ -12,7 +12,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from coterie.experiments.auto import WORLDS
+from coterie.experiments.figures import find
+from coterie.experiments.plan import Plan
+from coterie.experiments.tuning import Protocol
 from coterie.policies import CATALOGUE
 from datasets import generated
 
@@ -118,33 +120,29 @@ def test_decisions_are_short_and_numbered_in_order(page: Path) -> None:
 
 
 def test_the_table_of_auto_is_what_follows_from_its_summary() -> None:
-    found: dict[tuple[str, str], dict[str, tuple[float, float, float]]] = {}
+    spots = Plan(figure=find("auto"), seeds=(0,), protocol=Protocol()).spots()
+    limits = {(spot.label, spot.world.dataset): spot.variation.limit for spot in spots}
+    found: dict[tuple[str, str], dict[str, dict[str, str]]] = {place: {} for place in limits}
     with (DOCS / "reproduce" / "auto" / "summary.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            numbers = (float(row["regret"]), float(row["regret_error"]), float(row["ari"]))
-            found.setdefault((row["variation"], row["dataset"]), {})[row["policy"]] = numbers
-    wanted, kept, least = [], 0, 0
-    limits = {world.label: world.limit for world in WORLDS}
-    for (world, dataset), by in found.items():
-        limit = limits[world.removesuffix(", T = 100,000")]
-        others = {name: by[name][0] for name in by if name not in ("AutoCLUB", "LinUCBOracle")}
-        (ours, error, ari), oracle = by["AutoCLUB"], by["LinUCBOracle"][0]
-        rival = (limit and limit.of) or min(others, key=lambda name: others[name])
-        ratio = ours / others[rival]
-        least += ours < min(others.values())
-        kept += limit is not None and ratio <= limit.factor
-        shown = (
-            ("–", "–")
-            if limit is None
-            else (f"≤ {limit.factor:.2f}", "yes" if ratio <= limit.factor else "no")
-        )
-        cells = (f"{ours:,.0f} ± {error:.0f}", rival, f"{others[rival]:,.0f}", f"{ratio:.2f}", *shown)
-        wanted.append((world, dataset, *cells, f"{oracle:,.0f}", f"{ours / oracle:.2f}", f"{ari:.2f}"))
+            found[row["variation"], row["dataset"]][row["policy"]] = row
+    wanted, kept, least = [], [], 0
+    for place, limit in limits.items():
+        regrets = {name: float(row["regret"]) for name, row in found[place].items()}
+        ours, oracle = regrets.pop("AutoCLUB"), regrets.pop("LinUCBOracle")
+        error, ari = (float(found[place]["AutoCLUB"][name]) for name in ("regret_error", "ari"))
+        rival = (limit and limit.of) or min(regrets, key=lambda name: regrets[name])
+        ratio, verdict = ours / regrets[rival], ["–", "–"]
+        if limit is not None:
+            kept.append(ratio <= limit.factor)
+            verdict = [f"≤ {limit.factor:.2f}", "yes" if kept[-1] else "no"]
+        least += ours < min(regrets.values())
+        cells = (f"{ours:,.0f} ± {error:.0f}", rival, f"{regrets[rival]:,.0f}", f"{ratio:.2f}", *verdict)
+        wanted.append((*place, *cells, f"{oracle:,.0f}", f"{ours / oracle:.2f}", f"{ari:.2f}"))
     text = (DOCS / "reproduce" / "auto.md").read_text(encoding="utf-8")
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
-    header = next(k for k, row in enumerate(rows) if row[1:3] == ["dataset", "AutoCLUB"] and len(row) == 11)
-    table = [row for row in rows[header + 2 : rows.index([], header)] if row]
-    told = [(row[0], row[1].lower().replace(".", ""), *row[2:]) for row in table]
-    assert sorted(told) == sorted(wanted)
-    limited = sum(limits[world.removesuffix(", T = 100,000")] is not None for world, _ in found)
-    assert f"in {kept} of {limited} worlds, and has the least regret in {least} of {len(found)}" in text
+    header = next(k for k, row in enumerate(rows) if row[1:4] == ["dataset", "AutoCLUB", "rival"])
+    table = rows[header + 2 : rows.index([], header)]
+    assert sorted((row[0], row[1].lower().replace(".", ""), *row[2:]) for row in table) == sorted(wanted)
+    count = f"in {sum(kept)} of {len(kept)} worlds, and has the least regret in {least} of {len(wanted)}"
+    assert count in text
