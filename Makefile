@@ -1,45 +1,91 @@
-# Needs make and Python 3.11 or newer. Each target makes .venv and installs what it needs, once, and again
-# when pyproject.toml changes. --no-compile: Python compiles what is imported when it is, and that is less.
+# Needs make, Python 3.11 or newer and a C compiler (where there is none, one is installed too). Each target makes .venv and
+# installs what it needs, once, and again when pyproject.toml changes; compiled modules follow every change of their sources.
+# MESON_ARGS goes to `meson setup`, such as MESON_ARGS=-Dbuildtype=debug; CC and CFLAGS are heeded in a new build.
+# --no-compile: Python compiles what is imported when it is, and that is less.
 
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo "$$p" && break; done)
 PROCESSES ?= 2
 PYTEST_ARGS ?=
+MESON_ARGS ?=
 BIN := .venv/bin
+BUILD := build/editable
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+SANITIZED := tests/contracts $(wildcard $(patsubst %,tests/policies/test_%*.py,snapshots linalg choice graph schedule))
 
+export MESON_ARGS
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench docs clean
+.PHONY: help demo test lint bench docs wheel sanitize clean compile force
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST))
 
-demo: .venv/.installed-cli ## the paper's main comparison on synthetic data, written to demo/
+demo: .venv/.installed-cli compile ## the paper's main comparison on synthetic data, written to demo/
 	@$(BIN)/coterie reproduce fig-1 --datasets synthetic --quick --out demo
 
-test: .venv/.installed-test ## run all tests, on PROCESSES processes (2)
+test: .venv/.installed-test compile ## run all tests, on PROCESSES processes (2)
 	@$(BIN)/python -m pytest -n $(PROCESSES) $(PYTEST_ARGS)
 
 lint: .venv/.installed-lint ## check style, types and who imports whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/python tools/lint_imports.py
 
-bench: .venv/.installed-test ## measure speed
+bench: .venv/.installed-test compile ## measure speed
 	$(BIN)/python -m benchmarks
 
 docs: .venv/.installed-docs ## build the site into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
+wheel: .venv/.tools ## build a wheel for this machine into dist/
+	$(BIN)/python -m pip wheel --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir dist .
+
+sanitize: .venv/.installed-test ## run the tests that reach deepest under AddressSanitizer and UBSan (needs gcc)
+	@echo "compiling coterie with AddressSanitizer and UBSan into build/sanitize"
+	@rm -rf build/sanitize/site build/sanitize/report.*
+	@MESON_ARGS='-Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 -Ddebug=true $(MESON_ARGS)' \
+		$(PIP) --no-build-isolation --no-deps --config-settings=builddir=build/sanitize/objects \
+		--target build/sanitize/site .
+	@options=halt_on_error=1:print_stacktrace=1:log_path=$(abspath build/sanitize/report); \
+	MESONPY_EDITABLE_SKIP=$(abspath $(BUILD)) PYTHONPATH=$(abspath build/sanitize/site) PYTHONMALLOC=malloc \
+		LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
+		ASAN_OPTIONS=detect_leaks=0:$$options UBSAN_OPTIONS=$$options \
+		$(BIN)/python -m pytest -n $(PROCESSES) -p no:cacheprovider $(SANITIZED) $(PYTEST_ARGS) || \
+		{ head -n 20 build/sanitize/report.* 2>/dev/null; exit 1; }
+
+# Bring the modules up to date before several processes import them: each would do so by itself.
+compile:
+	@MESONPY_EDITABLE_VERBOSE=1 $(BIN)/python -c 'import coterie'
+
 clean: ## remove .venv and everything that was built
-	rm -rf .venv site demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv site demo build dist .mesonpy-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.venv/.installed-%: pyproject.toml | $(BIN)/python
-	@echo "installing coterie[$*] into .venv"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[$*]'
+# What the library needs is installed while it is compiled.
+.venv/.installed-%: pyproject.toml .venv/.modules | .venv/.tools
+	@echo "installing what coterie[$*] needs into .venv"
+	@$(MAKE) --no-print-directory .venv/.coterie & compiling=$$!; \
+		$(BIN)/python tools/requirements.py $* >.venv/.needed-$* && $(PIP) --requirement .venv/.needed-$*; \
+		installed=$$?; wait $$compiling && exit $$installed
+	@touch $@
+
+.venv/.coterie: pyproject.toml .venv/.modules | .venv/.tools
+	@echo "compiling coterie, once: half a minute on two processors"
+	@$(PIP) --no-build-isolation --no-deps --config-settings=builddir=$(BUILD) --editable .
+	@touch $@
+
+# The modules there are and how they are built; newer than what was installed only when that has changed.
+.venv/.modules: force | $(BIN)/python
+	@{ echo '$(MESON_ARGS)'; find src -name '*.pyx' | sort; } >$@.new
+	@if cmp -s $@.new $@; then rm $@.new; else rm -rf $(BUILD); mv $@.new $@; fi
+
+.venv/.tools: pyproject.toml | $(BIN)/python
+	@echo "installing what compiles coterie into .venv"
+	@$(BIN)/python tools/requirements.py build >.venv/.needed-build
+	@$(PIP) --requirement .venv/.needed-build
 	@touch $@
 
 $(BIN)/python:

@@ -1,16 +1,18 @@
 """The same policies in plain, vectorised NumPy: good code that people write, for comparison only.
 
-Sherman–Morrison updates, all arms scored with one matrix product, edges as a Boolean matrix.
+Sherman–Morrison updates, all arms scored with one matrix product, edges as a Boolean matrix. They play
+through the same `coterie.simulate` as everybody else.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
+from coterie.policies.schedule import Schedule
 from coterie.types import Bools, Floats, Ints
 
 Radius = Callable[[Floats], Floats]
@@ -20,9 +22,15 @@ def tuned(alpha: float) -> Radius:
     return lambda pulls: alpha * np.sqrt((1 + np.log(1 + pulls)) / (1 + pulls))
 
 
-class Plain(Protocol):
-    def choose(self, user: int, arms: Floats) -> int: ...
-    def learn(self, user: int, x: Floats, reward: float) -> None: ...
+def uniform_rounds(schedule: Schedule, horizon: int) -> Bools:
+    """Which rounds are played uniformly   (Alg. 2, lines 7-10)."""
+    uniform = np.arange(horizon) < schedule.first
+    start, phase = schedule.first, 0
+    while schedule.phase > 0 and start < horizon:
+        length = math.ceil(2**phase * schedule.phase)
+        uniform[start : start + length] = True
+        start, phase = start + math.ceil(2 ** (schedule.growth * phase) * length), phase + 1
+    return uniform
 
 
 class Rows:
@@ -60,14 +68,14 @@ class Rows:
 
 class LinUCB:
     def __init__(self, labels: Ints, dim: int, *, ridge: float, beta: float) -> None:
-        self.labels, self.beta = labels, beta
+        self.row_of, self.beta = labels, beta
         self.rows = Rows(int(labels.max()) + 1, dim, ridge)
 
-    def choose(self, user: int, arms: Floats) -> int:
-        return self.rows.best(self.labels[user], arms, self.beta)
+    def recommend(self, user: int, arms: Floats) -> int:
+        return self.rows.best(self.row_of[user], arms, self.beta)
 
-    def learn(self, user: int, x: Floats, reward: float) -> None:
-        self.rows.add(self.labels[user], x, reward, gram=False)
+    def update(self, user: int, x: Floats, reward: float) -> None:
+        self.rows.add(self.row_of[user], x, reward, gram=False)
 
 
 class CLUB:
@@ -76,23 +84,23 @@ class CLUB:
     ) -> None:
         self.users, self.pools = Rows(n, dim, ridge), Rows(n, dim, ridge)
         self.edges: Bools = ~np.eye(n, dtype=bool)
-        self.labels = np.zeros(n, np.int64)
+        self.row_of = np.zeros(n, np.int64)
         self.beta, self.radius, self.left = beta, radius, explore
         self.rng = np.random.default_rng(seed)
 
-    def choose(self, user: int, arms: Floats) -> int:
+    def recommend(self, user: int, arms: Floats) -> int:
         if self.left > 0:
             return int(self.rng.integers(len(arms)))
-        return self.pools.best(self.labels[user], arms, self.beta)
+        return self.pools.best(self.row_of[user], arms, self.beta)
 
-    def learn(self, user: int, x: Floats, reward: float) -> None:
+    def update(self, user: int, x: Floats, reward: float) -> None:
         self.left -= 1
         self.users.add(user, x, reward)
-        self.pools.add(self.labels[user], x, reward, gram=False)
+        self.pools.add(self.row_of[user], x, reward, gram=False)
         if self.cut(user).size:
             count, labels = connected_components(self.edges, directed=False)
-            if count != self.labels.max() + 1:
-                self.labels = labels.astype(np.int64)
+            if count != self.row_of.max() + 1:
+                self.row_of = labels.astype(np.int64)
                 for row in range(count):
                     self.pools.gather(row, self.users, np.flatnonzero(labels == row))
 
@@ -109,17 +117,17 @@ class PhaseUniCLUB(CLUB):
     """Pools of every user's neighbourhood, updated all at once."""
 
     def __init__(
-        self, n: int, dim: int, *, ridge: float, beta: float, radius: Radius, explores: Callable[[int], bool]
+        self, n: int, dim: int, *, ridge: float, beta: float, radius: Radius, uniform: Bools
     ) -> None:
         super().__init__(n, dim, ridge=ridge, beta=beta, radius=radius)
-        self.rounds, self.explores = 0, explores
+        self.rounds, self.uniform = 0, uniform
 
-    def choose(self, user: int, arms: Floats) -> int:
-        if self.explores(self.rounds):
+    def recommend(self, user: int, arms: Floats) -> int:
+        if self.uniform[self.rounds]:
             return int(self.rng.integers(len(arms)))
         return self.pools.best(user, arms, self.beta)
 
-    def learn(self, user: int, x: Floats, reward: float) -> None:
+    def update(self, user: int, x: Floats, reward: float) -> None:
         self.rounds += 1
         self.users.add(user, x, reward)
         pools, rows = self.pools, np.append(np.flatnonzero(self.edges[user]), user)
@@ -138,32 +146,32 @@ class SCLUB:
         self, n: int, dim: int, *, ridge: float, beta: float, radius: Radius, explore: int = 0, seed: int = 0
     ) -> None:
         self.users, self.pools = Rows(n, dim, ridge), Rows(2 * n, dim, ridge)
-        self.labels = np.zeros(n, np.int64)
+        self.row_of = np.zeros(n, np.int64)
         self.checked = np.zeros(n, bool)
         self.order = [0]
         self.beta, self.radius, self.left, self.rounds = beta, radius, explore, 0
         self.rng = np.random.default_rng(seed)
 
-    def choose(self, user: int, arms: Floats) -> int:
+    def recommend(self, user: int, arms: Floats) -> int:
         if self.left > 0:
             return int(self.rng.integers(len(arms)))
-        return self.pools.best(self.labels[user], arms, self.beta)
+        return self.pools.best(self.row_of[user], arms, self.beta)
 
-    def learn(self, user: int, x: Floats, reward: float) -> None:
+    def update(self, user: int, x: Floats, reward: float) -> None:
         self.left -= 1
         self.rounds += 1
         if self.rounds & (self.rounds - 1) == 0:
             self.checked[:] = False
         self.users.add(user, x, reward)
-        slot = int(self.labels[user])
+        slot = int(self.row_of[user])
         self.pools.add(slot, x, reward, gram=False)
         touched = {slot}
-        members = np.flatnonzero(self.labels == slot)
+        members = np.flatnonzero(self.row_of == slot)
         apart = np.linalg.norm(self.users.estimate[members] - self.users.estimate[user], axis=1)
         reach = self.radius(self.users.pulls[members]) + self.radius(self.users.pulls[user : user + 1])
         if (apart > reach).any():
-            fresh = min(set(range(2 * len(self.labels))) - set(self.order))
-            self.labels[user] = fresh
+            fresh = min(set(range(2 * len(self.row_of))) - set(self.order))
+            self.row_of[user] = fresh
             self.order.append(fresh)
             self.pools.gather(slot, self.users, members[members != user])
             self.pools.gather(fresh, self.users, np.array([user]))
@@ -172,7 +180,7 @@ class SCLUB:
         self.merge(touched)
 
     def merge(self, touched: set[int]) -> None:
-        unchecked = set(self.labels[~self.checked].tolist())
+        unchecked = set(self.row_of[~self.checked].tolist())
         again = True
         while again:
             again = False
@@ -183,9 +191,9 @@ class SCLUB:
                 close = [other for other, near in zip(ready, apart < reach, strict=True) if near]
                 if len(close) > 1:
                     older, younger = sorted((slot, next(o for o in close if o != slot)), key=self.order.index)
-                    self.labels[self.labels == younger] = older
+                    self.row_of[self.row_of == younger] = older
                     self.order.remove(younger)
-                    self.pools.gather(older, self.users, np.flatnonzero(self.labels == older))
+                    self.pools.gather(older, self.users, np.flatnonzero(self.row_of == older))
                     touched.add(older)
                     again = True
                     break

@@ -19,11 +19,9 @@ whose figures may be laid beside these.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import count, islice
 from pathlib import Path
-from typing import Protocol as Shape
 
 import numpy as np
 
@@ -31,20 +29,12 @@ from coterie.errors import MissingData
 from coterie.experiments.figures import find
 from coterie.experiments.plan import Plan, Spot
 from coterie.experiments.shelf import Shelf
+from coterie.experiments.specs import World as Place
 from coterie.experiments.tuning import Protocol
-from coterie.experiments.worlds import Place
+from coterie.policies import Policy
 from coterie.progress import visible
+from coterie.simulation import simulate
 from coterie.types import Floats
-
-
-class Told(Shape):
-    """One who has been told something, and plays."""
-
-    def choose(self, user: int, arms: Floats) -> int:
-        """The arm for a user."""
-
-    def learn(self, user: int, x: Floats, reward: float) -> None:
-        """Take note of a reward."""
 
 
 class Clusters:
@@ -53,23 +43,23 @@ class Clusters:
     def __init__(self, world: Place, sigma: float) -> None:
         sizes, (mean, around) = np.bincount(world.labels), moments(world)
         spread = np.trace(around) / world.dim
-        self.labels, self.sigma = world.labels, sigma
+        self.cluster_of, self.sigma = world.labels, sigma
         self.inverse = np.repeat(np.eye(world.dim)[None] * spread / sigma**2, len(sizes), axis=0)
         self.estimate = np.repeat(mean[None], len(sizes), axis=0)
         self.odds: Floats = np.tile(np.log(sizes / sizes.sum()), (world.n_users, 1))
 
-    def choose(self, user: int, arms: Floats) -> int:
+    def recommend(self, user: int, arms: Floats) -> int:
         """The mixture of all clusters as estimate, the width of the likeliest, σ as β."""
         weights = np.exp(self.odds[user] - self.odds[user].max())
         estimate = weights @ self.estimate / weights.sum()
         return best(arms, estimate, self.inverse[weights.argmax()], self.sigma)
 
-    def learn(self, user: int, x: Floats, reward: float) -> None:
+    def update(self, user: int, x: Floats, reward: float) -> None:
         """Each cluster said beforehand what it expected; the true one learns."""
         scale = 1.0 + (self.inverse @ x) @ x
         missed = reward - self.estimate @ x
         self.odds[user] -= 0.5 * (np.log(scale) + missed**2 / (self.sigma**2 * scale))
-        own = self.labels[user]
+        own = self.cluster_of[user]
         absorb(self.estimate[own], self.inverse[own], x, reward)
 
 
@@ -84,16 +74,16 @@ class Users:
         self.inverse = np.repeat(around[None] / sigma**2, world.n_users, axis=0)
         self.estimate = np.repeat(mean[None], world.n_users, axis=0)
 
-    def choose(self, user: int, arms: Floats) -> int:
+    def recommend(self, user: int, arms: Floats) -> int:
         """The user's own estimate and width, σ as β."""
         return best(arms, self.estimate[user], self.inverse[user], self.sigma)
 
-    def learn(self, user: int, x: Floats, reward: float) -> None:
+    def update(self, user: int, x: Floats, reward: float) -> None:
         """The user's own regression learns."""
         absorb(self.estimate[user], self.inverse[user], x, reward)
 
 
-TELLINGS: dict[str, Callable[[Place, float], Told]] = {
+TELLINGS: dict[str, Callable[[Place, float], Policy]] = {
     "clusters": Clusters,
     "spread": partial(Users, directions=False),
     "directions": partial(Users, directions=True),
@@ -121,40 +111,24 @@ def absorb(estimate: Floats, inverse: Floats, x: Floats, reward: float) -> None:
     inverse -= np.outer(gain, gain) / scale
 
 
-def rounds(world: Place) -> Iterator[tuple[int, Floats, Floats, float]]:
-    """User, arms, their expected rewards and noise, round after round."""
-    for number in count():
-        block = world.block(number)
-        for user, picks, means, noise in zip(block.users, block.picks, block.means, block.noise, strict=True):
-            yield int(user), block.items[picks], means, float(noise)
-
-
-def regret(policy: Told, world: Place, horizon: int) -> float:
-    total = 0.0
-    for user, arms, means, noise in islice(rounds(world), horizon):
-        arm = policy.choose(user, arms)
-        policy.learn(user, arms[arm], float(means[arm]) + noise)
-        total += float(means.max() - means[arm])
-    return total
-
-
 def wanted(spot: Spot, long: bool) -> bool:
     """Worlds of stochastic contexts and Gaussian noise in which there are clusters to be told apart."""
-    world = spot.world
+    world = spot.environment
     plain = world.setting == "stochastic" and world.rewards == "gaussian"
     return plain and world.n_clusters not in (1, world.n_users) and (long or spot.variation.horizon is None)
 
 
 def report(spot: Spot, shelf: Shelf, seeds: Sequence[int]) -> str:
     """A line of what each of them has in a world."""
-    line = f"{spot.label:<30}{spot.world.dataset:<12}"
+    line = f"{spot.label:<30}{spot.environment.dataset:<12}"
     with visible(len(TELLINGS) * len(seeds) * spot.horizon) as advance:
         for what, told in TELLINGS.items():
             found = []
             for seed in seeds:
-                place = spot.world.environment(shelf.dataset(spot.world), seed)
-                found.append(regret(told(place, spot.world.noise), place, spot.horizon))
-                advance(spot.horizon, found[-1])
+                place = spot.environment.make(shelf.dataset(spot.environment), seed)
+                policy = told(place, spot.environment.noise)
+                trace = simulate(policy, place, spot.horizon, record=1, progress=advance)
+                found.append(trace.regret[-1])
             error = np.std(found, ddof=1) / len(found) ** 0.5 if len(found) > 1 else float("nan")
             line += f"{what} {np.mean(found):7,.0f} ± {error:<5.0f}"
     return line

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Callable
 from importlib import import_module
@@ -12,10 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from coterie.experiments.figures import find
-from coterie.experiments.plan import Plan
-from coterie.experiments.tuning import Protocol
-from coterie.policies import CATALOGUE
+from coterie.policies import REGISTRY
 from datasets import generated
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,7 +20,8 @@ PAGES = [*sorted(DOCS.rglob("*.md")), ROOT / "README.md"]
 DECISIONS = sorted((DOCS / "decisions").glob("*.md"))
 HEADINGS = ("What it is for", "Use it", "The paper and our code", "Cost of a round", "Where we differ")
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-NAMED = re.compile(r"`([a-z_/]+\.py): (\w+)`")
+NAMED = re.compile(r"`([a-z_/]+\.(?:py|pyx|c)): (\w+)`")
+SOURCE = ROOT / "src" / "coterie"
 
 
 def shown(page: Path) -> str:
@@ -59,9 +56,9 @@ READERS: dict[str, Callable[[Path], dict[str, Any]]] = {"docs/datasets.md": down
 """What must be there before a page can be followed, for those that start from something."""
 
 
-@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("name", REGISTRY)
 def test_the_list_of_policies_says_what_the_command_line_says(name: str) -> None:
-    entry, listed = CATALOGUE[name], (DOCS / "algorithms" / "index.md").read_text(encoding="utf-8")
+    entry, listed = REGISTRY[name], (DOCS / "algorithms" / "index.md").read_text(encoding="utf-8")
     assert f"| [{name}]({name.lower()}.md) | {entry.summary} | {entry.use_when} |" in listed
 
 
@@ -83,21 +80,21 @@ def test_no_python_block_escapes_being_run(page: Path) -> None:
     assert len(BLOCK.findall(text)) == len(re.findall(r"^\s*```\s*(?:python|py)\b", text, re.MULTILINE))
 
 
-@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("name", REGISTRY)
 def test_every_policy_has_a_page_with_the_same_headings(name: str) -> None:
     text = algorithm(name)
     assert text.startswith(f"# {name}\n")
     assert tuple(re.findall(r"^## (.+)$", text, re.MULTILINE)) == HEADINGS
 
 
-@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("name", REGISTRY)
 def test_every_policy_is_made_on_its_page_and_listed_in_the_index(name: str) -> None:
     assert any(f"coterie.{name}(" in block for block in BLOCK.findall(algorithm(name)))
     index = (DOCS / "algorithms" / "index.md").read_text(encoding="utf-8")
     assert f"[{name}]({name.lower()}.md)" in index
 
 
-@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("name", REGISTRY)
 def test_every_page_pairs_pseudo_code_with_functions(name: str) -> None:
     table = [row for row in algorithm(name).splitlines() if row.startswith("| ") and NAMED.search(row)]
     assert len(table) >= 4
@@ -105,9 +102,18 @@ def test_every_page_pairs_pseudo_code_with_functions(name: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=shown)
 def test_every_function_named_on_the_page_exists(page: Path) -> None:
-    for file, function in NAMED.findall(page.read_text(encoding="utf-8")):
-        module = import_module("coterie." + file.removesuffix(".py").replace("/", "."))
-        assert getattr(module, function).__module__ == module.__name__, f"{file}: {function}"
+    for file, name in NAMED.findall(page.read_text(encoding="utf-8")):
+        assert defined(SOURCE / file, name), f"{file}: {name}"
+
+
+def defined(file: Path, name: str) -> bool:
+    """Does a source file define this function or class?"""
+    if file.suffix == ".py":
+        module = import_module("coterie." + ".".join(file.relative_to(SOURCE).with_suffix("").parts))
+        return bool(getattr(module, name).__module__ == module.__name__)
+    before = r"(?:cdef|cpdef|def|class)\b" if file.suffix == ".pyx" else r"[a-z]"
+    found = re.search(rf"^ *{before}[^\n=]*\b{name}\b *[(:]", file.read_text(encoding="utf-8"), re.MULTILINE)
+    return found is not None
 
 
 @pytest.mark.parametrize("page", DECISIONS, ids=shown)
@@ -117,32 +123,3 @@ def test_decisions_are_short_and_numbered_in_order(page: Path) -> None:
     assert len(lines) <= 30
     assert page.name.startswith(f"{number}-")
     assert lines[0].startswith(f"# {number}: ")
-
-
-def test_the_table_of_auto_is_what_follows_from_its_summary() -> None:
-    spots = Plan(figure=find("auto"), seeds=(0,), protocol=Protocol()).spots()
-    limits = {(spot.label, spot.world.dataset): spot.variation.limit for spot in spots}
-    found: dict[tuple[str, str], dict[str, dict[str, str]]] = {place: {} for place in limits}
-    with (DOCS / "reproduce" / "auto" / "summary.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            found[row["variation"], row["dataset"]][row["policy"]] = row
-    wanted, kept, least = [], [], 0
-    for place, limit in limits.items():
-        regrets = {name: float(row["regret"]) for name, row in found[place].items()}
-        ours, oracle = regrets.pop("AutoCLUB"), regrets.pop("LinUCBOracle")
-        error, ari = (float(found[place]["AutoCLUB"][name]) for name in ("regret_error", "ari"))
-        rival = (limit and limit.of) or min(regrets, key=lambda name: regrets[name])
-        ratio, verdict = ours / regrets[rival], ["–", "–"]
-        if limit is not None:
-            kept.append(ratio <= limit.factor)
-            verdict = [f"≤ {limit.factor:.2f}", "yes" if kept[-1] else "no"]
-        least += ours < min(regrets.values())
-        cells = (f"{ours:,.0f} ± {error:.0f}", rival, f"{regrets[rival]:,.0f}", f"{ratio:.2f}", *verdict)
-        wanted.append((*place, *cells, f"{oracle:,.0f}", f"{ours / oracle:.2f}", f"{ari:.2f}"))
-    text = (DOCS / "reproduce" / "auto.md").read_text(encoding="utf-8")
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
-    header = next(k for k, row in enumerate(rows) if row[1:4] == ["dataset", "AutoCLUB", "rival"])
-    table = rows[header + 2 : rows.index([], header)]
-    assert sorted((row[0], row[1].lower().replace(".", ""), *row[2:]) for row in table) == sorted(wanted)
-    count = f"in {sum(kept)} of {len(kept)} worlds, and has the least regret in {least} of {len(wanted)}"
-    assert count in text

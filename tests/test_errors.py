@@ -14,7 +14,7 @@ from coterie.errors import (
     UnknownName,
     unknown,
 )
-from coterie.policies import CATALOGUE, find
+from coterie.policies import REGISTRY, find
 
 BUILT_IN = {
     ArgumentError: ValueError,
@@ -57,7 +57,7 @@ def test_a_wrong_name_suggests_the_nearest_right_one(wrong: str, right: str) -> 
         find(wrong)
 
 
-@pytest.mark.parametrize("name", sorted(CATALOGUE))
+@pytest.mark.parametrize("name", sorted(REGISTRY))
 def test_a_right_name_is_found(name: str) -> None:
     assert find(name).name == name
 

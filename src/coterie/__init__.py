@@ -5,73 +5,42 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     __version__: str
-    from coterie import datasets, environments, policies, theory
-    from coterie.errors import ArgumentError, CoterieError, DataError, MissingData, SnapshotError, UnknownName
-    from coterie.policies.autoclub import AutoCLUB
-    from coterie.policies.base import Policy
-    from coterie.policies.club import CLUB, SACLUB, UniCLUB
-    from coterie.policies.confidence import Confidence, Smoothed, Theory, Tuned
-    from coterie.policies.graphs import GOBLin, GraphUCB
-    from coterie.policies.linucb import LinUCBInd, LinUCBOne, LinUCBOracle
-    from coterie.policies.phase import PhaseUniCLUB
-    from coterie.policies.sclub import SASCLUB, SCLUB, UniSCLUB
-    from coterie.policies.snapshots import load
-    from coterie.simulation import simulate, simulate_many
-    from coterie.traces import Trace
-    from coterie.types import Scores
+    from coterie import datasets as datasets
+    from coterie import environments as environments
+    from coterie import policies as policies
+    from coterie import theory as theory
+    from coterie.errors import ArgumentError as ArgumentError
+    from coterie.errors import CoterieError as CoterieError
+    from coterie.errors import DataError as DataError
+    from coterie.errors import MissingData as MissingData
+    from coterie.errors import SnapshotError as SnapshotError
+    from coterie.errors import UnknownName as UnknownName
+    from coterie.policies.base import LinearBandit as LinearBandit
+    from coterie.policies.confidence import Confidence as Confidence
+    from coterie.policies.confidence import SmoothedTheory as SmoothedTheory
+    from coterie.policies.confidence import Theory as Theory
+    from coterie.policies.confidence import Tuned as Tuned
+    from coterie.policies.protocols import ListPolicy as ListPolicy
+    from coterie.policies.protocols import PairPolicy as PairPolicy
+    from coterie.policies.protocols import Policy as Policy
+    from coterie.policies.registry import *  # every policy, listed there alone
+    from coterie.policies.snapshots import load as load
+    from coterie.simulation import Trace as Trace
+    from coterie.simulation import simulate as simulate
+    from coterie.simulation import simulate_many as simulate_many
+    from coterie.types import Scores as Scores
 
 _HOMES = {
     "errors": ("ArgumentError", "CoterieError", "DataError", "MissingData", "SnapshotError", "UnknownName"),
     "types": ("Scores",),
-    "policies.autoclub": ("AutoCLUB",),
-    "policies.base": ("Policy",),
-    "policies.club": ("CLUB", "SACLUB", "UniCLUB"),
-    "policies.confidence": ("Confidence", "Smoothed", "Theory", "Tuned"),
-    "policies.graphs": ("GOBLin", "GraphUCB"),
-    "policies.linucb": ("LinUCBInd", "LinUCBOne", "LinUCBOracle"),
-    "policies.phase": ("PhaseUniCLUB",),
-    "policies.sclub": ("SASCLUB", "SCLUB", "UniSCLUB"),
+    "policies.base": ("LinearBandit",),
+    "policies.confidence": ("Confidence", "SmoothedTheory", "Theory", "Tuned"),
+    "policies.protocols": ("ListPolicy", "PairPolicy", "Policy"),
     "policies.snapshots": ("load",),
-    "simulation": ("simulate", "simulate_many"),
-    "traces": ("Trace",),
+    "simulation": ("Trace", "simulate", "simulate_many"),
 }
 _HOME = {name: f"coterie.{module}" for module, names in _HOMES.items() for name in names}
-
-__all__ = [
-    "CLUB",
-    "SACLUB",
-    "SASCLUB",
-    "SCLUB",
-    "ArgumentError",
-    "AutoCLUB",
-    "Confidence",
-    "CoterieError",
-    "DataError",
-    "GOBLin",
-    "GraphUCB",
-    "LinUCBInd",
-    "LinUCBOne",
-    "LinUCBOracle",
-    "MissingData",
-    "PhaseUniCLUB",
-    "Policy",
-    "Scores",
-    "Smoothed",
-    "SnapshotError",
-    "Theory",
-    "Trace",
-    "Tuned",
-    "UniCLUB",
-    "UniSCLUB",
-    "UnknownName",
-    "datasets",
-    "environments",
-    "load",
-    "policies",
-    "simulate",
-    "simulate_many",
-    "theory",
-]
+_PACKAGES = ("datasets", "environments", "policies", "theory")
 
 
 def __getattr__(name: str) -> Any:
@@ -80,8 +49,14 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("coterie")
+    if name == "__all__":
+        return sorted([*_HOME, *_PACKAGES, *import_module("coterie.policies.registry").REGISTRY])
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
+    if not name.startswith("_") and name[:1].isupper():
+        registry = import_module("coterie.policies.registry")
+        if name in registry.REGISTRY:
+            return registry.REGISTRY[name].make
     try:
         return import_module(f"coterie.{name}")
     except ModuleNotFoundError as error:
@@ -91,4 +66,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted([*__getattr__("__all__"), "__version__"])

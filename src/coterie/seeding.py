@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from numbers import Integral
 
 import numpy as np
 
-from coterie.errors import ArgumentError
+from coterie.validation import whole
 
 
 def check_seed(seed: int) -> int:
     """The seed as a plain int, or an error that says what would do."""
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
-        raise ArgumentError(f"seed must be a whole number of at least 0, got {seed!r}")
-    return int(seed)
+    return whole("seed", seed, 0)
 
 
 def stream(seed: int, *names: str) -> np.random.Generator:

@@ -6,6 +6,7 @@ import json
 
 from cli.conftest import Call
 from coterie.cli.bench import best
+from coterie.policies import REGISTRY
 
 
 def test_each_policy_is_compared_with_its_floor(coterie: Call) -> None:
@@ -15,6 +16,11 @@ def test_each_policy_is_compared_with_its_floor(coterie: Call) -> None:
     assert told["CLUB"]["floor"] == told["LinUCBOracle"]["floor"] != told["GOBLin"]["floor"]
     for one in told.values():
         assert one["ratio"] == one["microseconds"] / one["floor"] > 0
+
+
+def test_every_policy_is_timed_unless_some_are_named(coterie: Call) -> None:
+    result = coterie("bench", "--rounds", 256, "--repeats", 1, "--json")
+    assert [one["policy"] for one in json.loads(result.stdout)] == list(REGISTRY)
 
 
 def test_the_table_names_the_floor(coterie: Call) -> None:

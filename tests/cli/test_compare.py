@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,10 @@ import pytest
 
 from cli.conftest import SMALL, Call
 from coterie.cli.pairing import Match, compared
-from coterie.experiments.contenders import Contender
 from coterie.experiments.runs import Run
+from coterie.experiments.specs import EnvironmentSpec, PolicySpec
 from coterie.experiments.store import Finished
-from coterie.experiments.worlds import World
-from coterie.traces import Trace
+from coterie.simulation import Trace
 
 
 @pytest.fixture
@@ -74,8 +74,8 @@ def test_a_file_that_is_no_result_is_named(coterie: Call, folders: tuple[Path, P
 
 
 def test_of_two_versions_of_a_run_that_of_todays_code_counts() -> None:
-    contender = Contender(policy="LinUCBOne", beta=0.1)
-    run = Run(world=World(), contender=contender, horizon=10, seed=0)
+    contender = PolicySpec("LinUCBOne", {"beta": 0.1})
+    run = Run(environment=EnvironmentSpec(), policy=contender, horizon=10, seed=0)
     now, before, long_ago = (
         finished(run, name, end) for name, end in ((run.id, 1.0), ("older", 2.0), ("oldest", 3.0))
     )
@@ -88,6 +88,22 @@ def finished(run: Run, name: str, end: float) -> Finished:
     line = np.array([end])
     trace = Trace("LinUCBOne", 0, np.array([10]), line, line, np.array([1]), line, line, float("nan"))
     return Finished(name, run, trace)
+
+
+def test_clusters_that_nobody_knows_are_not_compared_as_numbers() -> None:
+    run = Run(environment=EnvironmentSpec(), policy=PolicySpec("nowhere:Mine"), horizon=10, seed=0)
+    one = finished(run, "one", 1.0)
+    one = one._replace(trace=replace(one.trace, clusters=np.array([-1])))
+    (found,) = compared([one], [one], metric="clusters", level=0.95).matches
+    assert np.isnan(found.first).all()
+    assert found.verdict() == "unknown"
+
+
+def test_runs_of_a_policy_that_cannot_be_imported_are_compared() -> None:
+    run = Run(environment=EnvironmentSpec(), policy=PolicySpec("nowhere:Mine"), horizon=10, seed=0)
+    first = [finished(run, "a", 1.0), finished(run, "b", 2.0)]
+    (found,) = compared(first, [finished(run, "c", 3.0)], metric="regret", level=0.95).matches
+    assert (found.first.tolist(), found.second.tolist()) == ([1.0], [3.0])
 
 
 def match(*differences: float) -> Match:
@@ -108,6 +124,7 @@ def test_the_interval_is_students() -> None:
         ((-1.0, -1.1, -0.9), "second is lower by 10.0%"),
         ((1.0, -1.0, 0.5), "may be chance"),
         ((1.0,), "one seed says little"),
+        ((float("nan"), float("nan")), "unknown"),
     ],
 )
 def test_the_verdict_is_what_the_interval_says(differences: tuple[float, ...], verdict: str) -> None:

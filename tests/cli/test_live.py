@@ -13,22 +13,21 @@ import pytest
 from rich.console import Console
 
 from coterie.cli.live import Bars, Label, Lines, display, policy, watching
-from coterie.experiments.contenders import Contender
 from coterie.experiments.engines.local import Local
 from coterie.experiments.execute import execute
 from coterie.experiments.runs import Run
 from coterie.experiments.shelf import Shelf
+from coterie.experiments.specs import EnvironmentSpec, PolicySpec
 from coterie.experiments.store import Store
-from coterie.experiments.worlds import World
-from coterie.traces import Trace
+from coterie.simulation import Trace
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-SMALL = World(n_users=8, n_clusters=2, n_arms=6, dim=4, pool_users=12, pool_items=40)
+SMALL = EnvironmentSpec(n_users=8, n_clusters=2, n_arms=6, dim=4, pool_users=12, pool_items=40)
 
 
 def runs(name: str, seeds: int, horizon: int = 1000) -> list[Run]:
-    contender = Contender(policy=name, beta=0.1)
-    return [Run(world=SMALL, contender=contender, horizon=horizon, seed=seed) for seed in range(seeds)]
+    contender = PolicySpec(name, {"beta": 0.1})
+    return [Run(environment=SMALL, policy=contender, horizon=horizon, seed=seed) for seed in range(seeds)]
 
 
 def ended(regret: float) -> Trace:

@@ -9,19 +9,19 @@ from coterie.datasets import names
 from coterie.datasets.scales import SCALES
 from coterie.experiments.engines import ENGINES
 from coterie.experiments.figures import FIGURES
+from coterie.experiments.specs import EnvironmentSpec
 from coterie.experiments.variations import PAPER
-from coterie.experiments.worlds import World
-from coterie.policies import CATALOGUE
+from coterie.policies.registry import REGISTRY
 
 
 def test_completion_knows_everything_that_has_a_name() -> None:
-    assert sorted(naming.policy_names()) == sorted(CATALOGUE)
+    assert sorted(naming.policy_names()) == sorted(REGISTRY)
     assert names() == naming.DATASETS
     assert PAPER == naming.PAPER
     assert tuple(FIGURES) == naming.FIGURES
     assert tuple(ENGINES) == naming.ENGINES
     assert tuple(SCALES) == naming.SCALES
-    assert get_args(get_type_hints(World)["setting"]) == naming.SETTINGS
+    assert get_args(get_type_hints(EnvironmentSpec)["setting"]) == naming.SETTINGS
 
 
 def test_completion_does_not_care_about_case() -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
-from dataclasses import fields
 from pathlib import Path
 
 from cli.test_help import found, pages
-from coterie.cli.plan import plan
-from coterie.cli.settings import Settings, gather
+from coterie.cli.plan import environment_of, plan
+from coterie.cli.settings import gather
 from coterie.cli.showing import COLUMNS, title
 from coterie.cli.teaching import CODES
+from coterie.experiments.specs import EnvironmentSpec
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
 
@@ -25,15 +25,19 @@ def test_every_command_is_on_the_page() -> None:
 
 def test_every_setting_of_a_file_is_on_the_page() -> None:
     block = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)[0]
-    for field in fields(Settings):
-        assert re.search(rf"\b{field.name}\b", block), field.name
+    named = {parameter.name for parameter in found(["run"]).params}
+    for name in named - {"config", "chart", "as_json", "policy"}:
+        assert re.search(rf"\b{name}\b", block), name
 
 
 def test_the_file_on_the_page_can_be_read(tmp_path: Path) -> None:
     block = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)[0]
     tomllib.loads(block)
     (tmp_path / "run.toml").write_text(block, encoding="utf-8")
-    assert gather(tmp_path / "run.toml", {}).world == {"zipf": 1.0, "drift": 0.1}
+    settings = gather(tmp_path / "run.toml", {})
+    assert settings.params == {"arrivals": 2.0}
+    assert environment_of(settings) == EnvironmentSpec(zipf=1.0, drift=0.1)
+    assert len(plan(settings).runs) == 15
 
 
 def test_the_commands_on_the_page_have_these_options() -> None:
@@ -59,7 +63,7 @@ def test_the_sample_is_what_the_command_above_it_prints() -> None:
     rows = [re.split(r" {2,}", line.strip()) for line in sample.splitlines()[4 : 4 + len(planned.labels)]]
     assert sorted(row[0] for row in rows) == sorted(planned.labels)
     assert "AutoCLUB" in planned.labels
-    constants = [", ".join(f"{k} {v:g}" for k, v in one.constants()) for one in planned.contenders]
+    constants = [str(one.params) for one in planned.policies]
     for label, told in zip(planned.labels, constants, strict=True):
         (row,) = (row for row in rows if row[0] == label)
         assert row[6:] == ([told] if told else [])

@@ -20,6 +20,20 @@ def test_nothing_said_means_the_defaults() -> None:
     assert gather(None, {"horizon": None, "policies": None, "world": []}) == Settings()
 
 
+def test_each_name_goes_where_it_belongs(tmp_path: Path) -> None:
+    file = written(tmp_path, "users = 9\nzipf = 2\nbeta = 0.2\nridge = 3\n[params]\nsize = 4\n")
+    settings = gather(file, {"clusters": 3, "alpha": 1.5, "beta": 0.3, "params": ["kind=odd", "size=5"]})
+    assert settings.world == {"n_users": 9, "zipf": 2, "n_clusters": 3}
+    assert settings.constants == {"beta": 0.3, "ridge": 3, "alpha": 1.5}
+    assert settings.params == {"size": 5, "kind": "odd"}
+
+
+def test_an_option_is_above_the_file_whatever_it_is_called(tmp_path: Path) -> None:
+    file = written(tmp_path, "[world]\nn_users = 9\n")
+    assert gather(file, {"users": 5}).world == {"n_users": 5}
+    assert gather(file, {"users": 5, "world": ["n_users=6"]}).world == {"n_users": 6}
+
+
 def test_options_override_the_file(tmp_path: Path) -> None:
     file = written(
         tmp_path, 'policies = ["CLUB", "SCLUB:alpha=1"]\nhorizon = 100\nseeds = [3, 7]\n[world]\nzipf = 1\n'
@@ -44,12 +58,13 @@ def test_seeds_are_a_count_or_a_list(said: object, meant: tuple[int, ...]) -> No
         ("horizon 100\n", r"is not TOML: .*line 1, column 9"),
         ("horizon = 1.5\n", "horizon must be a whole number of at least 1, got 1.5"),
         ("horizon = true\n", "horizon must be a whole number of at least 1, got True"),
-        ("noise = 'loud'\n", "noise must be a number, got 'loud'"),
-        ("dataset = 3\n", "dataset must be text, got 3"),
+        ("threshold = 'loud'\n", "threshold must be a finite number, got 'loud'"),
+        ("engine = 3\n", "engine must be text, got 3"),
         ("policies = 3\n", "policies must be a list of names, got 3"),
         ("policies = [3]\n", "policies must be text, got 3"),
         ("seeds = [-1]\n", "a seed must be a whole number of at least 0, got -1"),
         ("world = 3\n", r"world must be a table \[world\], got 3"),
+        ("params = 3\n", r"params must be a table \[params\], got 3"),
     ],
 )
 def test_a_bad_file_is_told_in_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
@@ -69,5 +84,18 @@ def test_a_file_that_is_not_text_is_told(tmp_path: Path) -> None:
 
 
 def test_values_of_assignments_are_read_as_toml_and_bare_words_are_text() -> None:
-    pairs = ["a=1", "b=0.5", "c=zipf", "d-e = 'x'"]
-    assert assignments("--set", pairs) == {"a": 1, "b": 0.5, "c": "zipf", "d_e": "x"}
+    pairs = ["a=1", "b=0.5", "c=zipf", "d-e = 'x'", "f=true", "g=False", "h=.5", "i=1e-3", "j=[1]", "k=1-2"]
+    found = assignments("--set", pairs)
+    assert found == {
+        "a": 1,
+        "b": 0.5,
+        "c": "zipf",
+        "d_e": "x",
+        "f": True,
+        "g": False,
+        "h": 0.5,
+        "i": 0.001,
+        "j": "[1]",
+        "k": "1-2",
+    }
+    assert [type(found[name]) for name in "abfgh"] == [int, float, bool, bool, float]

@@ -1,4 +1,4 @@
-"""A small policy of every kind in the catalogue, and what the contract's tests do with it."""
+"""A small policy of every kind in the registry, and what the contract's tests do with it."""
 
 from __future__ import annotations
 
@@ -16,24 +16,26 @@ from coterie import (
     AutoCLUB,
     GOBLin,
     GraphUCB,
+    LinearBandit,
+    LinTSInd,
+    LinTSOne,
+    LinTSOracle,
     LinUCBInd,
     LinUCBOne,
     LinUCBOracle,
     PhaseUniCLUB,
-    Policy,
-    Smoothed,
+    SmoothedTheory,
     Theory,
     Tuned,
     UniCLUB,
     UniSCLUB,
 )
-from coterie.policies.partition import arrays
 from coterie.types import Floats, Ints
 
 TUNED = Tuned(alpha=0.4, beta=0.3, explore=12, phase=4, growth=1)
 THEORY = Theory(horizon=1000, lambda_x=1e4, gamma=50.0, delta=0.5)
 """Eigenvalue and gap are absurdly large, so that exploration ends within a test."""
-SMOOTHED = Smoothed(horizon=1000, sigma=40.0, n_arms=5, truncation=0.1, delta=0.5)
+SMOOTHED = SmoothedTheory(horizon=1000, sigma=40.0, n_arms=5, truncation=0.1, delta=0.5)
 
 
 class Make(NamedTuple):
@@ -58,13 +60,18 @@ def halves(n_users: int) -> Ints:
     return np.arange(n_users) % 2
 
 
-Maker = Callable[[Make], Policy]
+Maker = Callable[[Make], LinearBandit]
 
 EXAMPLES: dict[str, Maker] = {
     "AutoCLUB": lambda m: AutoCLUB(m.n_users, m.dim, ridge=m.ridge, seed=m.seed),
     "LinUCBOne": lambda m: LinUCBOne(m.n_users, m.dim, beta=0.3, ridge=m.ridge, seed=m.seed),
     "LinUCBInd": lambda m: LinUCBInd(m.n_users, m.dim, beta=0.3, ridge=m.ridge, seed=m.seed),
     "LinUCBOracle": lambda m: LinUCBOracle(
+        m.n_users, m.dim, labels=halves(m.n_users), beta=0.3, ridge=m.ridge, seed=m.seed
+    ),
+    "LinTSOne": lambda m: LinTSOne(m.n_users, m.dim, beta=0.3, ridge=m.ridge, seed=m.seed),
+    "LinTSInd": lambda m: LinTSInd(m.n_users, m.dim, beta=0.3, ridge=m.ridge, seed=m.seed),
+    "LinTSOracle": lambda m: LinTSOracle(
         m.n_users, m.dim, labels=halves(m.n_users), beta=0.3, ridge=m.ridge, seed=m.seed
     ),
     "CLUB": lambda m: CLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
@@ -97,9 +104,13 @@ EXAMPLES: dict[str, Maker] = {
     ),
 }
 """By the policy's name, followed by the option that makes it a variant."""
+ALL = sorted(EXAMPLES)
+SAMPLING = [example for example in ALL if example.startswith("LinTS")]
+"""Decisions of these are drawn, and no argmax of scores."""
+SCORING = [example for example in ALL if example not in SAMPLING]
 
 
-def make(example: str, **wishes: Any) -> Policy:
+def make(example: str, **wishes: Any) -> LinearBandit:
     """The example's policy, without data."""
     return EXAMPLES[example](Make()._replace(**wishes))
 
@@ -120,7 +131,7 @@ class World:
         return float(x @ self.tastes[user % 2] + 0.1 * self.rng.normal())
 
 
-def play(policy: Policy, rounds: int, *, seed: int = 11, n_arms: int = 5) -> list[int]:
+def play(policy: LinearBandit, rounds: int, *, seed: int = 11, n_arms: int = 5) -> list[int]:
     """Serve random users for so many rounds; the arms that were chosen."""
     world = World(policy.dim, n_arms=n_arms, seed=seed)
     chosen = []
@@ -132,7 +143,7 @@ def play(policy: Policy, rounds: int, *, seed: int = 11, n_arms: int = 5) -> lis
     return chosen
 
 
-def feedback(policy: Policy, rounds: int, *, seed: int = 5) -> tuple[Ints, Floats, Floats]:
+def feedback(policy: LinearBandit, rounds: int, *, seed: int = 5) -> tuple[Ints, Floats, Floats]:
     """Users, vectors and rewards that came from no decision of the policy."""
     world = World(policy.dim, n_arms=1, seed=seed)
     users = world.rng.integers(policy.n_users, size=rounds)
@@ -140,12 +151,12 @@ def feedback(policy: Policy, rounds: int, *, seed: int = 5) -> tuple[Ints, Float
     return users, xs, np.array([world.reward(int(u), x) for u, x in zip(users, xs, strict=True)])
 
 
-def grow(policy: Policy, n: int) -> None:
-    """Let n users join, with labels if the policy wants them."""
-    policy.add_users(n, labels=np.arange(n) % 2 if policy.name == "LinUCBOracle" else None)
+def grow(policy: LinearBandit, n: int) -> Ints:
+    """Let n users join, with labels if the policy wants them; their numbers."""
+    return policy.add_users(n, labels=np.arange(n) % 2 if "Oracle" in policy.name else None)
 
 
-def past_exploration(policy: Policy) -> Policy:
+def past_exploration(policy: LinearBandit) -> LinearBandit:
     """The same policy after it has explored at first, and some further rounds."""
     play(policy, 60)
     while policy.exploring:
@@ -153,16 +164,21 @@ def past_exploration(policy: Policy) -> Policy:
     return policy
 
 
-def memory(policy: Policy) -> dict[str, tuple[tuple[int, ...], str, bytes]]:
-    """All that a policy remembers, bit for bit: its arrays and its generator."""
-    held = {n: (a.shape, a.dtype.str, a.tobytes()) for n, a in arrays(policy.partition.state)}
-    generator = json.dumps(policy.generator.bit_generator.state).encode()
-    return {**held, "generator": ((), "", generator), "n_users": ((), "", str(policy.n_users).encode())}
+Memory = dict[str, tuple[tuple[int, ...], str, bytes]]
 
 
-def changed(before: Policy | dict[str, tuple[tuple[int, ...], str, bytes]], after: Policy) -> list[str]:
+def memory(policy: LinearBandit) -> Memory:
+    """All that a policy remembers, bit for bit: its arrays, its numbers and its generator."""
+    held = {n: (a.shape, a.dtype.str, a.tobytes()) for n, a in policy.learner.arrays().items()}
+    said = {name: repr(number) for name, number in policy.learner.numbers().items()}
+    said["generator"] = json.dumps(policy.generator.bit_generator.state)
+    said["n_users"] = str(policy.n_users)
+    return held | {name: ((), "", text.encode()) for name, text in said.items()}
+
+
+def changed(before: LinearBandit | Memory, after: LinearBandit) -> list[str]:
     """The names of what differs between two memories."""
-    old = memory(before) if isinstance(before, Policy) else before
+    old = memory(before) if isinstance(before, LinearBandit) else before
     new = memory(after)
     return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
 

@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.examples import EXAMPLES, changed, is_one_sentence, make, memory, play
-from coterie import ArgumentError, Policy
+from contracts.examples import ALL, changed, is_one_sentence, make, memory, play
+from coterie import ArgumentError, LinearBandit
 
-ALL = sorted(EXAMPLES)
 X = np.ones(3)
 ARMS = np.eye(3)
 NAN, INF = np.nan, np.inf
+LONG = 1.001e6
+"""‖x‖² is above 1e12 times the ridge: rounding would destroy the inverse."""
 
 USERS: dict[str, Any] = {
     "negative": -1,
@@ -49,6 +50,10 @@ BAD_ARMS: dict[str, Any] = {
     "objects": np.array([[1, 2, None]], object),
     "ragged": [[1.0, 2.0, 3.0], [1.0]],
     "none": None,
+    "masked": np.ma.masked_invalid([[1.0, NAN, 1.0]]),
+    "masked, nothing hidden": np.ma.MaskedArray(ARMS),
+    "too long for an inverse": LONG * ARMS,
+    "one too long for an inverse": np.array([X, [0.0, LONG, 0.0]]),
 }
 BAD_X: dict[str, Any] = {
     "too long": np.ones(4),
@@ -62,6 +67,10 @@ BAD_X: dict[str, Any] = {
     "complex": np.ones(3, complex),
     "strings": ["a", "b", "c"],
     "ragged": [[1.0], [1.0, 2.0], 3.0],
+    "masked": np.ma.masked_invalid([1.0, NAN, 1.0]),
+    "masked, nothing hidden": np.ma.MaskedArray(X),
+    "too long for an inverse": [LONG, 0.0, 0.0],
+    "too long in sum": [0.6 * LONG] * 3,
 }
 REWARDS: dict[str, Any] = {
     "nan": NAN,
@@ -71,7 +80,6 @@ REWARDS: dict[str, Any] = {
     "a whole number without end": 10**400,
     "string": "1",
     "none": None,
-    "bool": True,
     "complex": 1j,
     "a vector": np.ones(2),
     "a matrix": np.ones((2, 2)),
@@ -92,6 +100,10 @@ BATCHES: dict[str, Any] = {
     "vectors too wide": ([0, 1], np.ones((2, 4)), [1.0, 1.0]),
     "rewards as strings": ([0], np.ones((1, 3)), ["1"]),
     "rewards as a matrix": ([0, 1], np.ones((2, 3)), [[1.0, 1.0]]),
+    "rewards masked": ([0, 1], np.ones((2, 3)), np.ma.masked_invalid([1.0, NAN])),
+    "users masked": (np.ma.MaskedArray([0, 1], [False, True]), np.ones((2, 3)), [1.0, 1.0]),
+    "vectors masked": ([0], np.ma.masked_invalid([[1.0, NAN, 1.0]]), [1.0]),
+    "the last vector too long for an inverse": ([0, 1], [[1.0, 1.0, 1.0], [0.0, LONG, 0.0]], [1.0, 1.0]),
 }
 ASKED: dict[str, Any] = {
     "sets for other users": ([0, 1], np.ones((3, 2, 3))),
@@ -102,10 +114,47 @@ ASKED: dict[str, Any] = {
     "four axes": ([0, 1], np.ones((1, 2, 2, 3))),
     "the last set nan": ([0, 1], [ARMS, ARMS * NAN]),
     "an unknown user": ([0, 9], ARMS),
+    "one user as a number": (0, ARMS),
+    "nobody": (None, ARMS),
+    "a number as arms": ([0], 1.0),
+    "masked": ([0], np.ma.masked_invalid([[1.0, NAN, 1.0]])),
+    "the last set too long for an inverse": ([0, 1], [ARMS, LONG * ARMS]),
 }
-GROWTHS: dict[str, Any] = {"zero": 0, "negative": -2, "float": 2.0, "bool": True, "none": None}
+LISTS: dict[str, Any] = {
+    "none": (0, ARMS, 0),
+    "more than there are": (0, ARMS, 4),
+    "a float": (0, ARMS, 2.0),
+    "a bool": (0, ARMS, True),
+    "nothing": (0, ARMS, None),
+    "an unknown user": (6, ARMS, 1),
+    "a vector": (0, X, 1),
+    "nan": (0, ARMS * NAN, 1),
+    "masked": (0, np.ma.MaskedArray(ARMS), 1),
+    "too long for an inverse": (0, LONG * ARMS, 2),
+    "one too long for an inverse": (0, LONG * ARMS, 1),
+}
+CLICKS: dict[str, Any] = {
+    "below the list": (0, ARMS, 3),
+    "before the list": (0, ARMS, -1),
+    "a float": (0, ARMS, 1.0),
+    "a bool": (0, ARMS, True),
+    "an unknown user": (6, ARMS, 1),
+    "a vector": (0, X, 0),
+    "no list": (0, np.empty((0, 3)), None),
+    "nan": (0, ARMS * NAN, None),
+    "too long for an inverse": (0, LONG * ARMS, None),
+    "the last too long for an inverse": (0, [[1.0, 0.0, 0.0], [LONG, 0.0, 0.0]], None),
+}
+GROWTHS: dict[str, Any] = {
+    "zero": 0,
+    "negative": -2,
+    "float": 2.0,
+    "bool": True,
+    "none": None,
+    "without end": 10**30,
+}
 
-Call = Callable[[Policy], object]
+Call = Callable[[LinearBandit], object]
 
 
 def call(method: str, *given: Any) -> Call:
@@ -126,6 +175,8 @@ def bad_calls() -> dict[str, Call]:
     calls.update({f"update with reward {name}": call("update", 1, X, r) for name, r in REWARDS.items()})
     calls.update({f"update many: {name}": call("update_many", *batch) for name, batch in BATCHES.items()})
     calls.update({f"recommend many: {name}": call("recommend_many", *asked) for name, asked in ASKED.items()})
+    calls.update({f"recommend list: {name}": call("recommend_list", *asked) for name, asked in LISTS.items()})
+    calls.update({f"update list: {name}": call("update_list", *told) for name, told in CLICKS.items()})
     calls.update({f"add users: {name}": call("add_users", n) for name, n in GROWTHS.items()})
     return calls
 
@@ -197,7 +248,45 @@ def test_one_bad_number_anywhere_is_refused(
         lambda: policy.update_many([0, 1, 2, 3], numbers, np.ones(4)),
         lambda: policy.update_many([0, 1, 2, 3], np.ones((4, 3)), numbers[:, column]),
         lambda: policy.recommend_many([0, 1], numbers),
+        lambda: policy.recommend_list(0, numbers, 2),
     ):
         with pytest.raises(ArgumentError, match="finite"):
             refused()
     assert changed(before, policy) == []
+
+
+@pytest.mark.parametrize("example", ALL)
+@pytest.mark.parametrize("ridge", [1e-6, 1.0, 1e4])
+def test_a_vector_too_long_for_the_ridge_is_refused_a_shorter_one_taken(example: str, ridge: float) -> None:
+    policy = make(example, ridge=ridge)
+    play(policy, 20)
+    before, limit = memory(policy), 1e6 * ridge**0.5
+    long, short = np.eye(3) * limit * 1.001, np.eye(3) * limit * 0.999
+    for refused in (
+        lambda: policy.recommend(0, long),
+        lambda: policy.scores(0, long),
+        lambda: policy.update(0, long[0], 1.0),
+        lambda: policy.update_many([0, 1, 2], long, np.ones(3)),
+        lambda: policy.recommend_many([0, 1], long),
+        lambda: policy.recommend_list(0, long, 2),
+        lambda: policy.update_list(0, long, None),
+    ):
+        with pytest.raises(ArgumentError, match=r"must be shorter than .* scale the features down") as caught:
+            refused()
+        assert is_one_sentence(caught.value), str(caught.value)
+    assert changed(before, policy) == []
+    assert 0 <= policy.recommend(0, short) < 3
+    policy.update(0, short[0], 1.0)
+    assert np.all(np.isfinite(policy.estimates))
+
+
+@pytest.mark.parametrize("example", ALL)
+def test_true_and_false_are_rewards(example: str) -> None:
+    bools, floats = make(example), make(example)
+    rewards: tuple[Any, ...] = (True, False, np.bool_(True))
+    for clicked in rewards:
+        bools.update(0, X, clicked)
+        floats.update(0, X, float(clicked))
+    bools.update_many([0, 1], np.ones((2, 3)), [True, False])
+    floats.update_many([0, 1], np.ones((2, 3)), [1.0, 0.0])
+    assert changed(bools, floats) == []

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contracts.examples import EXAMPLES, SMOOTHED, THEORY, TUNED, is_one_sentence, make, ring
+from contracts.examples import ALL, SMOOTHED, THEORY, TUNED, is_one_sentence, make, ring
 from coterie import (
     CLUB,
     SCLUB,
@@ -19,7 +19,7 @@ from coterie import (
     LinUCBOne,
     LinUCBOracle,
     PhaseUniCLUB,
-    Smoothed,
+    SmoothedTheory,
     Theory,
     Tuned,
     UniCLUB,
@@ -32,7 +32,6 @@ def loosely(maker: object) -> Any:
     return maker
 
 
-ALL = sorted(EXAMPLES)
 ANY: Any = None
 NAN, INF = np.nan, np.inf
 
@@ -82,12 +81,12 @@ MADE: dict[str, Callable[[], object]] = {
     "theory gamma zero": lambda: Theory(horizon=10, lambda_x=0.1, gamma=0.0),
     "theory norm zero": lambda: Theory(horizon=10, lambda_x=0.1, norm=0.0),
     "theory norm inf": lambda: Theory(horizon=10, lambda_x=0.1, norm=INF),
-    "smoothed delta two": lambda: Smoothed(horizon=10, sigma=0.1, n_arms=5, truncation=1.0, delta=2.0),
-    "smoothed sigma zero": lambda: Smoothed(horizon=10, sigma=0.0, n_arms=5, truncation=1.0),
-    "smoothed no arms": lambda: Smoothed(horizon=10, sigma=0.1, n_arms=0, truncation=1.0),
-    "smoothed truncation zero": lambda: Smoothed(horizon=10, sigma=0.1, n_arms=5, truncation=0.0),
-    "smoothed constant zero": lambda: Smoothed(horizon=10, sigma=0.1, n_arms=5, truncation=1.0, c1=0.0),
-    "smoothed horizon one": lambda: Smoothed(horizon=1, sigma=0.1, n_arms=5, truncation=1.0),
+    "smoothed delta two": lambda: SmoothedTheory(horizon=10, sigma=0.1, n_arms=5, truncation=1.0, delta=2.0),
+    "smoothed sigma zero": lambda: SmoothedTheory(horizon=10, sigma=0.0, n_arms=5, truncation=1.0),
+    "smoothed no arms": lambda: SmoothedTheory(horizon=10, sigma=0.1, n_arms=0, truncation=1.0),
+    "smoothed truncation zero": lambda: SmoothedTheory(horizon=10, sigma=0.1, n_arms=5, truncation=0.0),
+    "smoothed constant zero": lambda: SmoothedTheory(horizon=10, sigma=0.1, n_arms=5, truncation=1.0, c1=0.0),
+    "smoothed horizon one": lambda: SmoothedTheory(horizon=1, sigma=0.1, n_arms=5, truncation=1.0),
     "tuned alpha negative": lambda: Tuned(alpha=-1.0, beta=0.1),
     "tuned beta nan": lambda: Tuned(alpha=1.0, beta=NAN),
     "tuned explore negative": lambda: Tuned(alpha=1.0, beta=0.1, explore=-1),

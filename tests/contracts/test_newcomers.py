@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from contracts.examples import EXAMPLES, changed, feedback, grow, make, memory, play
+from contracts.examples import ALL, changed, feedback, grow, make, memory, play
 from coterie import ArgumentError
-from coterie.policies.partition import arrays
-
-ALL = sorted(EXAMPLES)
 
 
 @pytest.mark.parametrize("example", ALL)
@@ -31,10 +28,9 @@ def test_known_users_keep_their_pulls_and_estimates(example: str, more: int) -> 
 def test_known_users_keep_every_statistic_of_their_own(example: str) -> None:
     policy = make(example)
     play(policy, 150)
-    state = dict(arrays(policy.partition.state))
-    own = {n: a.copy() for n, a in state.items() if n.startswith(("users.", "grams", "joint."))}
+    own = {n: a for n, a in policy.learner.arrays().items() if n.startswith(("users.", "grams", "joint."))}
     grow(policy, 2)
-    held = dict(arrays(policy.partition.state))
+    held = policy.learner.arrays()
     for name, array in own.items():
         assert np.array_equal(held[name][tuple(map(slice, array.shape))], array), name
 
@@ -43,9 +39,10 @@ def test_known_users_keep_every_statistic_of_their_own(example: str) -> None:
 def test_newcomers_have_no_pulls_no_estimate_of_their_own_and_are_served(example: str) -> None:
     policy = make(example)
     play(policy, 150)
-    grow(policy, 3)
+    assert grow(policy, 3).tolist() == [6, 7, 8]
     assert policy.pulls[6:].tolist() == [0, 0, 0]
-    pooled = {"LinUCBOne": policy.estimates[[0, 0, 0]], "LinUCBOracle": policy.estimates[[0, 1, 0]]}
+    one, oracle = policy.estimates[[0, 0, 0]], policy.estimates[[0, 1, 0]]
+    pooled = {"LinUCBOne": one, "LinTSOne": one, "LinUCBOracle": oracle, "LinTSOracle": oracle}
     assert np.array_equal(policy.estimates[6:], pooled.get(policy.name, np.zeros((3, 3))))
     for user in (6, 7, 8):
         assert user in policy.cluster_of(user)
@@ -125,18 +122,19 @@ def test_in_a_given_graph_newcomers_have_no_friends(example: str) -> None:
     assert np.array_equal(after.mean, before.mean)
 
 
-@pytest.mark.parametrize("example", [e for e in ALL if e != "LinUCBOracle"])
-def test_only_the_oracle_takes_labels_of_newcomers(example: str) -> None:
+@pytest.mark.parametrize("example", [e for e in ALL if "Oracle" not in e])
+def test_only_oracles_take_labels_of_newcomers(example: str) -> None:
     policy = make(example)
     before = memory(policy)
-    with pytest.raises(ArgumentError, match="labels are for LinUCBOracle"):
+    with pytest.raises(ArgumentError, match="labels must not be given: this policy finds clusters itself"):
         policy.add_users(2, labels=[0, 1])
     assert changed(before, policy) == []
 
 
+@pytest.mark.parametrize("example", ["LinUCBOracle", "LinTSOracle"])
 @pytest.mark.parametrize("labels", [None, [0], [0, 1, 0], [0.5, 1.0], ["a", "b"], [[0, 1]]])
-def test_the_oracle_needs_a_label_for_each_newcomer(labels: list[int] | None) -> None:
-    policy = make("LinUCBOracle")
+def test_an_oracle_needs_a_label_for_each_newcomer(labels: list[int] | None, example: str) -> None:
+    policy = make(example)
     play(policy, 20)
     before = memory(policy)
     with pytest.raises(ArgumentError, match="labels must be 2 whole numbers"):

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -139,24 +138,6 @@ def test_an_interrupted_write_leaves_neither_an_entry_nor_a_draft(
     assert entries(cache_folder) == []
     small(path)
     assert [entry.suffix for entry in entries(cache_folder)] == [".npz"]
-
-
-def test_the_draft_is_on_the_disk_before_it_gets_its_name(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    steps: list[str] = []
-
-    def spied(name: str, original: Callable[..., None]) -> Callable[..., None]:
-        def call(*arguments: object) -> None:
-            steps.append(name)
-            original(*arguments)
-
-        return call
-
-    monkeypatch.setattr(os, "fsync", spied("fsync", os.fsync))
-    monkeypatch.setattr(os, "replace", spied("rename", os.replace))
-    small(path)
-    assert steps == ["fsync", "rename"]
 
 
 def test_a_folder_that_cannot_be_written_is_a_warning_and_no_error(

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 import coterie
 from coterie.datasets.dataset import Dataset
 from coterie.environments import Bernoulli, Delay, Gaussian, Smoothed, Stochastic, Uniform, lifted
-from coterie.environments.population import BLOCK
-from coterie.kernels.sampling import adjusted_rand, distinct
+from coterie.environments._sampling import distinct
+from coterie.environments.blocks import BLOCK
+from coterie.simulation.metrics import adjusted_rand
 
 
 @pytest.fixture(scope="module")

@@ -6,24 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from coterie.experiments.contenders import Contender
 from coterie.experiments.runs import Run
 from coterie.experiments.shelf import Shelf
+from coterie.experiments.specs import EnvironmentSpec, PolicySpec
 from coterie.experiments.store import Store
-from coterie.experiments.worlds import World
 
-SMALL = World(n_users=8, n_clusters=2, n_arms=6, dim=4, pool_users=12, pool_items=40)
+SMALL = EnvironmentSpec(n_users=8, n_clusters=2, n_arms=6, dim=4, pool_users=12, pool_items=40)
 
 
 @pytest.fixture
-def small() -> World:
+def small() -> EnvironmentSpec:
     return SMALL
 
 
 @pytest.fixture
 def run() -> Run:
-    contender = Contender(policy="UniCLUB", alpha=1.0, beta=0.1, explore=20)
-    return Run(world=SMALL, contender=contender, horizon=400, seed=3, record=10)
+    contender = PolicySpec("UniCLUB", {"alpha": 1.0, "beta": 0.1, "explore": 20})
+    return Run(environment=SMALL, policy=contender, horizon=400, seed=3, record=10)
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from coterie.experiments.figures import Figure, find
 from coterie.experiments.plan import Plan, Spot
 from coterie.experiments.reproduce import Outcomes, Request, reproduce
 from coterie.experiments.shelf import Shelf
+from coterie.experiments.specs import EnvironmentSpec
 from coterie.experiments.tuning import Protocol
 from coterie.experiments.watching import Silence
-from coterie.experiments.worlds import World
 
 
 def plan(name: str, horizon: int | None = None, *, datasets: tuple[str, ...] | None = None) -> Plan:
@@ -27,7 +27,7 @@ def spots(label: str, horizon: int | None = None) -> list[Spot]:
     return [spot for spot in plan("auto", horizon).spots() if spot.label == label]
 
 
-def small(world: World) -> World:
+def small(world: EnvironmentSpec) -> EnvironmentSpec:
     clusters = min(8, world.n_clusters)
     return replace(world, n_users=8, n_clusters=clusters, n_arms=5, dim=4, pool_users=12, pool_items=40)
 
@@ -39,7 +39,7 @@ def shrunk() -> Figure:
     variations = [
         replace(
             varied,
-            world=small(varied.world),
+            environment=small(varied.environment),
             policies=tuple(policy for policy in varied.policies or kept if policy in kept),
         )
         for varied in figure.variations
@@ -61,10 +61,10 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
 
 
 def test_a_world_is_played_on_its_own_datasets_by_its_own_policies_for_its_own_time() -> None:
-    assert [spot.world.dataset for spot in spots("no clusters")] == ["synthetic", "movielens"]
-    assert [spot.world.dataset for spot in spots("clusters")] == list(find("auto").datasets)
+    assert [spot.environment.dataset for spot in spots("no clusters")] == ["synthetic", "movielens"]
+    assert [spot.environment.dataset for spot in spots("clusters")] == list(find("auto").datasets)
     (bernoulli,) = spots("0/1 rewards")
-    assert (bernoulli.world.dataset, bernoulli.horizon) == ("synthetic", 20_000)
+    assert (bernoulli.environment.dataset, bernoulli.horizon) == ("synthetic", 20_000)
     assert set(bernoulli.policies) == {"LinUCBOne", "LinUCBInd", "CLUB", "SCLUB", "AutoCLUB", "LinUCBOracle"}
     assert {spot.horizon for spot in spots("clusters, T = 100,000")} == {100_000}
 
@@ -86,8 +86,8 @@ def test_the_runs_are_those_of_the_spots(shelf: Shelf) -> None:
 def test_the_studies_of_the_papers_figures_are_used_again(name: str, label: str, shelf: Shelf) -> None:
     theirs, ours = plan(name, datasets=("synthetic",)), plan("auto", datasets=("synthetic",))
     assert set(theirs.studies(shelf)) < set(ours.studies(shelf))
-    worlds = [(spot.world, spot.tuned_in, spot.horizon) for spot in plan(name).spots()]
-    assert [(spot.world, spot.tuned_in, spot.horizon) for spot in spots(label)] == worlds
+    worlds = [(spot.environment, spot.tuned_in, spot.horizon) for spot in plan(name).spots()]
+    assert [(spot.environment, spot.tuned_in, spot.horizon) for spot in spots(label)] == worlds
 
 
 def test_every_world_has_our_policy_and_the_oracle_and_somebody_to_be_measured_against() -> None:

@@ -1,18 +1,21 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from coterie.experiments.claims import AsLong, Below, Claim, Finds, Flat, Grows, Slower, Within
-from coterie.experiments.contenders import Contender
 from coterie.experiments.findings import find_out, sentence
 from coterie.experiments.results import Entry, Limit, Panel, over_seeds
-from coterie.traces import Trace
+from coterie.experiments.specs import PolicySpec
+from coterie.experiments.tables import as_csv, recoveries, rows
+from coterie.simulation import Trace
 
 
 def entry(policy: str, *finals: float, seconds: float = 1.0, ari: float = 1.0) -> Entry:
     return Entry(
-        Contender(policy=policy), tuple(trace(policy, k, end, seconds, ari) for k, end in enumerate(finals))
+        PolicySpec(policy), tuple(trace(policy, k, end, seconds, ari) for k, end in enumerate(finals))
     )
 
 
@@ -35,6 +38,23 @@ def test_the_error_is_the_deviation_over_the_root_of_the_seeds() -> None:
     band = over_seeds(np.array([[1.0], [2.0], [3.0]]))
     assert (band.mean[0], band.error[0]) == (2.0, pytest.approx(1 / np.sqrt(3)))
     assert over_seeds(np.array([[1.0]])).error[0] == 0.0
+
+
+def test_clusters_that_nobody_knows_are_told_as_unknown() -> None:
+    mine = entry("mine:Greedy", 3, ari=float("nan"))
+    mine = mine._replace(traces=tuple(replace(one, clusters=np.array([-1, -1])) for one in mine.traces))
+    assert np.isnan([mine.final("clusters").mean, mine.final("ari").mean]).all()
+    assert recoveries([panel(mine)]).rows == (("mine:Greedy", "– (–)"),)
+    assert next(rows([panel(mine)])).record()["alpha"] is None
+    assert ",nan," not in as_csv(rows([panel(mine)]))
+
+
+def test_parameters_have_columns_of_their_own_in_a_summary() -> None:
+    entries = [entry("CLUB", 1)._replace(spec=PolicySpec("CLUB", {"beta": 0.1, "alpha": 2}))]
+    entries.append(entry("mine:Greedy", 2)._replace(spec=PolicySpec("mine:Greedy", {"size": "odd"})))
+    heading, club, mine = (line.split(",") for line in as_csv(rows([panel(*entries)])).splitlines())
+    assert heading[-7:] == ["alpha", "beta", "explore", "phase", "growth", "ridge", "size"]
+    assert (club[-7:], mine[-7:]) == (["2", "0.1", "", "", "", "", ""], ["", "", "", "", "", "", "odd"])
 
 
 def test_a_policy_is_below_another_when_pairs_of_seeds_say_so() -> None:

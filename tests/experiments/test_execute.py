@@ -1,31 +1,26 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from coterie.experiments.contenders import Contender
 from coterie.experiments.engines.local import Local
 from coterie.experiments.execute import Engine, Played, cost, execute
 from coterie.experiments.runs import Run
 from coterie.experiments.shelf import Shelf
+from coterie.experiments.specs import PolicySpec
 from coterie.experiments.store import Store
 from coterie.experiments.watching import Silence, Watch
-from coterie.traces import Trace
+from coterie.simulation import Trace
 
 
 class Counting:
     """A local engine that remembers what it was asked to play."""
 
-    here = True
-
     def __init__(self) -> None:
         self.played: list[Run] = []
-
-    def prepare(self, runs: Iterable[Run], watch: Watch) -> None:
-        assert {run.id for run in runs}.isdisjoint(run.id for run in self.played)
 
     def play(self, runs: Sequence[Run], shelf: Shelf, watch: Watch) -> Iterator[Played]:
         self.played += runs
@@ -47,11 +42,11 @@ class Impatient(Silence):
 @pytest.fixture
 def runs(run: Run) -> list[Run]:
     makers = [
-        run.contender,
-        Contender(policy="SCLUB", alpha=1.0, beta=0.1),
-        Contender(policy="LinUCBInd", beta=0.1),
+        run.policy,
+        PolicySpec("SCLUB", {"alpha": 1.0, "beta": 0.1}),
+        PolicySpec("LinUCBInd", {"beta": 0.1}),
     ]
-    return [replace(run, contender=maker, seed=seed) for maker in makers for seed in range(3)]
+    return [replace(run, policy=maker, seed=seed) for maker in makers for seed in range(3)]
 
 
 def go(runs: Sequence[Run], folder: Path, engine: Engine, watch: Watch | None = None) -> dict[str, bytes]:
@@ -83,13 +78,13 @@ def test_an_interrupted_experiment_goes_on_where_it_stopped(runs: list[Run], tmp
 
 
 def test_a_failing_run_stops_the_others_and_keeps_what_is_finished(runs: list[Run], tmp_path: Path) -> None:
-    wrong = replace(runs[0], contender=Contender(policy="CLUB", alpha=-1.0, beta=0.1))
+    wrong = replace(runs[0], policy=PolicySpec("CLUB", {"alpha": -1.0, "beta": 0.1}))
     with pytest.raises(ValueError, match="alpha"):
         go([*runs, wrong], tmp_path, Local(1))
 
 
 def test_slow_runs_begin_first(run: Run, tmp_path: Path) -> None:
-    slow = replace(run, contender=Contender(policy="GraphUCB", alpha=0.1))
+    slow = replace(run, policy=PolicySpec("GraphUCB", {"alpha": 0.1}))
     engine = Counting()
     go([run, slow], tmp_path, engine)
     assert engine.played[0] == slow
@@ -98,8 +93,8 @@ def test_slow_runs_begin_first(run: Run, tmp_path: Path) -> None:
 
 def test_a_crowd_costs_more_where_clusters_are_looked_for(run: Run) -> None:
     def at(policy: str, n_users: int) -> float:
-        world = replace(run.world, n_users=n_users)
-        return cost(replace(run, world=world, contender=Contender(policy=policy)))
+        world = replace(run.environment, n_users=n_users)
+        return cost(replace(run, environment=world, policy=PolicySpec(policy)))
 
     assert at("CLUB", 20) == at("CLUB", 50) < at("AutoCLUB", 50) == at("SASCLUB", 50)
     assert 30 < at("CLUB", 500) < 55

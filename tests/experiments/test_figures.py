@@ -7,10 +7,11 @@ import pytest
 from coterie.errors import UnknownName
 from coterie.experiments.claims import AsLong, Below
 from coterie.experiments.figures import FIGURES, chosen, find
-from coterie.experiments.palette import STYLES
 from coterie.experiments.plan import Plan, available
 from coterie.experiments.shelf import Shelf
+from coterie.experiments.styles import styles
 from coterie.experiments.tuning import Protocol
+from coterie.policies.registry import REGISTRY
 
 NAMES = ["fig-1", "fig-2", "fig-3", "fig-4", "fig-5", "table-1", "table-2", "clusters", "gap", "auto"]
 FIG_1 = {"LinUCBOne", "LinUCBInd", "CLUB", "SCLUB", "UniCLUB", "UniSCLUB"}
@@ -31,28 +32,28 @@ def test_figure_1_is_as_the_paper_has_it() -> None:
     figure = find("fig-1")
     assert set(figure.policies) == {*FIG_1, "PhaseUniCLUB", "AutoCLUB"}
     assert figure.datasets == ("synthetic", "movielens", "lastfm", "yelp")
-    world = figure.variations[0].world
+    world = figure.variations[0].environment
     assert (world.pool_users, world.n_users, world.n_clusters, world.n_arms) == (200, 50, 10, 100)
     assert (world.noise, figure.horizon) == (0.1, 100_000)
 
 
 def test_figure_2_is_blurred_by_a_tenth() -> None:
-    world = find("fig-2").variations[0].world
+    world = find("fig-2").variations[0].environment
     assert world.setting == "smoothed"
-    assert world.blur**2 == pytest.approx(0.1)
+    assert world.sigma**2 == pytest.approx(0.1)
 
 
 def test_sweeps_are_those_of_the_paper() -> None:
-    assert [v.world.n_arms for v in find("fig-3").variations] == [80, 100, 120, 140]
-    assert [v.world.n_users for v in find("fig-4").variations] == [40, 50, 60, 70]
-    assert {v.world.n_clusters for v in find("fig-4").variations} == {10}
+    assert [v.environment.n_arms for v in find("fig-3").variations] == [80, 100, 120, 140]
+    assert [v.environment.n_users for v in find("fig-4").variations] == [40, 50, 60, 70]
+    assert {v.environment.n_clusters for v in find("fig-4").variations} == {10}
     assert find("fig-3").datasets == find("fig-4").datasets == ("yelp",)
 
 
 def test_table_2_times_the_runs_of_figure_5() -> None:
     five, two = find("fig-5"), find("table-2")
     assert (five.policies, five.variations, five.horizon) == (two.policies, two.variations, two.horizon)
-    world = five.variations[0].world
+    world = five.variations[0].environment
     assert (world.n_users, world.n_clusters, world.n_arms) == (20, 4, 20)
 
 
@@ -85,9 +86,17 @@ def test_sweeps_are_tuned_once_a_dataset_and_the_gap_in_each_world(shelf: Shelf)
 
 def test_every_policy_has_its_own_look() -> None:
     used = {policy for figure in FIGURES.values() for policy in figure.policies}
-    assert used <= set(STYLES)
-    looks = [(style.colour, style.marker, style.line) for style in STYLES.values()]
+    assert used <= set(REGISTRY)
+    looks = [entry.style[1:] for entry in REGISTRY.values()]
     assert len(set(looks)) == len(looks)
+
+
+def test_own_policies_are_drawn_in_colours_of_their_own() -> None:
+    found = styles(["mine:Greedy", "CLUB", "mine:Random", "mine:Greedy"])
+    assert [style.label for style in found.values()] == ["Greedy", "CLUB", "Random"]
+    ours = {entry.style.colour for entry in REGISTRY.values()}
+    assert found["mine:Greedy"].colour != found["mine:Random"].colour
+    assert not ours & {found[name].colour for name in ("mine:Greedy", "mine:Random")}
 
 
 def test_a_missing_dataset_leaves_the_others() -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,18 +14,13 @@ from coterie.experiments.figures import Figure, find
 from coterie.experiments.reproduce import Outcomes, Request, reproduce
 from coterie.experiments.runs import Run
 from coterie.experiments.shelf import Shelf
+from coterie.experiments.specs import EnvironmentSpec
 from coterie.experiments.tuning import Protocol
 from coterie.experiments.watching import Silence, Watch
-from coterie.experiments.worlds import World
 
 
 class Never:
     """An engine for when everything is finished."""
-
-    here = True
-
-    def prepare(self, runs: Iterable[Run], watch: Watch) -> None:
-        assert not list(runs)
 
     def play(self, runs: Sequence[Run], shelf: Shelf, watch: Watch) -> Iterator[Played]:
         assert not runs
@@ -45,13 +40,15 @@ def shrunk(name: str) -> Figure:
     figure = find(name)
     few = figure.variations[:: max(1, len(figure.variations) // 2)]
     figure = replace(figure, policies=figure.policies[-2:], variations=few)
-    small = World(dim=4, pool_users=12, pool_items=40)
-    shapes = [replace(small, setting=v.world.setting, spread=v.world.spread) for v in figure.variations]
+    small = EnvironmentSpec(dim=4, pool_users=12, pool_items=40)
+    shapes = [
+        replace(small, setting=v.environment.setting, spread=v.environment.spread) for v in figure.variations
+    ]
     variations = tuple(
-        replace(v, world=replace(shape, n_users=8, n_clusters=2, n_arms=4 + k))
+        replace(v, environment=replace(shape, n_users=8, n_clusters=2, n_arms=4 + k))
         for k, (v, shape) in enumerate(zip(figure.variations, shapes, strict=True))
     )
-    tuned_in = None if figure.tuned_in is None else variations[0].world
+    tuned_in = None if figure.tuned_in is None else variations[0].environment
     return replace(figure, datasets=("synthetic",), variations=variations, tuned_in=tuned_in)
 
 
@@ -119,7 +116,7 @@ def test_the_report_tells_how_it_was_made(found: Outcomes) -> None:
     page = found.report.read_text()
     for wanted in (
         "coterie reproduce &lt;all&gt;",
-        "numba",
+        "scipy",
         "processor",
         "n_clusters",
         "Constants, as tuned",

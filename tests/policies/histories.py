@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
 
 from contracts.examples import grow
-from coterie import Policy
-from coterie.kernels.bits import listed
-from coterie.types import Floats, Ints
+from coterie import LinearBandit
+from coterie.types import Bools, Floats, Ints, Words
 
 DIM = 3
 VECTORS = np.array(
@@ -70,7 +69,7 @@ class Sums:
         self.pulls = np.concatenate([self.pulls, np.zeros(n, np.int64)])
 
 
-def live(policy: Policy, history: list[Event]) -> Sums:
+def live(policy: LinearBandit, history: list[Event]) -> Sums:
     """Let the policy live through a history."""
     sums = Sums(policy.n_users)
     for event in history:
@@ -85,10 +84,17 @@ def live(policy: Policy, history: list[Event]) -> Sums:
     return sums
 
 
-def rows(policy: Policy) -> dict[int, Ints]:
+def rows(policy: LinearBandit) -> dict[int, Ints]:
     """The rows of pooled statistics in use, with their members."""
-    state: Any = policy.partition.state
-    if hasattr(state, "tenants"):
-        members = {r: listed(state.members[r], policy.n_users) for r in range(len(state.tenants))}
-        return {r: members[r] for r in members if state.tenants[r]}
-    return {int(r): np.flatnonzero(state.labels == r) for r in np.unique(state.labels)}
+    held = policy.learner.arrays()
+    if "sharers" in held:
+        members = unpacked(held["members"], policy.n_users)
+        return {int(r): np.flatnonzero(members[r]) for r in np.flatnonzero(held["sharers"])}
+    return {int(r): np.flatnonzero(held["labels"] == r) for r in np.unique(held["labels"])}
+
+
+def unpacked(words: Words, n: int) -> Bools:
+    """Rows of bits as booleans; no bit beyond the n users is set."""
+    bits = np.unpackbits(words.astype("<u8").view(np.uint8), axis=1, bitorder="little").astype(bool)
+    assert not bits[:, n:].any()
+    return bits[:, :n]

@@ -13,8 +13,7 @@ from scipy.stats import multivariate_normal
 import coterie
 from coterie.datasets.dataset import Dataset
 from coterie.environments import Bernoulli, Stochastic, lifted
-from coterie.kernels.evidence import back_substitute, centre, combine, eliminate, evidence, finish_inverse
-from coterie.kernels.prior import FITTED, FREEDOM, NOISE2, PULLS, REACH, RESIDUAL, WEIGHT
+from coterie.policies._linalg import eliminated, inverted
 
 
 @pytest.fixture(scope="module")
@@ -28,17 +27,11 @@ def test_differences_of_evidence_are_log_bayes_factors(seed: int, dim: int, n: i
     rng = np.random.default_rng(seed)
     weight, noise2 = float(rng.uniform(0.2, 5.0)), float(rng.uniform(0.01, 2.0))
     x, rewards, mean = rng.normal(size=(n, dim)), rng.normal(size=n), rng.normal(size=dim)
-    gram, centred, matrix = x.T @ x, np.empty(dim), np.empty((dim, dim))
-    centre(gram, x.T @ rewards, mean, centred)
-    combine(gram, np.zeros((dim, dim)), 1.0, weight, matrix)
-    reduced, solution, inverse = centred.copy(), np.empty(dim), np.empty((dim, dim))
-    logdet, explained = eliminate(matrix, reduced)
-    back_substitute(matrix, reduced, solution)
-    finish_inverse(matrix, np.empty((dim, dim)), inverse)
-    dense = weight * np.eye(dim) + gram
+    dense, centred = weight * np.eye(dim) + x.T @ x, x.T @ (rewards - x @ mean)
+    logdet, explained, solution = eliminated(np.triu(dense), centred.copy(), 0.5 * weight)
     np.testing.assert_allclose(solution, np.linalg.solve(dense, centred), atol=1e-9)
-    np.testing.assert_allclose(inverse, np.linalg.inv(dense), atol=1e-9)
-    ours = evidence(dim, weight, logdet, explained, noise2)
+    np.testing.assert_allclose(inverted(dense, 0.5 * weight), np.linalg.inv(dense), atol=1e-9)
+    ours = 0.5 * (dim * np.log(weight) - logdet + explained / noise2)  # E(S, c) of _autoclub.pyx
     if n:
         covariance = noise2 * (np.eye(n) + x @ x.T / weight)
         marginal = multivariate_normal(x @ mean, covariance).logpdf(rewards)
@@ -53,11 +46,11 @@ def test_the_noise_the_differences_and_the_mean_are_found(data: Dataset, noise: 
     world = Stochastic(data, n_users=20, n_clusters=4, n_arms=20, noise=noise, seed=3)
     policy = coterie.AutoCLUB(20, 8)
     coterie.simulate(policy, world, 6000)
-    prior = policy.partition.state.prior
-    assert np.sqrt(prior.numbers[NOISE2]) == pytest.approx(noise, rel=0.05)
+    found, mean = policy.learner.numbers(), policy.learner.array("prior.mean")
+    assert np.sqrt(found["noise2"]) == pytest.approx(noise, rel=0.05)
     differing = world.preferences[world.labels] - world.preferences[world.labels].mean(axis=0)
-    assert np.log(prior.numbers[WEIGHT]) == pytest.approx(np.log(noise**2 / differing.var()), abs=0.7)
-    assert np.linalg.norm(prior.mean - world.preferences[world.labels].mean(axis=0)) < 0.15
+    assert np.log(found["weight"]) == pytest.approx(np.log(noise**2 / differing.var()), abs=0.7)
+    assert np.linalg.norm(mean - world.preferences[world.labels].mean(axis=0)) < 0.15
 
 
 def test_the_clusters_are_found(data: Dataset) -> None:
@@ -81,7 +74,7 @@ def test_where_all_are_alike_nearly_all_of_the_gain_of_pooling_is_had(data: Data
 
 
 def test_it_beats_both_extremes_where_there_are_clusters(data: Dataset) -> None:
-    makers: dict[str, Callable[[], coterie.Policy]] = {
+    makers: dict[str, Callable[[], coterie.LinearBandit]] = {
         "auto": lambda: coterie.AutoCLUB(20, 8),
         "ind": lambda: coterie.LinUCBInd(20, 8, beta=0.1),
         "one": lambda: coterie.LinUCBOne(20, 8, beta=0.1),
@@ -107,29 +100,34 @@ def test_pooled_statistics_are_the_sums_of_their_members(data: Dataset) -> None:
     world = Stochastic(data, n_users=20, n_clusters=4, n_arms=20, seed=5)
     policy = coterie.AutoCLUB(20, 8)
     coterie.simulate(policy, world, 1500)
-    state = policy.partition.state
-    assert state.clock[1] == len(np.unique(state.labels)) == (state.sizes > 0).sum()
-    for row in np.unique(state.labels):
-        members = np.flatnonzero(state.labels == row)
-        gram = state.grams[members].sum(axis=0)
-        matrix = gram + state.weights[row] * np.eye(8)
-        moment = state.moments[members].sum(axis=0)
-        assert state.sizes[row] == len(members)
-        np.testing.assert_allclose(state.pool_grams[row], gram, atol=1e-9)
-        np.testing.assert_allclose(state.pools.inverse[row] @ matrix, np.eye(8), atol=1e-8)
-        np.testing.assert_allclose(state.pools.moment[row], moment, atol=1e-9)
-        assert state.pools.pulls[row] == state.pulls[members].sum()
+    held, labels = policy.learner.arrays(), policy.learner.array("labels")
+    assert policy.learner.numbers()["n_clusters"] == len(np.unique(labels)) == (held["sizes"] > 0).sum()
+    for row in np.unique(labels):
+        members = np.flatnonzero(labels == row)
+        gram = held["grams"][members].sum(axis=0)
+        matrix = gram + held["weights"][row] * np.eye(8)
+        moment = held["moments"][members].sum(axis=0)
+        assert held["sizes"][row] == len(members)
+        np.testing.assert_allclose(held["pool_grams"][row], gram, atol=1e-9)
+        np.testing.assert_allclose(held["pools.inverse"][row] @ matrix, np.eye(8), atol=1e-8)
+        np.testing.assert_allclose(held["pools.moment"][row], moment, atol=1e-9)
+        assert held["pools.pulls"][row] == held["pulls"][members].sum()
 
 
 def test_the_sums_are_those_of_the_users_own_regressions(data: Dataset) -> None:
     world = Stochastic(data, n_users=20, n_clusters=4, n_arms=20, seed=5)
     policy = coterie.AutoCLUB(20, 8)
     coterie.simulate(policy, world, 1500)
-    prior = policy.partition.state.prior
-    np.testing.assert_allclose(prior.sums, prior.terms.sum(axis=0), rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(prior.total, prior.votes.sum(axis=0), atol=1e-9)
-    left = prior.sums[PULLS] - prior.sums[FREEDOM]
-    assert prior.numbers[NOISE2] == pytest.approx(prior.sums[RESIDUAL] / left)
+    held, found = policy.learner.arrays(), policy.learner.numbers()
+    np.testing.assert_allclose(held["prior.sums"], held["prior.terms"].sum(axis=0), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(held["prior.total"], held["prior.votes"].sum(axis=0), atol=1e-9)
+    pulls, residual, freedom = held["prior.sums"][:3]
+    assert found["noise2"] == pytest.approx(residual / (pulls - freedom))
+    assert found["length2"] == pytest.approx((held["prior.votes"] ** 2).sum())
+    assert found["seen"] == (held["pulls"] > 0).sum()
+    assert found["fitted"] == (held["prior.terms"][:, 0] > 0).sum()
+    assert found["squares"] == pytest.approx(held["squares"].sum())
+    assert found["reach"] == pytest.approx(np.trace(held["grams"].sum(axis=0)))
 
 
 @pytest.mark.parametrize("length", [0.0, 1e-12, 1e-8, 1e-4])
@@ -138,9 +136,8 @@ def test_the_mean_preference_stays_finite_where_next_to_nothing_is_known(length:
     rng = np.random.default_rng(0)
     for turn in range(80):
         policy.update(turn % 4, length * rng.normal(size=3), 1.0 + rng.normal())
-    prior = policy.partition.state.prior
-    assert prior.numbers[FITTED] == 4
-    assert np.isfinite(prior.mean).all()
+    assert policy.learner.numbers()["fitted"] == 4
+    assert np.isfinite(policy.learner.array("prior.mean")).all()
     assert np.isfinite(policy.scores(0, np.eye(3)).mean).all()
 
 
@@ -170,7 +167,8 @@ def test_newcomers_start_together_at_the_mean_preference(data: Dataset) -> None:
     policy.add_users(1)
     assert policy.labels().tolist() == [*before, *[max(before) + 1] * 3]
     for user in (20, 22):
-        np.testing.assert_array_equal(policy.scores(user, np.eye(8)).mean, policy.partition.state.prior.mean)
+        mean = policy.learner.array("prior.mean")
+        np.testing.assert_array_equal(policy.scores(user, np.eye(8)).mean, mean)
     assert not policy.estimates[20:].any()
 
 
@@ -181,12 +179,12 @@ def test_inverse_times_matrix_is_the_identity_after_100_000_updates(ridge: float
     xs = rng.normal(size=(rounds, 3)) * [1.0, 1.0, 0.01]
     xs /= np.linalg.norm(xs, axis=1, keepdims=True)
     policy.update_many(users, xs, np.where(users % 2, xs[:, 0], xs[:, 1]) + 0.1 * rng.normal(size=rounds))
-    state = policy.partition.state
+    held, labels = policy.learner.arrays(), policy.learner.array("labels")
     assert policy.labels().tolist() == [0, 1, 0, 1, 0, 1]
-    for row in np.unique(state.labels):
-        mine = xs[np.isin(users, np.flatnonzero(state.labels == row))]
-        matrix = state.weights[row] * np.eye(3) + mine.T @ mine
-        np.testing.assert_allclose(state.pools.inverse[row] @ matrix, np.eye(3), atol=1e-8)
+    for row in np.unique(labels):
+        mine = xs[np.isin(users, np.flatnonzero(labels == row))]
+        matrix = held["weights"][row] * np.eye(3) + mine.T @ mine
+        np.testing.assert_allclose(held["pools.inverse"][row] @ matrix, np.eye(3), atol=1e-8)
 
 
 def test_rewards_that_are_all_zero_are_no_trouble() -> None:
@@ -211,8 +209,8 @@ def test_without_noise_rounding_never_makes_a_user_unknowable() -> None:
         user, arms = int(rng.choice(3, p=[0.9, 0.09, 0.01])), rng.normal(size=(4, 2))
         x = arms[policy.recommend(user, arms)]
         policy.update(user, x, float(x @ tastes[user]))
-    numbers = policy.partition.state.prior.numbers
-    assert numbers[WEIGHT] >= 0.5e-12 * numbers[REACH] > 0.0
+    found = policy.learner.numbers()
+    assert found["weight"] >= 0.5e-12 * found["reach"] > 0.0
     assert np.isfinite(policy.estimates).all()
     np.testing.assert_allclose(policy.estimates, tastes, atol=0.05)
 
@@ -242,5 +240,5 @@ def test_the_mean_preference_does_not_overshoot_where_arms_lie_along_one_directi
     longest = 0.0
     for turn in range(40 * users):
         policy.update(turn % users, along, 1.0 + 0.1 * rng.normal())
-        longest = max(longest, float(np.linalg.norm(policy.partition.state.prior.mean)))
+        longest = max(longest, float(np.linalg.norm(policy.learner.array("prior.mean"))))
     assert 0.6 < longest < 1.05

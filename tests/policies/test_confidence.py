@@ -15,25 +15,25 @@ from coterie import (
     SACLUB,
     SCLUB,
     ArgumentError,
+    LinearBandit,
     LinUCBOne,
     PhaseUniCLUB,
-    Policy,
-    Smoothed,
+    SmoothedTheory,
     Theory,
     Tuned,
     UniCLUB,
     UniSCLUB,
 )
-from coterie.kernels.radius import Radius
-from coterie.kernels.schedule import Schedule
 from coterie.policies.confidence import FOREVER, KINDS
+from coterie.policies.schedule import Schedule
+from coterie.theory import Radius
 from reference import numbers
 
 CASES = settings(deadline=None, derandomize=True, max_examples=100)
 USERS, DIMS = st.integers(1, 500), st.integers(1, 100)
 EXAMPLES: tuple[Any, ...] = (
     Theory(horizon=100, lambda_x=0.1),
-    Smoothed(horizon=100, sigma=0.1, n_arms=10, truncation=1.0),
+    SmoothedTheory(horizon=100, sigma=0.1, n_arms=10, truncation=1.0),
     Tuned(alpha=1.0, beta=0.1),
 )
 
@@ -83,7 +83,7 @@ def test_the_theory_says_the_papers_numbers(
 def test_the_smoothed_bonus_is_the_papers_with_the_smoothed_bound(
     dim: int, horizon: int, truncation: float, ridge: float
 ) -> None:
-    smoothed = Smoothed(horizon=horizon, sigma=0.3, n_arms=20, truncation=truncation)
+    smoothed = SmoothedTheory(horizon=horizon, sigma=0.3, n_arms=20, truncation=truncation)
     bound = numbers.smoothed_bound(dim=dim, truncation=truncation)
     beta = numbers.confidence(horizon=horizon, dim=dim, delta=1 / horizon, ridge=ridge, bound=bound)
     assert smoothed.bonus(dim, ridge) == pytest.approx(beta, rel=1e-12)
@@ -151,7 +151,7 @@ def test_a_wider_bonus_is_what_beta_multiplies() -> None:
         tuned = CLUB(3, 2, confidence=Tuned(alpha=1.0, beta=beta)).scores(0, arms)
         assert np.allclose(tuned.width, beta * np.linalg.norm(arms, axis=1))
         assert np.allclose(LinUCBOne(3, 2, beta=beta).scores(0, arms).width, tuned.width)
-    smoothed = Smoothed(horizon=100, sigma=0.1, n_arms=2, truncation=1.0)
+    smoothed = SmoothedTheory(horizon=100, sigma=0.1, n_arms=2, truncation=1.0)
     width = SACLUB(3, 2, confidence=smoothed).scores(0, arms).width
     assert np.allclose(width, smoothed.bonus(2, 1.0) * np.linalg.norm(arms, axis=1))
 
@@ -173,7 +173,7 @@ class Whole:
 
 
 @pytest.mark.parametrize("make", [CLUB, SCLUB, PhaseUniCLUB])
-def test_whole_numbers_of_one_confidence_do_not_bend_the_next(make: Callable[..., Policy]) -> None:
+def test_whole_numbers_of_one_confidence_do_not_bend_the_next(make: Callable[..., LinearBandit]) -> None:
     make(3, 2, confidence=Whole()).recommend(0, [[1.0, 0.0]])
     policy = make(3, 2, confidence=Tuned(alpha=1.0, beta=0.6))
     policy.update(0, [1.0, 0.0], 0.3)
@@ -185,3 +185,60 @@ def test_a_kind_of_confidence_is_no_confidence() -> None:
     kind: Any = Tuned
     with pytest.raises(ArgumentError, match="confidence must be"):
         CLUB(3, 2, confidence=kind)
+
+
+PULLS = st.one_of(st.integers(0, 100), st.integers(0, 10**12))
+
+
+@CASES
+@given(st.floats(0, 100), PULLS)
+def test_the_tuned_radius_is_the_one_of_gentile_and_others(alpha: float, pulls: int) -> None:
+    wanted = alpha * math.sqrt((1 + math.log(1 + pulls)) / (1 + pulls))
+    assert Tuned(alpha=alpha, beta=0.1).shape(9, 4, 2.0).at(pulls) == pytest.approx(wanted, rel=1e-12)
+
+
+@CASES
+@given(PULLS, USERS, DIMS, st.floats(0.01, 10), st.floats(0.1, 5))
+def test_the_radius_of_the_theory_is_the_papers(
+    pulls: int, n_users: int, dim: int, ridge: float, norm: float
+) -> None:
+    shape = Theory(horizon=1000, lambda_x=0.03, delta=0.02, norm=norm).shape(n_users, dim, ridge)
+    wanted = numbers.theory_radius(
+        pulls, n_users=n_users, dim=dim, delta=0.02, ridge=ridge, bound=norm, lambda_x=0.03
+    )
+    assert shape.at(pulls) == pytest.approx(wanted, rel=1e-12)
+
+
+@CASES
+@given(PULLS, DIMS, st.integers(2, 1000), st.floats(0.01, 2))
+def test_the_smoothed_radius_is_the_papers_with_another_eigenvalue_and_bound(
+    pulls: int, dim: int, n_arms: int, sigma: float
+) -> None:
+    shape = SmoothedTheory(horizon=500, sigma=sigma, n_arms=n_arms, truncation=0.7, c1=0.4).shape(
+        20, dim, 1.5
+    )
+    wanted = numbers.theory_radius(
+        pulls,
+        n_users=20,
+        dim=dim,
+        delta=1 / 500,
+        ridge=1.5,
+        bound=numbers.smoothed_bound(dim=dim, truncation=0.7),
+        lambda_x=numbers.lambda_tilde(sigma=sigma, n_arms=n_arms, constant=0.4),
+    )
+    assert shape.at(pulls) == pytest.approx(wanted, rel=1e-12)
+
+
+def test_the_six_numbers_on_paper() -> None:
+    assert Radius(base=4, slope=0, scale=1, shift=1, floor=9, growth=0).at(100) == pytest.approx(1.0)
+    assert Radius(base=1, slope=1, scale=1, shift=0, floor=1, growth=1).at(0) == 1.0
+
+
+@pytest.mark.parametrize("confidence", [*EXAMPLES, Tuned(alpha=0.0, beta=0.1)])
+@pytest.mark.parametrize("make", [CLUB, SCLUB])
+def test_the_compiled_radius_is_that_of_the_shape(confidence: Any, make: Callable[..., LinearBandit]) -> None:
+    policy, shape = make(3, 2, confidence=confidence, ridge=0.7), confidence.shape(3, 2, 0.7)
+    for _ in range(50):
+        policy.update(1, [1.0, 0.5], 0.3)
+        wanted = [shape.at(pulls) for pulls in policy.pulls]
+        np.testing.assert_allclose(policy.learner.array("radii"), wanted, rtol=1e-12)

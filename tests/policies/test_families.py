@@ -13,11 +13,11 @@ from coterie import (
     SCLUB,
     GOBLin,
     GraphUCB,
+    LinearBandit,
     LinUCBInd,
     LinUCBOne,
     LinUCBOracle,
     PhaseUniCLUB,
-    Policy,
     Tuned,
 )
 
@@ -26,7 +26,7 @@ SURE = Tuned(alpha=0.2, beta=0.5)
 """f(1) = 0.2 √((1 + ln 2)/2) ≈ 0.18, f(3) ≈ 0.15, f(0) = 0.2."""
 
 
-def say(policy: Policy, user: int, reward: float, times: int = 3) -> None:
+def say(policy: LinearBandit, user: int, reward: float, times: int = 3) -> None:
     for _ in range(times):
         policy.update(user, [1.0], reward)
 
@@ -117,7 +117,7 @@ def test_with_arrivals_a_user_who_comes_far_more_often_is_set_apart() -> None:
 
 
 @pytest.mark.parametrize("maker", [GOBLin, GraphUCB])
-def test_a_friend_learns_and_a_stranger_does_not(maker: Callable[..., Policy]) -> None:
+def test_a_friend_learns_and_a_stranger_does_not(maker: Callable[..., LinearBandit]) -> None:
     policy = maker(3, 1, graph=[[0, 1, 0], [1, 0, 0], [0, 0, 0]])
     say(policy, 0, LOVES)
     estimates = policy.estimates[:, 0]
@@ -135,7 +135,7 @@ def test_goblin_with_one_friend_on_paper() -> None:
 
 
 @pytest.mark.parametrize("maker", [GOBLin, GraphUCB])
-def test_a_graph_may_be_sparse_boolean_or_a_list(maker: Callable[..., Policy]) -> None:
+def test_a_graph_may_be_sparse_boolean_or_a_list(maker: Callable[..., LinearBandit]) -> None:
     dense = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
     estimates = []
     for graph in (dense, dense.tolist(), dense.astype(bool), dense.astype(int), csr_array(dense)):

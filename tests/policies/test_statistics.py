@@ -3,34 +3,55 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from contracts.examples import EXAMPLES, grow, halves, make, play, ring
-from coterie.policies.graphs import WALK_FLOOR
-from coterie.policies.partition import arrays, by_appearance
+from contracts.examples import ALL, grow, halves, make, play, ring
+from coterie.policies._learner import Learner
+from coterie.policies.base import by_appearance
+from coterie.policies.laplacian import WALK_FLOOR
 from coterie.types import Floats
-from policies.histories import DIM, Event, Sums, events, live, rows
+from policies.histories import DIM, Event, Sums, events, live, rows, unpacked
 
-ALL = sorted(EXAMPLES)
 POOLED = [e for e in ALL if not e.startswith(("GOBLin", "GraphUCB", "AutoCLUB"))]
-CLUSTERING = [e for e in POOLED if not e.startswith("LinUCB")]
+CLUSTERING = [e for e in POOLED if not e.startswith("Lin")]
 OVER_GRAPHS = [e for e in ALL if e.startswith(("GOBLin", "GraphUCB"))]
 CASES = settings(deadline=None, derandomize=True, max_examples=30)
 
 
-def check_row(ridge_rows: Any, row: int, gram: Floats, moment: Floats, pulls: int, ridge: float) -> None:
-    """A row of statistics against λI + S, b and T."""
+class Fresh(NamedTuple):
+    """S, b and T summed from a history, and the ridge."""
+
+    gram: Floats
+    moment: Floats
+    pulls: int
+    ridge: float
+
+
+def check_row(learner: Learner, kind: str, row: int, fresh: Fresh) -> None:
+    """A row of the users or the pools against λI + S, b and T; of a user never seen only zeros are kept."""
+    gram, moment, pulls, ridge = fresh
+    held = {name: learner.array(f"{kind}.{name}")[row] for name in ("inverse", "moment", "estimate", "pulls")}
     matrix = ridge * np.eye(len(moment)) + gram
-    inverse = ridge_rows.inverse[row]
+    inverse = held["inverse"]
+    if pulls == 0 and kind == "users":
+        assert not any(array.any() for name, array in held.items() if name != "inverse")
+        return
     assert np.allclose(inverse @ matrix, np.eye(len(moment)), rtol=0, atol=1e-8)
     assert np.allclose(inverse, inverse.T, rtol=0, atol=1e-12)
-    assert np.allclose(ridge_rows.moment[row], moment, atol=1e-9)
-    assert np.allclose(ridge_rows.estimate[row], np.linalg.solve(matrix, moment), atol=1e-8)
-    assert ridge_rows.pulls[row] == pulls
+    assert np.allclose(held["moment"], moment, atol=1e-9)
+    assert np.allclose(held["estimate"], np.linalg.solve(matrix, moment), atol=1e-8)
+    assert held["pulls"] == pulls
+
+
+def check_users(learner: Learner, sums: Sums, ridge: float) -> None:
+    """Each user's own statistics against its own sums."""
+    for user in range(len(sums.pulls)):
+        fresh = Fresh(sums.grams[user], sums.moments[user], int(sums.pulls[user]), ridge)
+        check_row(learner, "users", user, fresh)
 
 
 def penalty(example: str, n_users: int, ridge: float) -> tuple[Floats, Floats]:
@@ -45,7 +66,7 @@ def penalty(example: str, n_users: int, ridge: float) -> tuple[Floats, Floats]:
     return ridge * (laplacian + WALK_FLOOR * np.diag(degrees)), degrees
 
 
-def check_joint(example: str, joint: Any, sums: Sums, ridge: float) -> None:
+def check_joint(example: str, learner: Learner, sums: Sums, ridge: float) -> None:
     n, d = sums.moments.shape
     start, weights = penalty(example, n, ridge)
     matrix = np.kron(start, np.eye(d))
@@ -53,11 +74,13 @@ def check_joint(example: str, joint: Any, sums: Sums, ridge: float) -> None:
         at = slice(user * d, (user + 1) * d)
         matrix[at, at] += weights[user] * sums.grams[user]
     weighted = (weights[:, None] * sums.moments).reshape(-1)
-    inverse = joint.inverse.reshape(n * d, n * d)
+    inverse = learner.array("joint.inverse").reshape(n * d, n * d)
     assert np.allclose(inverse @ matrix, np.eye(n * d), rtol=0, atol=1e-8)
-    assert np.allclose(joint.moment, sums.moments, atol=1e-9)
-    assert np.allclose(joint.estimate.reshape(-1), np.linalg.solve(matrix, weighted), atol=1e-7)
-    assert np.array_equal(joint.pulls, sums.pulls)
+    assert np.allclose(learner.array("joint.moment"), sums.moments, atol=1e-9)
+    assert np.allclose(
+        learner.array("joint.estimate").reshape(-1), np.linalg.solve(matrix, weighted), atol=1e-7
+    )
+    assert np.array_equal(learner.array("joint.pulls"), sums.pulls)
 
 
 @pytest.mark.parametrize("example", POOLED)
@@ -70,7 +93,7 @@ def test_pooled_statistics_are_the_sum_of_the_members_after_any_history(
     sums = live(policy, history)
     for row, members in rows(policy).items():
         gram, moment = sums.grams[members].sum(axis=0), sums.moments[members].sum(axis=0)
-        check_row(policy.partition.state.pools, row, gram, moment, sums.pulls[members].sum(), 1.0)
+        check_row(policy.learner, "pools", row, Fresh(gram, moment, sums.pulls[members].sum(), 1.0))
 
 
 @pytest.mark.parametrize("example", CLUSTERING)
@@ -79,10 +102,8 @@ def test_pooled_statistics_are_the_sum_of_the_members_after_any_history(
 def test_each_users_statistics_are_its_own_sum_after_any_history(example: str, history: list[Event]) -> None:
     policy = make(example, ridge=0.5)
     sums = live(policy, history)
-    state = policy.partition.state
-    assert np.allclose(state.grams, sums.grams, atol=1e-9)
-    for user in range(policy.n_users):
-        check_row(state.users, user, sums.grams[user], sums.moments[user], sums.pulls[user], 0.5)
+    assert np.allclose(policy.learner.array("grams"), sums.grams, atol=1e-9)
+    check_users(policy.learner, sums, 0.5)
     assert np.array_equal(policy.pulls, sums.pulls)
     assert policy.rounds == len(history)
 
@@ -95,16 +116,14 @@ def test_the_regression_over_a_graph_is_the_dense_one_after_any_history(
 ) -> None:
     policy = make(example, ridge=2.0)
     sums = live(policy, history)
-    state = policy.partition.state
-    check_joint(example, getattr(state, "joint", state), sums, 2.0)
+    check_joint(example, policy.learner, sums, 2.0)
     if example.startswith("GraphUCB"):
-        for user in range(policy.n_users):
-            check_row(state.users, user, sums.grams[user], sums.moments[user], sums.pulls[user], 2.0)
+        check_users(policy.learner, sums, 2.0)
         dense = np.linalg.slogdet(np.eye(DIM) + sums.grams / 2.0)[1]
-        assert np.allclose(state.logdets, dense, atol=1e-9)
+        assert np.allclose(policy.learner.array("logdets"), dense, atol=1e-9)
 
 
-@pytest.mark.parametrize("example", [e for e in CLUSTERING if "SCLUB" not in e])
+@pytest.mark.parametrize("example", [e for e in CLUSTERING if "edges" in make(e).learner.FIELDS])
 @CASES
 @given(history=events())
 def test_a_graph_stays_symmetric_without_loops_and_knows_its_components(
@@ -113,9 +132,7 @@ def test_a_graph_stays_symmetric_without_loops_and_knows_its_components(
     policy = make(example)
     live(policy, history)
     n = policy.n_users
-    edges = np.unpackbits(policy.partition.state.edges.view(np.uint8), axis=1, bitorder="little")
-    assert not edges[:, n:].any()
-    graph = edges[:, :n].astype(bool)
+    graph = unpacked(policy.learner.array("edges"), n)
     assert np.array_equal(graph, graph.T)
     assert not graph.diagonal().any()
     reached = np.linalg.matrix_power((graph | np.eye(n, dtype=bool)).astype(float), n) > 0
@@ -127,15 +144,14 @@ def test_a_graph_stays_symmetric_without_loops_and_knows_its_components(
 @pytest.mark.parametrize("example", [e for e in CLUSTERING if e.startswith("Phase")])
 @CASES
 @given(history=events())
-def test_a_room_holds_exactly_the_neighbourhood_of_each_tenant(example: str, history: list[Event]) -> None:
+def test_a_row_holds_exactly_the_neighbourhood_of_its_sharers(example: str, history: list[Event]) -> None:
     policy = make(example)
     live(policy, history)
-    state = policy.partition.state
-    homes = state.room[state.room >= 0]
-    assert np.array_equal(np.bincount(homes, minlength=policy.n_users), state.tenants)
+    rows_of, sharers = policy.learner.array("neighbourhoods"), policy.learner.array("sharers")
+    assert np.array_equal(np.bincount(rows_of[rows_of >= 0], minlength=policy.n_users), sharers)
     held = rows(policy)
-    for user in np.flatnonzero(state.room >= 0):
-        assert held[int(state.room[user])].tolist() == policy.cluster_of(int(user)).tolist()
+    for user in np.flatnonzero(rows_of >= 0):
+        assert held[int(rows_of[user])].tolist() == policy.cluster_of(int(user)).tolist()
 
 
 @pytest.mark.parametrize("example", [e for e in CLUSTERING if "SCLUB" in e])
@@ -144,21 +160,24 @@ def test_a_room_holds_exactly_the_neighbourhood_of_each_tenant(example: str, his
 def test_sets_know_their_sizes_and_who_of_them_is_unchecked(example: str, history: list[Event]) -> None:
     policy = make(example)
     live(policy, history)
-    state = policy.partition.state
-    n, count = policy.n_users, int(state.clock[1])
-    assert np.array_equal(np.bincount(state.labels, minlength=n), state.sizes)
-    used = np.flatnonzero(state.sizes)
-    assert sorted(state.order[:count].tolist()) == used.tolist()
-    waiting = np.bincount(state.labels[~state.checked], minlength=n)
-    assert np.array_equal(waiting[used], state.unchecked[used])
+    held, n = policy.learner.arrays(), policy.n_users
+    count = int(policy.learner.numbers()["n_clusters"])
+    assert np.array_equal(np.bincount(held["labels"], minlength=n), held["sizes"])
+    used = np.flatnonzero(held["sizes"])
+    assert sorted(held["order"][:count].tolist()) == used.tolist()
+    waiting = np.bincount(held["labels"][~held["checked"]], minlength=n)
+    assert np.array_equal(waiting[used], held["unchecked"][used])
+    for row in used:
+        members = held["labels"] == row
+        assert np.allclose(held["pools.gram"][row], held["grams"][members].sum(axis=0), atol=1e-9)
 
 
 @pytest.mark.parametrize("example", ALL)
 def test_no_array_is_shared_between_two_owners(example: str) -> None:
     policy, twin = make(example), make(example)
     for step in range(3):
-        held = list(arrays(policy.partition.state))
-        others = list(arrays(twin.partition.state))
+        held = [(name, policy.learner.array(name)) for name in policy.learner.FIELDS]
+        others = [(name, twin.learner.array(name)) for name in twin.learner.FIELDS]
         for (one, a), (other, b) in combinations(held, 2):
             assert not np.shares_memory(a, b), (one, other)
         for one, a in held:
@@ -184,16 +203,14 @@ def test_inverse_times_matrix_is_the_identity_after_100_000_updates(example: str
         sums.grams[user] = xs[mine].T @ xs[mine]
         sums.moments[user] = xs[mine].T @ rewards[mine]
         sums.pulls[user] = mine.sum()
-    state = policy.partition.state
     if example in OVER_GRAPHS:
-        check_joint(example, getattr(state, "joint", state), sums, ridge)
+        check_joint(example, policy.learner, sums, ridge)
     else:
         for row, members in rows(policy).items():
             gram, moment = sums.grams[members].sum(axis=0), sums.moments[members].sum(axis=0)
-            check_row(state.pools, row, gram, moment, sums.pulls[members].sum(), ridge)
-    if hasattr(state, "users"):
-        for user in range(n):
-            check_row(state.users, user, sums.grams[user], sums.moments[user], sums.pulls[user], ridge)
+            check_row(policy.learner, "pools", row, Fresh(gram, moment, sums.pulls[members].sum(), ridge))
+    if "users.inverse" in policy.learner.FIELDS:
+        check_users(policy.learner, sums, ridge)
 
 
 def test_the_oracle_pools_by_its_labels_whatever_they_are_called() -> None:

@@ -41,15 +41,20 @@ class CLUB(Users):
         while frontier:
             reached: list[int] = []
             for i in frontier:
-                for j in range(self.n_users):
-                    if self.adjacency[i, j] and j not in seen:
+                for j in np.flatnonzero(self.adjacency[i]).tolist():
+                    if j not in seen:
                         seen.add(j)
                         reached.append(j)
             frontier = reached
         return frozenset(seen)
 
     def clusters(self) -> list[frozenset[int]]:
-        return [self.component(i) for i in range(self.n_users)]
+        found: dict[int, frozenset[int]] = {}
+        for i in range(self.n_users):
+            if i not in found:
+                members = self.component(i)
+                found.update(dict.fromkeys(members, members))
+        return [found[i] for i in range(self.n_users)]
 
     def scores(self, user: int, arms: Array) -> Array:
         members = self.component(user)  # Alg. 1, line 6

@@ -27,6 +27,7 @@ class Users:
         self.rounds = 0
         self.splits = 0
         self.merges = 0
+        self.solved: dict[tuple[int, ...], tuple[list[int], Array]] = {}
 
     def absorb(self, user: int, x: Array, reward: float) -> None:
         """Alg. 1, line 11; Alg. 2, lines 5 and 18; Alg. 3, line 11."""
@@ -36,7 +37,7 @@ class Users:
 
     def estimate(self, user: int) -> Array:
         """theta_hat_i = (lambda I + S_i)^-1 b_i. Alg. 1, line 11; Alg. 2, lines 5 and 18; Alg. 3, line 11."""
-        return solve(self.ridge * np.eye(self.dim) + self.S[user], self.b[user])
+        return self.pooled_estimate([user])
 
     def estimates(self) -> Array:
         """Every user's own ridge estimate, one row per user."""
@@ -53,8 +54,11 @@ class Users:
 
     def pooled_estimate(self, members: Iterable[int]) -> Array:
         """theta_hat_V = M_bar^-1 b. Alg. 1, line 8; Alg. 2, line 15; Alg. 3, line 12."""
-        matrix, vector = self.pooled(members)
-        return solve(matrix, vector)
+        key = tuple(sorted(members))
+        pulls = [self.pulls[i] for i in key]
+        if key not in self.solved or self.solved[key][0] != pulls:  # some member has new data since
+            self.solved[key] = pulls, solve(*self.pooled(key))
+        return self.solved[key][1]
 
     def pooled_scores(self, members: Iterable[int], arms: Array, beta: float) -> Array:
         """theta_V.x + beta sqrt(x^T M_bar^-1 x). Alg. 1, line 9; Alg. 2, line 16; Alg. 3, line 7."""

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from coterie.cli.naming import complete_policy
+from coterie.cli.places import import_from_here
 from coterie.cli.teaching import examples
 from coterie.cli.terminal import console, one_thread, table, write_json
 
 if TYPE_CHECKING:
-    from coterie.environments import Stochastic
-    from coterie.policies import Policy
+    from coterie.experiments.specs import EnvironmentSpec
 
-JOINT_SHARE = (
-    20  # policies that take a graph update a (ud)×(ud) matrix: they play this many times fewer rounds
-)
+JOINT_SHARE = 20
+"""Policies that take a graph update a (ud)×(ud) matrix: they play this many times fewer rounds."""
+
 FOOT = examples(
     ("every policy", "coterie bench"),
     ("two of them, quickly", "coterie bench CLUB SCLUB --rounds 5000"),
@@ -48,19 +48,24 @@ def bench(
 
     The standard world: 50 users in 10 clusters, 100 of 5,000 arms a round, 50 dimensions. Its floor is the
     one product X·M⁻¹ (100×50 by 50×50) that scores all arms. Policies that take a graph play with 20 users
-    and 20 arms; their floor is one rank-one update of a 1,000 × 1,000 matrix. One thread, drawing the rounds
-    included.
+    and 20 arms; their floor is one rank-one update of a 1,000 × 1,000 matrix. One thread; drawing the rounds
+    is not counted.
     """
     one_thread()
-    from coterie.policies import CATALOGUE, find
+    import_from_here()
+    from coterie.experiments.makers import find_maker
+    from coterie.experiments.specs import EnvironmentSpec
+    from coterie.policies.registry import REGISTRY
 
-    chosen = [find(name) for name in names] if names else list(CATALOGUE.values())
+    makers = [find_maker(name) for name in names or REGISTRY]
+    worlds = {False: EnvironmentSpec(), True: EnvironmentSpec(n_users=20, n_clusters=4, n_arms=20)}
     floors = {False: ("X·M⁻¹", best(_product(), 300)), True: ("rank-one update", best(_rank_one(), 200))}
     paces = []
-    for entry in chosen:
-        joint = "graph" in _parameters(entry.make)
+    for maker in makers:
+        joint = "graph" in maker.arguments
         played = max(256, rounds // JOINT_SHARE) if joint else rounds
-        paces.append(Pace(entry.name, pace(entry.make, joint, played, repeats), *floors[joint][::-1], played))
+        spent = pace(maker.name, worlds[joint], played, repeats)
+        paces.append(Pace(maker.name, spent, *floors[joint][::-1], played))
     if as_json:
         write_json([{**p._asdict(), "ratio": p.microseconds / p.floor} for p in paces])
     else:
@@ -79,39 +84,16 @@ def best(work: Callable[[], object], repeats: int) -> float:
     return 1e6 * least
 
 
-def pace(make: Callable[..., Policy], joint: bool, rounds: int, repeats: int) -> float:
-    """Microseconds a round in the standard world, the best of several; compiled before the clock starts."""
-    from coterie import datasets
-    from coterie.environments import Stochastic
+def pace(policy: str, environment: EnvironmentSpec, rounds: int, repeats: int) -> float:
+    """Microseconds a round of a policy with its usual parameters, the best of several."""
+    from coterie.experiments.shelf import Shelf
+    from coterie.experiments.tuning import usual_spec
     from coterie.simulation import simulate
 
-    users, clusters, arms = (20, 4, 20) if joint else (50, 10, 100)
-    data = datasets.load("synthetic")
-    world = Stochastic(data, n_users=users, n_clusters=clusters, n_arms=arms, seed=1)
-    simulate(_made(make, world), world, 64, record=8)
-    return min(1e6 * simulate(_made(make, world), world, rounds).seconds / rounds for _ in range(repeats))
-
-
-def _made(make: Callable[..., Policy], world: Stochastic) -> Policy:
-    from coterie.policies import Tuned
-
-    graph = world.labels[:, None] == world.labels[None, :]
-    graph[range(world.n_users), range(world.n_users)] = False
-    known = {
-        "confidence": Tuned(alpha=1.5, beta=0.1, explore=500, phase=200),
-        "beta": 0.1,
-        "alpha": 0.1,
-        "labels": world.labels,
-        "graph": graph,
-    }
-    taken = _parameters(make)
-    return make(world.n_users, world.dim, **{name: value for name, value in known.items() if name in taken})
-
-
-def _parameters(make: Callable[..., Policy]) -> frozenset[str]:
-    from inspect import signature
-
-    return frozenset(signature(make).parameters)
+    spec = usual_spec(policy, environment)
+    world = environment.make(Shelf().dataset(environment), 1)
+    traces = (simulate(spec.make(world, 0), world, rounds, record=1) for _ in range(repeats))
+    return min(1e6 * trace.seconds / rounds for trace in traces)
 
 
 def _product() -> Callable[[], object]:

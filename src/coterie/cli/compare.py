@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coterie.cli.guard import FAILED
+from coterie.cli.places import import_from_here
 from coterie.cli.teaching import examples
 from coterie.cli.terminal import console, note, table, write_json
 
@@ -39,6 +40,7 @@ def compare(
     given with Student's confidence interval. Constants may differ if each folder has the policy with one set
     of them only. What is in one folder only is listed.
     """
+    import_from_here()
     from coterie.cli.pairing import compared, opened
 
     found = compared(opened(first), opened(second), metric=metric, level=level)
@@ -69,17 +71,22 @@ def _show(found: Comparison, first: Path, second: Path, metric: str, level: floa
 
 
 def _add(shown: Table, match: Match, each: bool) -> None:
+    from rich.markup import escape
+
+    from coterie.experiments.tables import known
+
     low, high = match.interval
     wide = "–" if low != low else f"{low:+,.3g} to {high:+,.3g}"
     shown.add_row(
-        f"[bold]{match.policy}[/bold]",
+        f"[bold]{escape(match.policy)}[/bold]",
         str(len(match.seeds)),
-        f"{match.first.mean():,.6g}",
-        f"{match.second.mean():,.6g}",
-        f"{match.difference:+,.4g}",
+        known(float(match.first.mean()), ",.6g"),
+        known(float(match.second.mean()), ",.6g"),
+        known(match.difference, "+,.4g"),
         wide,
         match.verdict(),
     )
     if each:
         for seed, a, b in zip(match.seeds, match.first, match.second, strict=True):
-            shown.add_row(f"[dim]  seed {seed}[/dim]", "", f"{a:,.6g}", f"{b:,.6g}", f"{b - a:+,.4g}", "", "")
+            ends = (known(a, ",.6g"), known(b, ",.6g"), known(b - a, "+,.4g"))
+            shown.add_row(f"[dim]  seed {seed}[/dim]", "", *ends, "", "")

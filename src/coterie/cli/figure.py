@@ -9,31 +9,31 @@ from io import BytesIO, StringIO
 from pathlib import Path
 
 from coterie.cli.outcome import Outcome
-from coterie.experiments.palette import style
-from coterie.experiments.store import place
+from coterie.experiments.specs import format_value
 from coterie.experiments.tables import cell
+from coterie.storage import atomic_write
 
-ALIKE = ("-", "--", "-.", ":")  # lines of contenders that share a policy, and so its colour
+ALIKE = ("-", "--", "-.", ":")  # lines of specs that share a policy, and so its colour
 
 
 def write(outcomes: Sequence[Outcome], title: str, folder: Path) -> list[Path]:
     """`regret.png`, `regret.svg` and `summary.csv`; without matplotlib the table alone."""
     written = [folder / "summary.csv"]
-    place(written[0], summary(outcomes).encode())
+    atomic_write(written[0], summary(outcomes).encode())
     if find_spec("matplotlib") is not None:
         for kind in ("png", "svg"):
             written.insert(-1, folder / f"regret.{kind}")
-            place(folder / f"regret.{kind}", picture(outcomes, title, kind))
+            atomic_write(folder / f"regret.{kind}", picture(outcomes, title, kind))
     return written
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
-    """A line for each contender."""
+    """A line for each policy."""
     file = StringIO()
     lines = csv.writer(file, lineterminator="\n")
     lines.writerow(("policy", "regret", "standard_error", "clusters", "ari", "seeds", "constants"))
     for one in outcomes:
-        constants = " ".join(f"{name}={value:g}" for name, value in one.contender.constants())
+        constants = " ".join(f"{name}={format_value(value)}" for name, value in one.spec.params.items())
         numbers = (one.regret, one.error, one.clusters, one.ari)
         lines.writerow((one.label, *map(cell, numbers), len(one.entry.traces), constants))
     return file.getvalue()
@@ -47,8 +47,8 @@ def picture(outcomes: Sequence[Outcome], title: str, kind: str) -> bytes:
     axes = figure.subplots()
     seen: list[str] = []
     for one in outcomes:
-        policy = one.contender.policy
-        colour, line = style(policy).colour, ALIKE[seen.count(policy) % len(ALIKE)]
+        policy = one.spec.name
+        colour, line = one.style.colour, ALIKE[seen.count(policy) % len(ALIKE)]
         seen.append(policy)
         mean, error = one.entry.band("regret")
         axes.plot(one.rounds, mean, color=colour, label=one.label, linestyle=line, linewidth=1.6)

@@ -17,7 +17,7 @@ from coterie.cli.terminal import console
 from coterie.experiments.execute import cost
 from coterie.experiments.runs import Run
 from coterie.experiments.watching import Watch
-from coterie.traces import Trace
+from coterie.simulation import Trace
 
 Label = Callable[[Run], str]
 
@@ -141,7 +141,7 @@ def display(shown: Console) -> Progress:
 
 def policy(run: Run) -> str:
     """The usual label of a run."""
-    return run.contender.policy
+    return run.policy.label
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What the runs found, a row for each contender."""
+"""What the runs found, a row for each policy."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.experiments.contenders import Contender
-from coterie.experiments.palette import style
 from coterie.experiments.results import Entry
+from coterie.experiments.specs import PolicySpec
+from coterie.policies.entries import Style
 from coterie.types import Floats
 
 
 class Outcome(NamedTuple):
-    """A contender under its label, its traces, and how fast it was."""
+    """A policy under its label, its traces, how it is drawn, and how fast it was."""
 
     label: str
     entry: Entry
+    style: Style
     pace: float
     """Microseconds a round of the fastest seed; NaN where all of them were read back."""
 
     @property
-    def contender(self) -> Contender:
-        """The policy and its constants."""
-        return self.entry.contender
+    def spec(self) -> PolicySpec:
+        """The policy and its parameters."""
+        return self.entry.spec
 
     @property
     def colour(self) -> str:
         """The policy's colour, for a terminal: black is the colour of its text, whatever that is."""
-        colour = style(self.contender.policy).colour
-        return "" if colour == "#000000" else colour
+        return "" if self.style.colour == "#000000" else self.style.colour
 
     @property
     def regret(self) -> float:
@@ -43,12 +43,12 @@ class Outcome(NamedTuple):
 
     @property
     def clusters(self) -> float:
-        """Mean number of clusters at the end."""
+        """Mean number of clusters at the end; NaN if the policy has no labels."""
         return self.entry.final("clusters").mean
 
     @property
     def ari(self) -> float:
-        """Mean adjusted Rand index at the end."""
+        """Mean adjusted Rand index at the end; NaN if the policy has no labels."""
         return self.entry.final("ari").mean
 
     @property
@@ -60,8 +60,8 @@ class Outcome(NamedTuple):
         """All of it as plain values."""
         return {
             "label": self.label,
-            "policy": self.contender.policy,
-            "constants": dict(self.contender.constants()),
+            "policy": self.spec.name,
+            "constants": dict(self.spec.params),
             "regret": self.regret,
             "standard_error": self.error,
             "regret_by_seed": {str(trace.seed): float(trace.regret[-1]) for trace in self.entry.traces},

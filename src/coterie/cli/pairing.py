@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from coterie.errors import ArgumentError, MissingData, unknown
-from coterie.experiments.contenders import Contender
+from coterie.errors import ArgumentError, CoterieError, MissingData, unknown
+from coterie.experiments.results import at_the_end
+from coterie.experiments.specs import EnvironmentSpec, PolicySpec, format_value
 from coterie.experiments.store import COLUMNS, Finished, Store
-from coterie.experiments.worlds import World
 from coterie.types import Floats
 
 METRICS = tuple(name for name in COLUMNS if name != "rounds")
@@ -21,24 +21,24 @@ METRICS = tuple(name for name in COLUMNS if name != "rounds")
 class Scene(NamedTuple):
     """What two runs must share to be comparable, but for their seed and constants."""
 
-    world: World
+    environment: EnvironmentSpec
     data: str | None
     horizon: int
     policy: str
 
     def __str__(self) -> str:
         """The dataset and the size of it."""
-        w = self.world
+        w = self.environment
         kind = "" if w.setting == "stochastic" else f" {w.setting}"
         return f"{w.dataset}{kind}, u {w.n_users}, K {w.n_arms}, T {self.horizon:,}"
 
 
-Group: TypeAlias = dict[Contender, dict[int, Finished]]
-"""The runs of a scene by contender and seed."""
+Group: TypeAlias = dict[PolicySpec, dict[int, Finished]]
+"""The runs of a scene by policy and seed."""
 
 
 class Match(NamedTuple):
-    """One contender in both folders, seed by seed."""
+    """One policy in both folders, seed by seed."""
 
     world: str
     policy: str
@@ -65,6 +65,8 @@ class Match(NamedTuple):
 
     def verdict(self) -> str:
         """What the interval says in words."""
+        if np.isnan(self.second - self.first).any():
+            return "unknown"
         if np.array_equal(self.first, self.second):
             return "identical"
         low, high = self.interval
@@ -131,31 +133,39 @@ def compared(
 
 
 def _scenes(results: Iterable[Finished]) -> dict[Scene, Group]:
-    """The runs by scene, contender and seed; of several versions of a run, that of today's code."""
+    """The runs by scene, policy and seed; of several versions of a run, that of today's code."""
     scenes: dict[Scene, Group] = defaultdict(lambda: defaultdict(dict))
     for one in results:
         run = one.run
-        scene = Scene(run.world, run.data, run.horizon, run.contender.policy)
-        seeds = scenes[scene][run.contender]
-        if run.seed not in seeds or one.id == run.id:
+        scene = Scene(run.environment, run.data, run.horizon, run.policy.name)
+        seeds = scenes[scene][run.policy]
+        if run.seed not in seeds or _is_current(one):
             seeds[run.seed] = one
     return scenes
 
 
-def _couples(one: Group, two: Group) -> Iterator[tuple[Contender | None, Contender | None]]:
-    """Contenders with the same constants; then, if one is left on each side, these two."""
-    for contender in one:
-        if contender in two:
-            yield contender, contender
+def _is_current(one: Finished) -> bool:
+    """Was it made by today's code?  Of an own policy whose module is not here nobody knows."""
+    try:
+        return one.id == one.run.id
+    except CoterieError:
+        return False
+
+
+def _couples(one: Group, two: Group) -> Iterator[tuple[PolicySpec | None, PolicySpec | None]]:
+    """Policies with the same parameters; then, if one is left on each side, these two."""
+    for spec in one:
+        if spec in two:
+            yield spec, spec
     left, right = [c for c in one if c not in two], [c for c in two if c not in one]
     if len(left) == len(right) == 1:
         yield left[0], right[0]
     else:
-        yield from ((contender, None) for contender in left)
-        yield from ((None, contender) for contender in right)
+        yield from ((spec, None) for spec in left)
+        yield from ((None, spec) for spec in right)
 
 
-Side: TypeAlias = tuple[Contender | None, dict[int, Finished]]
+Side: TypeAlias = tuple[PolicySpec | None, dict[int, Finished]]
 
 
 def _match(found: Comparison, scene: Scene, one: Side, two: Side, metric: str, level: float) -> None:
@@ -165,23 +175,23 @@ def _match(found: Comparison, scene: Scene, one: Side, two: Side, metric: str, l
         name = _label(a, b)
         ends = [np.array([_end(side[seed], metric) for seed in both]) for side in (first, second)]
         found.matches.append(Match(str(scene), name, tuple(both), ends[0], ends[1], level))
-    for contender, mine, other, only in (
+    for spec, mine, other, only in (
         (a, first, second, found.only_first),
         (b, second, first, found.only_second),
     ):
         if alone := sorted(set(mine) - set(other)):
-            only[f"{contender} in {scene}"] = alone
+            only[f"{spec} in {scene}"] = alone
 
 
-def _label(a: Contender | None, b: Contender | None) -> str:
-    """The contender, or the policy with what changed about it."""
+def _label(a: PolicySpec | None, b: PolicySpec | None) -> str:
+    """The policy with its parameters, or with what changed about them."""
     if a is None or b is None or a == b:
         return str(a or b)
-    before, after = dict(a.constants()), dict(b.constants())
+    before, after = ({name: format_value(value) for name, value in spec.params.items()} for spec in (a, b))
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     changes = [f"{name} {before.get(name, 'unset')} → {after.get(name, 'unset')}" for name in names]
-    return f"{a.policy} ({', '.join(changes)})"
+    return f"{a.name} ({', '.join(changes)})"
 
 
 def _end(one: Finished, metric: str) -> float:
-    return float(getattr(one.trace, metric)[-1])
+    return at_the_end(one.trace, metric)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
@@ -19,6 +21,13 @@ def writable(out: str | Path) -> Path:
         why = "it is a file" if folder.is_file() else error.strerror
         raise ArgumentError(f"--out must be a folder that can be written, got {str(out)!r}: {why}") from None
     return folder
+
+
+def import_from_here() -> None:
+    """Let policies be imported from the current directory, after everything that is installed."""
+    here = os.getcwd()
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)
 
 
 def existing(data: Path | None) -> Path | None:

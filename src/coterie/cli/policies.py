@@ -11,7 +11,7 @@ from coterie.cli.teaching import examples
 from coterie.cli.terminal import console, table, write_json
 
 if TYPE_CHECKING:
-    from coterie.policies import Entry
+    from coterie.policies.entries import PolicyEntry
 
 MEANINGS = {
     "n_users": "how many users there are at the start; add_users brings more",
@@ -43,17 +43,17 @@ def policies(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """What each policy is, and when to use it."""
-    from coterie.policies import CATALOGUE, find
+    from coterie.policies.registry import REGISTRY, find
 
     if name is None:
-        entries = list(CATALOGUE.values())
+        entries = list(REGISTRY.values())
         write_json([_record(entry) for entry in entries]) if as_json else _show_all(entries)
     else:
         entry = find(name)
         write_json(_record(entry)) if as_json else _show_one(entry)
 
 
-def parameters(entry: Entry) -> list[dict[str, Any]]:
+def parameters(entry: PolicyEntry) -> list[dict[str, Any]]:
     """Name, default and meaning of each parameter; no default means that it must be given."""
     from inspect import Parameter, signature
 
@@ -72,16 +72,24 @@ def parameters(entry: Entry) -> list[dict[str, Any]]:
     return found
 
 
-def _record(entry: Entry) -> dict[str, Any]:
+def _record(entry: PolicyEntry) -> dict[str, Any]:
     return {
         "name": entry.name,
         "summary": entry.summary,
         "use_when": entry.use_when,
         "parameters": parameters(entry),
+        "run_takes": list(_run_takes(entry)),
     }
 
 
-def _show_all(entries: list[Entry]) -> None:
+def _run_takes(entry: PolicyEntry) -> tuple[str, ...]:
+    """The parameters that `coterie run` can set."""
+    from coterie.experiments.makers import find_maker
+
+    return find_maker(entry.name).parameters
+
+
+def _show_all(entries: list[PolicyEntry]) -> None:
     shown = table("policy", "what it is", "use it when", left=("what it is", "use it when"))
     for entry in entries:
         shown.add_row(f"[bold]{entry.name}[/bold]", entry.summary, entry.use_when)
@@ -90,7 +98,7 @@ def _show_all(entries: list[Entry]) -> None:
     out.print("[dim]`coterie policies NAME` shows its parameters, `coterie run NAME` tries it out.[/dim]")
 
 
-def _show_one(entry: Entry) -> None:
+def _show_one(entry: PolicyEntry) -> None:
     from inspect import getdoc
 
     out = console()
@@ -102,3 +110,4 @@ def _show_one(entry: Entry) -> None:
         default = "must be given" if parameter["required"] else repr(parameter["default"])
         shown.add_row(parameter["name"], default, parameter["meaning"] or parameter["type"])
     out.print(shown)
+    out.print(f"[dim]`coterie run {entry.name}:key=value` takes {', '.join(_run_takes(entry))}.[/dim]")

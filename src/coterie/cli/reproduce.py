@@ -175,7 +175,7 @@ def _figure(outcome: Outcome) -> dict[str, Any]:
         "name": outcome.plan.figure.name,
         "finding": outcome.sentence,
         "files": [str(path) for path in outcome.files],
-        "rows": [row._asdict() for row in rows(outcome.panels)],
+        "rows": [row.record() for row in rows(outcome.panels)],
         "claims": [verdict._asdict() for finding in outcome.findings for verdict in finding.verdicts],
         "tables": [one._asdict() for one in outcome.tables],
     }

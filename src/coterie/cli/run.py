@@ -17,8 +17,7 @@ from coterie.cli.naming import (
     complete_scale,
     complete_setting,
 )
-from coterie.cli.places import writable
-from coterie.cli.settings import Settings, gather
+from coterie.cli.places import import_from_here, writable
 from coterie.cli.teaching import examples
 from coterie.cli.terminal import note, one_thread, write_json
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
     from coterie.cli.outcome import Outcome
     from coterie.cli.plan import Plan
+    from coterie.cli.settings import Settings
 
 FOOT = examples(
     ("AutoCLUB, the default, on synthetic users", "coterie run"),
@@ -37,6 +37,10 @@ FOOT = examples(
     (
         "the same policy with other constants",
         "coterie run CLUB:alpha=1 CLUB:alpha=1.5 CLUB:alpha=2 --beta 0.1",
+    ),
+    (
+        "a policy of your own, from greedy.py in this folder",
+        "coterie run --policy greedy:Greedy --policy CLUB --param epsilon=0.1",
     ),
     ("real data", "coterie run CLUB --dataset movielens --data ml-25m.zip"),
     (
@@ -53,8 +57,22 @@ def run(
         list[str] | None,
         typer.Argument(
             metavar="POLICY[:KEY=VALUE,...]",
-            help="Policies, perhaps with constants of their own. Default: AutoCLUB.",
+            help="Policies, perhaps with parameters of their own. Default: AutoCLUB.",
             autocompletion=complete_policy,
+        ),
+    ] = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="POLICY",
+            help="The same; yours is MODULE:CLASS, here or installed. Repeatable.",
+            autocompletion=complete_policy,
+        ),
+    ] = None,
+    params: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param", metavar="KEY=VALUE", help="A parameter of each policy that takes it; repeatable."
         ),
     ] = None,
     config: Annotated[
@@ -119,6 +137,9 @@ def run(
     """
     options = dict(locals())
     one_thread()
+    import_from_here()
+    from coterie.cli.settings import gather
+
     told = {name: options[name] for name in options if name not in ("config", "chart", "as_json")}
     settings = gather(config, told)
     with _folder(settings.out) as folder:
@@ -155,23 +176,25 @@ def _played(planned: Plan, settings: Settings, folder: Path) -> list[Outcome]:
     from coterie.experiments.execute import execute
     from coterie.experiments.results import Entry
     from coterie.experiments.store import Store
+    from coterie.experiments.styles import styles
 
     store, engine = Store(folder), find(settings.engine)(settings.jobs)
     try:
         with watching(planned.label) as watch:
-            planned.warm_up(store, engine, watch)
             timed = Timed(watch)
             execute("all", planned.runs, store=store, engine=engine, shelf=planned.shelf, watch=timed)
     except KeyboardInterrupt:
         done = sum(run in store for run in planned.runs)
         raise Interrupted(_parting(done, len(planned.runs), settings.out)) from None
+    looks = styles(spec.name for spec in planned.policies)
     return [
         Outcome(
             label,
-            Entry(contender, tuple(store.read(run) for run in planned.runs if run.contender == contender)),
-            timed.pace(contender),
+            Entry(spec, tuple(store.read(run) for run in planned.runs if run.policy == spec)),
+            looks[spec.name],
+            timed.pace(spec),
         )
-        for label, contender in zip(planned.labels, planned.contenders, strict=True)
+        for label, spec in zip(planned.labels, planned.policies, strict=True)
     ]
 
 

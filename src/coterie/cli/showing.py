@@ -7,18 +7,21 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from rich.markup import escape
+
 from coterie.cli import chart as drawing
 from coterie.cli.outcome import Outcome
 from coterie.cli.plan import Plan
 from coterie.cli.settings import Settings
 from coterie.cli.terminal import console, table
+from coterie.experiments.tables import known
 
 COLUMNS = ("policy", "regret", "± s.e.", "clusters", "ARI", "µs/round", "constants")
 
 
 def title(planned: Plan, settings: Settings) -> str:
     """The world in one line."""
-    w, n = planned.world, len(settings.seeds)
+    w, n = planned.environment, len(settings.seeds)
     return (
         f"{w.dataset}, {w.setting}: {w.n_users} users in {w.n_clusters} clusters, {w.n_arms} arms, "
         f"σ = {w.noise:g}, {settings.horizon:,} rounds, {n} seed{'s' * (n > 1)}"
@@ -30,7 +33,7 @@ def record(
 ) -> dict[str, Any]:
     """Everything as plain values."""
     return {
-        "world": asdict(planned.world),
+        "world": asdict(planned.environment),
         "horizon": settings.horizon,
         "seeds": list(settings.seeds),
         "policies": [outcome.record() for outcome in outcomes],
@@ -56,17 +59,12 @@ def show(planned: Plan, settings: Settings, outcomes: Sequence[Outcome], chart: 
 
 
 def _row(one: Outcome) -> tuple[str, ...]:
-    constants = ", ".join(f"{name} {value:g}" for name, value in one.contender.constants())
     return (
-        f"[bold]{one.label}[/bold]",
+        f"[bold]{escape(one.label)}[/bold]",
         f"{one.regret:,.1f}",
-        _or_dash(one.error),
-        f"{one.clusters:.1f}",
-        f"{one.ari:.2f}",
-        _or_dash(one.pace),
-        f"[dim]{constants}[/dim]",
+        known(one.error, ",.1f"),
+        known(one.clusters, ".1f"),
+        known(one.ari, ".2f"),
+        known(one.pace, ",.1f"),
+        f"[dim]{escape(str(one.spec.params))}[/dim]",
     )
-
-
-def _or_dash(value: float) -> str:
-    return f"{value:,.1f}" if value == value else "–"

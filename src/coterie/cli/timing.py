@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coterie.experiments.contenders import Contender
 from coterie.experiments.runs import Run
+from coterie.experiments.specs import PolicySpec
 from coterie.experiments.watching import Watch
-from coterie.traces import Trace
+from coterie.simulation import Trace
 
 
 class Timed:
-    """Passes everything on to another watch, and keeps the best pace of each contender."""
+    """Passes everything on to another watch, and keeps the best pace of each policy."""
 
     def __init__(self, watch: Watch) -> None:
         """Nothing is timed yet."""
         self._watch = watch
-        self._paces: dict[Contender, float] = {}
+        self._paces: dict[PolicySpec, float] = {}
 
-    def pace(self, contender: Contender) -> float:
+    def pace(self, policy: PolicySpec) -> float:
         """Microseconds a round of its fastest run; NaN if none was played."""
-        return self._paces.get(contender, float("nan"))
+        return self._paces.get(policy, float("nan"))
 
     def begin(self, title: str, runs: Sequence[Run], already: int) -> None:
         """Passed on."""
@@ -33,7 +33,7 @@ class Timed:
     def finish(self, run: Run, trace: Trace) -> None:
         """Noted, and passed on."""
         pace = 1e6 * trace.seconds / run.horizon
-        self._paces[run.contender] = min(pace, self._paces.get(run.contender, pace))
+        self._paces[run.policy] = min(pace, self._paces.get(run.policy, pace))
         self._watch.finish(run, trace)
 
     def say(self, line: str) -> None:

@@ -6,15 +6,16 @@ import json
 import logging
 import os
 import sys
-import tempfile
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
 from coterie.datasets.dataset import Dataset, Provenance, sealed
 from coterie.datasets.request import Request
+from coterie.storage import atomic_write
 
 FORMAT = 1  # to be raised whenever the same file and parameters would give other vectors
 
@@ -76,23 +77,9 @@ def _checked(dataset: Dataset) -> Dataset:
 
 
 def store(key: str, dataset: Dataset) -> None:
-    """Keep a dataset: written beside its place, flushed to the disk, then renamed; failing is no error."""
-    path = _place(key)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, draft = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".tmp")
-        try:
-            _write(handle, dataset)
-            os.replace(draft, path)
-        except BaseException:
-            Path(draft).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        log.warning("%s could not be cached: %s", dataset.name, error)
+    """Keep a dataset; a folder that cannot be written is a warning, no error."""
 
-
-def _write(handle: int, dataset: Dataset) -> None:
-    with os.fdopen(handle, "wb") as file:
+    def write(file: BinaryIO) -> None:
         np.savez(
             file,
             users=dataset.users,
@@ -101,8 +88,11 @@ def _write(handle: int, dataset: Dataset) -> None:
             item_ids=dataset.item_ids,
             provenance=np.array(json.dumps(asdict(dataset.provenance))),
         )
-        file.flush()
-        os.fsync(file.fileno())
+
+    try:
+        atomic_write(_place(key), write)
+    except OSError as error:
+        log.warning("%s could not be cached: %s", dataset.name, error)
 
 
 def _place(key: str) -> Path:

@@ -86,6 +86,11 @@ class Dataset(NamedTuple):
     item_ids: Ids
     provenance: Provenance
 
+    def __repr__(self) -> str:
+        """The name and the sizes."""
+        sizes = f"{len(self.users):,} users and {len(self.items):,} items"
+        return f"<Dataset {self.name}: {sizes} of {self.items.shape[1]} dimensions>"
+
 
 def sealed(users: Floats, items: Floats, *, user_ids: Ids, item_ids: Ids, provenance: Provenance) -> Dataset:
     """A dataset whose arrays are contiguous and can no longer be written."""

@@ -6,12 +6,13 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from coterie.datasets.scales import SCALES
 from coterie.errors import ArgumentError
 from coterie.seeding import check_seed
+from coterie.validation import whole
 
 
 @runtime_checkable
@@ -44,10 +45,7 @@ class Request:
             kind = type(self.path).__name__
             raise ArgumentError(f"path must be a file, a folder or a data frame, got {kind}")
         for name in ("dim", "n_users", "n_items"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-                raise ArgumentError(f"{name} must be a whole number of at least 1, got {value!r}")
-            object.__setattr__(self, name, int(value))  # a numpy integer becomes a plain one
+            object.__setattr__(self, name, whole(name, getattr(self, name), 1))
         if self.scale not in SCALES:
             raise ArgumentError(f"scale must be one of {', '.join(SCALES)}, got {self.scale!r}")
         object.__setattr__(self, "seed", check_seed(self.seed))

@@ -1,9 +1,23 @@
 """Worlds to learn in."""
 
+from coterie.environments.blocks import Block, Environment
+from coterie.environments.cascade import Cascade
 from coterie.environments.delays import Delay
 from coterie.environments.lifting import lifted
 from coterie.environments.noise import Bernoulli, Gaussian, Noise, Uniform
 from coterie.environments.smoothed import Smoothed
 from coterie.environments.stochastic import Stochastic
 
-__all__ = ["Bernoulli", "Delay", "Gaussian", "Noise", "Smoothed", "Stochastic", "Uniform", "lifted"]
+__all__ = [
+    "Bernoulli",
+    "Block",
+    "Cascade",
+    "Delay",
+    "Environment",
+    "Gaussian",
+    "Noise",
+    "Smoothed",
+    "Stochastic",
+    "Uniform",
+    "lifted",
+]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coterie.checks import nonnegative, whole
 from coterie.types import Ints
+from coterie.validation import nonnegative, whole
 
 
 @dataclass(frozen=True, slots=True)

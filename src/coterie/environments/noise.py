@@ -8,9 +8,9 @@ from typing import Protocol
 
 import numpy as np
 
-from coterie.checks import nonnegative, shown
 from coterie.errors import ArgumentError
 from coterie.types import Floats
+from coterie.validation import nonnegative, shown
 
 
 class Noise(Protocol):

@@ -8,14 +8,13 @@ from typing import Literal
 
 import numpy as np
 
-from coterie.checks import nonnegative, whole
 from coterie.datasets.dataset import Dataset
+from coterie.environments.blocks import BLOCK
+from coterie.environments.delays import Delay
 from coterie.errors import ArgumentError
 from coterie.seeding import check_seed, stream
 from coterie.types import Floats, Ints
-
-BLOCK = 256
-"""Rounds are drawn this many at a time, each block from a stream of its own."""
+from coterie.validation import nonnegative, whole
 
 
 @dataclass(frozen=True)
@@ -129,6 +128,24 @@ class Peopled:
 
     dataset: Dataset
     population: Population
+    delay: Delay
+    n_arms: int
+    seed: int
+
+    def present(self, number: int) -> int:
+        """How many users may come in a block: those of the lowest numbers."""
+        return self.population.present(number)
+
+    @property
+    def longest_delay(self) -> int:
+        """No feedback comes later than so many rounds."""
+        return self.delay.most
+
+    def __repr__(self) -> str:
+        """The kind, the users, the arms and the seed."""
+        users = f"{self.n_users:,} users in {self.population.n_clusters:,} clusters"
+        arms = f"{self.n_arms:,} of {len(self.dataset.items):,} items a round, dim {self.dim}"
+        return f"<{type(self).__name__} on {self.dataset.name}: {users}, {arms}, seed {self.seed}>"
 
     @property
     def n_users(self) -> int:

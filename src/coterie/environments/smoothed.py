@@ -8,17 +8,17 @@ from typing import Literal
 
 import numpy as np
 
-from coterie.checks import positive
 from coterie.datasets.dataset import Dataset
+from coterie.environments._sampling import blurred, distinct, products
+from coterie.environments.blocks import BLOCK, Block
 from coterie.environments.delays import Delay
 from coterie.environments.noise import Noise
-from coterie.environments.population import BLOCK, Peopled
+from coterie.environments.population import Peopled
 from coterie.environments.stochastic import Stochastic, check_probabilities
 from coterie.errors import ArgumentError, unknown
-from coterie.kernels.play import Block
-from coterie.kernels.sampling import blurred, distinct, products
 from coterie.seeding import stream
 from coterie.types import Floats, Ints
+from coterie.validation import positive
 
 Adversary = Callable[[np.random.Generator, Floats, int, int], Ints]
 """(generator, items, rounds, arms) → the item that stands behind each arm, (rounds, arms)."""
@@ -97,7 +97,7 @@ class Smoothed(Peopled):
         self.sigma, self.truncation = sigma, truncation
         self.adversary = ADVERSARIES[adversary] if isinstance(adversary, str) else adversary
         self.dataset, self.population = dataset, self.base.population
-        self.n_arms, self.seed, self.delay = n_arms, seed, self.base.delay
+        self.n_arms, self.seed, self.delay, self.noise = n_arms, seed, self.base.delay, self.base.noise
 
     @property
     def lambda_x(self) -> float:
@@ -114,19 +114,18 @@ class Smoothed(Peopled):
         items = self.dataset.items
         behind = self.adversary(rng, items, BLOCK, self.n_arms)
         arms = self._blurred(rng, items, behind, number).reshape(-1, self.dim)
-        arms.flags.writeable = False  # as lasting items are: one type, one compilation
         picks = np.arange(BLOCK * self.n_arms).reshape(BLOCK, self.n_arms)
         means = products(arms, picks, self.population.preferences_in(number), self.labels[users])
-        if self.base.noise.binary:
+        if self.noise.binary:
             check_probabilities(means)
         return Block(
             users=users,
             items=arms,
             picks=picks,
             means=means,
-            noise=self.base.noise.draw(rng, BLOCK),
+            noise=self.noise.draw(rng, BLOCK),
             delays=self.delay.draw(rng, BLOCK),
-            binary=self.base.noise.binary,
+            binary=self.noise.binary,
             lasting=False,
         )
 

@@ -7,16 +7,16 @@ from typing import Literal
 
 import numpy as np
 
-from coterie.checks import shown, whole
 from coterie.datasets.dataset import Dataset
+from coterie.environments._sampling import distinct, looked_up
+from coterie.environments.blocks import BLOCK, Block
 from coterie.environments.delays import Delay
 from coterie.environments.noise import Noise, as_noise
-from coterie.environments.population import BLOCK, Peopled, Population
+from coterie.environments.population import Peopled, Population
 from coterie.errors import ArgumentError
-from coterie.kernels.play import Block
-from coterie.kernels.sampling import distinct, looked_up
 from coterie.seeding import stream
 from coterie.types import Floats
+from coterie.validation import shown, whole
 
 
 class Stochastic(Peopled):

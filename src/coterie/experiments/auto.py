@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from coterie.experiments.results import Limit
+from coterie.experiments.specs import EnvironmentSpec
 from coterie.experiments.variations import Variation
-from coterie.experiments.worlds import World
 
 OURS = ("AutoCLUB", "LinUCBOracle")
 ALONE = ("LinUCBOne", "LinUCBInd")
@@ -16,7 +16,7 @@ TWO = ("synthetic", "movielens")
 CROWDED = (*TWO, "yelp")
 """Datasets of the worlds of 500 users: of Last.fm's 500 busiest, one has none of the items."""
 
-MANY = World(n_users=500, n_clusters=20, pool_users=500, sizes="zipf", zipf=1.0)
+MANY = EnvironmentSpec(n_users=500, n_clusters=20, pool_users=500, sizes="zipf", zipf=1.0)
 """Many users, most of them seldom there, in clusters of very unequal sizes."""
 
 
@@ -27,18 +27,18 @@ def twice(variation: Variation) -> tuple[Variation, Variation]:
 
 WORLDS = (
     *twice(Variation(label="clusters", limit=Limit(0.65))),
-    *twice(Variation(label="σ = 0.3", world=World(noise=0.3), limit=Limit(1.02))),
-    *twice(Variation(label="σ = 0.03", world=World(noise=0.03), limit=Limit(1.02))),
+    *twice(Variation(label="σ = 0.3", environment=EnvironmentSpec(noise=0.3), limit=Limit(1.02))),
+    *twice(Variation(label="σ = 0.03", environment=EnvironmentSpec(noise=0.03), limit=Limit(1.02))),
     Variation(
         label="smoothed",
-        world=World(setting="smoothed"),
+        environment=EnvironmentSpec(setting="smoothed"),
         policies=(*ALONE, "SACLUB", "SASCLUB", *OURS),
         limit=Limit(0.8),
     ),
     *twice(
         Variation(
             label="no clusters",
-            world=World(n_clusters=50),
+            environment=EnvironmentSpec(n_clusters=50),
             datasets=TWO,
             policies=(*ALONE, *OURS),
             limit=Limit(1.1, of="LinUCBInd"),
@@ -47,7 +47,7 @@ WORLDS = (
     *twice(
         Variation(
             label="one cluster",
-            world=World(n_clusters=1),
+            environment=EnvironmentSpec(n_clusters=1),
             datasets=TWO,
             policies=(*ALONE, *OURS),
             limit=Limit(2.0, of="LinUCBOne"),
@@ -56,7 +56,7 @@ WORLDS = (
     *twice(
         Variation(
             label="500 users, Zipf",
-            world=MANY,
+            environment=MANY,
             datasets=CROWDED,
             policies=("LinUCBInd", *CUT, *OURS),
             limit=Limit(0.8),
@@ -64,7 +64,7 @@ WORLDS = (
     ),
     Variation(
         label="0/1 rewards",
-        world=World(rewards="bernoulli"),
+        environment=EnvironmentSpec(rewards="bernoulli"),
         datasets=("synthetic",),
         policies=(*ALONE, *CUT, *OURS),
     ),

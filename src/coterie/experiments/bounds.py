@@ -26,25 +26,25 @@ def tables(plan: Plan, shelf: Shelf) -> list[Table]:
 
 def setup(spot: Spot, plan: Plan, shelf: Shelf) -> Setup:
     """The theorems' view of a world."""
-    world = spot.world
-    place = world.environment(shelf.dataset(world), plan.seeds[0])
+    environment = spot.environment
+    world = environment.make(shelf.dataset(environment), plan.seeds[0])
     return Setup(
-        n_users=world.n_users,
-        dim=place.dim,
-        n_clusters=world.n_clusters,
-        n_arms=world.n_arms,
+        n_users=environment.n_users,
+        dim=world.dim,
+        n_clusters=environment.n_clusters,
+        n_arms=environment.n_arms,
         horizon=spot.horizon,
-        gamma=place.gamma,
-        lambda_x=place.lambda_x,
-        sigma=world.blur,
-        truncation=world.truncation,
+        gamma=world.gamma,
+        lambda_x=world.lambda_x,
+        sigma=environment.sigma,
+        truncation=environment.truncation,
     )
 
 
 def _table(spot: Spot, plan: Plan, shelf: Shelf) -> Table:
-    numbers = setup(spot, plan, shelf)
+    numbers, name = setup(spot, plan, shelf), spot.environment.dataset
     title = (
-        f"{NAMES.get(spot.world.dataset, spot.world.dataset)}: u = {numbers.n_users}, d = {numbers.dim}, "
+        f"{NAMES.get(name, name)}: u = {numbers.n_users}, d = {numbers.dim}, "
         f"m = {numbers.n_clusters}, K = {numbers.n_arms}, T = {numbers.horizon:,}, "
         f"γ = {numbers.gamma:.3g}, λ_x = {numbers.lambda_x:.3g}"
     )

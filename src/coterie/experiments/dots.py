@@ -7,9 +7,9 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from coterie.experiments.palette import style
 from coterie.experiments.results import NAMES, Entry, Panel
 from coterie.experiments.standings import Standing, standings
+from coterie.experiments.styles import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
+from coterie.experiments.makers import is_own
 from coterie.experiments.runs import Run
 from coterie.experiments.shelf import Shelf
 from coterie.experiments.store import Store
 from coterie.experiments.watching import Watch
-from coterie.traces import Trace
+from coterie.policies.registry import find
+from coterie.simulation import Trace
 
-PACE = {
-    "GOBLin": 250.0,
-    "GraphUCB": 400.0,
-    "PhaseUniCLUB": 40.0,
-    **dict.fromkeys(("AutoCLUB", "SCLUB", "UniSCLUB", "SASCLUB"), 25.0),
-}
-SMOOTHED = 180.0
-"""Rough microseconds a round (others: 12), smoothed arms besides: the order of work and the time left."""
+SMOOTHED, OWN = 180.0, 100.0
+"""Rough microseconds a round: smoothed arms besides the policy, and a policy in plain Python."""
 
-FIXED = frozenset({"LinUCBOne", "LinUCBInd", "LinUCBOracle", "GOBLin", "GraphUCB"})
 CROWD, SHARE = 50, 0.3
-"""Policies not in `FIXED` look for clusters: they take this share longer for each further 50 users."""
+"""Policies that look for clusters take this share longer for each further 50 users."""
 
 
 class Played(NamedTuple):
@@ -35,23 +30,19 @@ class Played(NamedTuple):
 class Engine(Protocol):
     """Where runs are played."""
 
-    @property
-    def here(self) -> bool:
-        """Does this process play them, so that what is compiled in it serves them?"""
-
-    def prepare(self, runs: Iterable[Run], watch: Watch) -> None:
-        """Runs like these will be played soon."""
-
     def play(self, runs: Sequence[Run], shelf: Shelf, watch: Watch) -> Iterator[Played]:
         """Every run once, in whatever order they finish; closing the iterator stops the rest."""
 
 
 def cost(run: Run) -> float:
-    """About how many microseconds a round of this run takes."""
-    policy, world = run.contender.policy, run.world
-    arms = SMOOTHED * world.n_arms / 100 if world.setting == "smoothed" else 0.0
-    crowd = 0.0 if policy in FIXED else max(0.0, world.n_users / CROWD - 1)
-    return PACE.get(policy, 12.0) * (1 + SHARE * crowd) + arms
+    """About how many microseconds a round of this run takes: the order of work and the time left."""
+    environment = run.environment
+    arms = SMOOTHED * environment.n_arms / 100 if environment.setting == "smoothed" else 0.0
+    if is_own(run.policy.name):
+        return OWN + arms
+    entry = find(run.policy.name)
+    crowd = max(0.0, environment.n_users / CROWD - 1) if entry.clusters else 0.0
+    return entry.cost * (1 + SHARE * crowd) + arms
 
 
 def execute(
@@ -62,7 +53,6 @@ def execute(
     missing = [run for run in wanted.values() if run not in store]
     missing.sort(key=lambda run: -cost(run) * run.horizon)
     watch.begin(title, missing, len(wanted) - len(missing))
-    engine.prepare(missing, watch)
     for run, trace in engine.play(missing, shelf, watch):
         store.keep(run, trace)
         watch.finish(run, trace)

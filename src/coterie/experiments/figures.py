@@ -9,8 +9,8 @@ from types import MappingProxyType
 from coterie.errors import unknown
 from coterie.experiments.auto import OURS, WORLDS
 from coterie.experiments.claims import AsLong, Below, Claim, Finds, Flat, Grows, Slower, Within
+from coterie.experiments.specs import EnvironmentSpec
 from coterie.experiments.variations import PAPER, PLAIN, Variation
-from coterie.experiments.worlds import World
 
 FIG_1 = ("LinUCBOne", "LinUCBInd", "CLUB", "SCLUB", "UniCLUB", "UniSCLUB")
 CLUSTERING = ("CLUB", "SCLUB", "UniCLUB", "UniSCLUB", "PhaseUniCLUB", "AutoCLUB")
@@ -21,9 +21,9 @@ GRAPHS = ("GraphUCB", "GOBLin")
 class Figure:
     """What is played, how it is shown, and which claims it bears on.
 
-    Every dataset meets every variation, unless the variation names its own. Constants are tuned in the world
-    `tuned_in`, on the same dataset; None tunes in each variation's own world. `view` names how it is drawn,
-    see `render` and `tables`.
+    Every dataset meets every variation, unless the variation names its own. Constants are tuned in
+    `tuned_in`, on the same dataset; None tunes in each variation's own environment. `view` names how it is
+    drawn, see `render` and `tables`.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Figure:
     view: str
     datasets: tuple[str, ...] = PAPER
     variations: tuple[Variation, ...] = (Variation(),)
-    tuned_in: World | None = None
+    tuned_in: EnvironmentSpec | None = None
     policies: tuple[str, ...] = FIG_1
     horizon: int = 100_000
     claims: tuple[Claim, ...] = ()
@@ -50,7 +50,7 @@ def _sharing_helps(*policies: str) -> tuple[Claim, ...]:
 _UNIFORM_HELPS = (Below("UniCLUB", "CLUB"), Below("UniSCLUB", "SCLUB"))
 _AS_LONG = (AsLong("UniCLUB", "CLUB"), AsLong("UniSCLUB", "SCLUB"))
 _GRAPHS_LOSE = (Below("UniSCLUB", "GOBLin"), Below("UniSCLUB", "GraphUCB"), Below("UniCLUB", "GOBLin"))
-_SMALL = World(n_users=20, n_clusters=4, n_arms=20)
+_SMALL = EnvironmentSpec(n_users=20, n_clusters=4, n_arms=20)
 
 _ALL = (
     Figure(
@@ -64,7 +64,7 @@ _ALL = (
         name="fig-2",
         title="Cumulative regret, smoothed adversarial contexts",
         view="curves",
-        variations=(Variation(world=World(setting="smoothed")),),
+        variations=(Variation(environment=EnvironmentSpec(setting="smoothed")),),
         policies=("LinUCBOne", "LinUCBInd", "SACLUB", "SASCLUB"),
         horizon=20_000,
         claims=_sharing_helps("SACLUB", "SASCLUB"),
@@ -75,7 +75,9 @@ _ALL = (
         view="sweep",
         datasets=("yelp",),
         variations=tuple(
-            Variation(label=f"K = {k}", quantity="arms a round, K", value=k, world=World(n_arms=k))
+            Variation(
+                label=f"K = {k}", quantity="arms a round, K", value=k, environment=EnvironmentSpec(n_arms=k)
+            )
             for k in (80, 100, 120, 140)
         ),
         tuned_in=PLAIN,
@@ -87,7 +89,7 @@ _ALL = (
         view="sweep",
         datasets=("yelp",),
         variations=tuple(
-            Variation(label=f"u = {u}", quantity="users, u", value=u, world=World(n_users=u))
+            Variation(label=f"u = {u}", quantity="users, u", value=u, environment=EnvironmentSpec(n_users=u))
             for u in (40, 50, 60, 70)
         ),
         tuned_in=PLAIN,
@@ -101,7 +103,7 @@ _ALL = (
         name="fig-5",
         title="Cumulative regret beside GOB.Lin and GraphUCB",
         view="curves",
-        variations=(Variation(world=_SMALL),),
+        variations=(Variation(environment=_SMALL),),
         policies=(*FIG_1, *GRAPHS),
         horizon=20_000,
         claims=(*_UNIFORM_HELPS, *_GRAPHS_LOSE, *_sharing_helps(*FIG_1[2:], "GOBLin", "GraphUCB")),
@@ -116,7 +118,7 @@ _ALL = (
         name="table-2",
         title="Running times of the runs of Fig. 5, in seconds",
         view="times",
-        variations=(Variation(world=_SMALL),),
+        variations=(Variation(environment=_SMALL),),
         policies=(*FIG_1, *GRAPHS),
         horizon=20_000,
         claims=(
@@ -139,11 +141,15 @@ _ALL = (
         datasets=("synthetic",),
         variations=(
             *(
-                Variation(label=f"γ × {s:g}", quantity="gap γ", value=s, world=World(spread=s))
+                Variation(
+                    label=f"γ × {s:g}", quantity="gap γ", value=s, environment=EnvironmentSpec(spread=s)
+                )
                 for s in (0.25, 0.5, 0.75, 1.0)
             ),
             *(
-                Variation(label=f"σ = {s:g}", quantity="noise σ", value=s, world=World(noise=s))
+                Variation(
+                    label=f"σ = {s:g}", quantity="noise σ", value=s, environment=EnvironmentSpec(noise=s)
+                )
                 for s in (0.05, 0.1, 0.2, 0.4)
             ),
         ),

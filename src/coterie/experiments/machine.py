@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
-PACKAGES = ("coterie", "numpy", "scipy", "numba", "llvmlite", "polars", "matplotlib", "ray")
+PACKAGES = ("coterie", "numpy", "scipy", "polars", "matplotlib", "ray")
 
 
 class Fact(NamedTuple):

@@ -6,24 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from coterie.experiments.contenders import Contender
 from coterie.experiments.figures import Figure
 from coterie.experiments.results import Entry, Panel
 from coterie.experiments.runs import Run
 from coterie.experiments.shelf import Shelf
+from coterie.experiments.specs import EnvironmentSpec, PolicySpec
 from coterie.experiments.store import Store
 from coterie.experiments.tuning import Choice, Protocol, Study
 from coterie.experiments.variations import Variation
-from coterie.experiments.worlds import World
-from coterie.traces import Trace
+from coterie.simulation import Trace
 
 
 class Spot(NamedTuple):
-    """A place in a figure: the worlds to report and to tune in, who plays there, and for how long."""
+    """A place in a figure: the environments to report and to tune in, who plays there, and for how long."""
 
     label: str
-    world: World
-    tuned_in: World
+    environment: EnvironmentSpec
+    tuned_in: EnvironmentSpec
     policies: tuple[str, ...]
     horizon: int
     variation: Variation
@@ -53,8 +52,8 @@ class Plan:
         own = variation.horizon if self.horizon is None else None
         return Spot(
             label=variation.label if own is None else f"{variation.label}, T = {own:,}",
-            world=replace(variation.world, dataset=dataset),
-            tuned_in=replace(self.figure.tuned_in or variation.world, dataset=dataset),
+            environment=replace(variation.environment, dataset=dataset),
+            tuned_in=replace(self.figure.tuned_in or variation.environment, dataset=dataset),
             policies=self.figure.policies if variation.policies is None else variation.policies,
             horizon=self.horizon or own or self.figure.horizon,
             variation=variation,
@@ -76,18 +75,18 @@ class Plan:
             run
             for spot in self.spots()
             for policy in spot.policies
-            for run in self._of(spot, choices[self.study(spot, policy, shelf)].contender, shelf)
+            for run in self._of(spot, choices[self.study(spot, policy, shelf)].spec, shelf)
         ]
 
-    def _of(self, spot: Spot, contender: Contender, shelf: Shelf) -> list[Run]:
+    def _of(self, spot: Spot, spec: PolicySpec, shelf: Shelf) -> list[Run]:
         return [
             Run(
-                world=spot.world,
-                contender=contender,
+                environment=spot.environment,
+                policy=spec,
                 horizon=spot.horizon,
                 seed=seed,
                 record=min(self.record, spot.horizon),
-                data=shelf.sha256(spot.world),
+                data=shelf.sha256(spot.environment),
             )
             for seed in self.seeds
         ]
@@ -108,12 +107,12 @@ class Plan:
     ) -> Panel:
         entries = []
         for policy in spot.policies:
-            contender = choices[self.study(spot, policy, shelf)].contender
-            runs = self._of(spot, contender, shelf)
-            entries.append(Entry(contender, tuple(_trace(run, store, seconds) for run in runs)))
-        places = [spot.world.environment(shelf.dataset(spot.world), seed) for seed in self.seeds]
-        gamma = sum(place.gamma for place in places) / len(places)
-        varied, dataset = spot.variation, spot.world.dataset
+            spec = choices[self.study(spot, policy, shelf)].spec
+            runs = self._of(spot, spec, shelf)
+            entries.append(Entry(spec, tuple(_trace(run, store, seconds) for run in runs)))
+        worlds = [spot.environment.make(shelf.dataset(spot.environment), seed) for seed in self.seeds]
+        gamma = sum(world.gamma for world in worlds) / len(worlds)
+        varied, dataset = spot.variation, spot.environment.dataset
         return Panel(
             dataset, spot.label, varied.quantity, varied.value, gamma, tuple(entries), limit=varied.limit
         )

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.experiments.dots import dots
-from coterie.experiments.palette import style
 from coterie.experiments.results import Entry, Panel
-from coterie.experiments.store import place
+from coterie.experiments.styles import style
+from coterie.storage import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +80,7 @@ def _save(canvas: Canvas, folder: Path, name: str) -> Iterator[Path]:
     for kind in FORMATS:
         path, file = folder / f"{name}.{kind}", BytesIO()
         canvas.savefig(file, format=kind, dpi=DPI, metadata=undated[kind])
-        place(path, file.getvalue())
+        atomic_write(path, file.getvalue())
         yield path
     plt.close(canvas)
 

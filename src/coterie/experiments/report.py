@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
 from html import escape
 from typing import TYPE_CHECKING, get_args
 
 from coterie.experiments.claims import Answer
-from coterie.experiments.grids import BUDGET
 from coterie.experiments.inline import inlined
 from coterie.experiments.machine import Fact, machine, versions
 from coterie.experiments.markdown import verdicts
-from coterie.experiments.store import place
+from coterie.experiments.specs import EnvironmentSpec
 from coterie.experiments.tables import Table
-from coterie.experiments.tuning import FIRST_SEED
-from coterie.experiments.worlds import World
+from coterie.experiments.tuning import BUDGET, FIRST_SEED
+from coterie.storage import atomic_write
 
 if TYPE_CHECKING:
     from coterie.experiments.reproduce import Outcome, Outcomes
@@ -38,7 +36,7 @@ th:first-child, td:first-child { text-align: left; }
 
 def write(found: Outcomes) -> None:
     """Write the report to its place, whole or not at all."""
-    place(found.report, "\n".join(_page(found)).encode())
+    atomic_write(found.report, "\n".join(_page(found)).encode())
 
 
 def _page(found: Outcomes) -> Iterator[str]:
@@ -95,9 +93,9 @@ def _cell(text: str) -> str:
 
 
 def _worlds(outcome: Outcome) -> Iterator[str]:
-    """The parameters of the worlds: those that all share, and those that vary."""
-    worlds = [spot.world for spot in outcome.plan.spots()]
-    names = [field.name for field in fields(World)]
+    """The parameters of the environments: those that all share, and those that vary."""
+    worlds = [spot.environment for spot in outcome.plan.spots()]
+    names = EnvironmentSpec.names()
     shared = [name for name in names if len({getattr(world, name) for world in worlds}) == 1]
     varied = [name for name in names if name not in shared]
     yield "<details><summary>Parameters of the worlds</summary>"

@@ -16,11 +16,12 @@ from coterie.experiments.findings import Finding, find_out, sentence
 from coterie.experiments.plan import Plan, available
 from coterie.experiments.results import Panel
 from coterie.experiments.shelf import Shelf
-from coterie.experiments.store import Store, place
+from coterie.experiments.specs import EnvironmentSpec
+from coterie.experiments.store import Store
 from coterie.experiments.timing import Clock
-from coterie.experiments.tuning import Choice, Protocol, Study, check_reported, choose, needed, trials
+from coterie.experiments.tuning import Choice, Protocol, Study, check_reported, choose, needed
 from coterie.experiments.watching import Watch
-from coterie.experiments.worlds import World
+from coterie.storage import atomic_write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +86,7 @@ def _missing(figures: Sequence[Figure], shelf: Shelf) -> dict[str, str]:
     missing = {}
     for name in dict.fromkeys(name for figure in figures for name in figure.datasets):
         try:
-            shelf.dataset(World(dataset=name))
+            shelf.dataset(EnvironmentSpec(dataset=name))
         except MissingData:
             missing[name] = datasets.about(name).hint()
     return missing
@@ -102,8 +103,6 @@ def _tune(
 ) -> dict[Study, Choice]:
     studies = list(dict.fromkeys(study for plan in plans for study in plan.studies(shelf)))
     wanted = needed(studies, request.protocol)
-    if any(run not in store for run in wanted):
-        engine.prepare([trials(study, request.protocol)[0][0] for study in studies], watch)
     execute("tuning", wanted, store=store, engine=engine, shelf=shelf, watch=watch)
     return {study: choose(study, request.protocol, store) for study in studies}
 
@@ -119,7 +118,7 @@ def _measure(
     watch.begin("timing", missing, len(runs) - len(missing))
     seconds = {name: found for name, found in known.items() if found is not None}
     for run in missing:
-        trace = clock.measure(run, shelf.dataset(run.world))
+        trace = clock.measure(run, shelf.dataset(run.environment))
         seconds[run.id] = trace.seconds
         watch.advance(run, run.horizon, float(trace.regret[-1]))
         watch.finish(run, trace)
@@ -143,9 +142,9 @@ def _show(
     own = tuple(choices[study] for study in plan.studies(shelf))
     shown = tuple(_tables(plan, panels, shelf))
     listed = tables.as_csv(tables.rows(panels)) if panels else tables.plain_csv(shown)
-    place(folder / "summary.csv", listed.encode())
+    atomic_write(folder / "summary.csv", listed.encode())
     told = sentence(findings, () if figure.timed else panels)
-    place(folder / "results.md", markdown.page(told, shown, findings).encode())
+    atomic_write(folder / "results.md", markdown.page(told, shown, findings).encode())
     files += [folder / "summary.csv", folder / "results.md"]
     return Outcome(plan, panels, own, findings, told, shown, tuple(files))
 

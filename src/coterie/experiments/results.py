@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coterie.experiments.contenders import Contender
-from coterie.traces import Trace
+from coterie.experiments.specs import PolicySpec
+from coterie.simulation import Trace
 from coterie.types import Floats
 
 
@@ -26,15 +26,15 @@ class Spread(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A policy in a panel: the constants it was given and a trace a seed."""
+    """A policy in a panel: the parameters it was given and a trace a seed."""
 
-    contender: Contender
+    spec: PolicySpec
     traces: tuple[Trace, ...]
 
     @property
     def policy(self) -> str:
         """The policy's name."""
-        return self.contender.policy
+        return self.spec.name
 
     @property
     def finals(self) -> Floats:
@@ -46,8 +46,8 @@ class Entry(NamedTuple):
         return over_seeds(np.array([getattr(trace, column) for trace in self.traces], np.float64))
 
     def final(self, column: str) -> Spread:
-        """A column of the traces at the horizon."""
-        mean, error = over_seeds(np.array([[float(getattr(trace, column)[-1])] for trace in self.traces]))
+        """A column of the traces at the horizon; NaN where it is unknown."""
+        mean, error = over_seeds(np.array([[at_the_end(trace, column)] for trace in self.traces]))
         return Spread(float(mean[0]), float(error[0]))
 
     def seconds(self) -> Spread:
@@ -90,6 +90,12 @@ class Panel(NamedTuple):
 
 NAMES = {"synthetic": "Synthetic", "movielens": "MovieLens", "lastfm": "Last.fm", "yelp": "Yelp"}
 """Datasets as people write them."""
+
+
+def at_the_end(trace: Trace, column: str) -> float:
+    """The last number of a column; NaN for clusters that are unknown, as for a policy without labels."""
+    value = float(getattr(trace, column)[-1])
+    return float("nan") if column == "clusters" and value < 0 else value
 
 
 def over_seeds(rows: Floats) -> Band:

@@ -9,7 +9,7 @@ from pathlib import Path
 from coterie import datasets
 from coterie.datasets.dataset import Dataset
 from coterie.datasets.sources import HOME
-from coterie.experiments.worlds import World
+from coterie.experiments.specs import EnvironmentSpec
 
 FOLDERS = {
     "movielens": ("ml-25m", "ml-32m", "ml-latest", "ml-latest-head", "ml-20m", "ml-10m", "ml-latest-small")
@@ -18,7 +18,7 @@ FOLDERS = {
 
 
 class Shelf:
-    """Datasets by what a world asks of them, found in one folder."""
+    """Datasets by what an environment asks of them, found in one folder."""
 
     def __init__(self, folder: Path | None = None) -> None:
         """A shelf over a folder of data files; None means $COTERIE_DATA, if that is set."""
@@ -26,24 +26,17 @@ class Shelf:
         self.folder = Path(home).expanduser() if home else None
         self._kept: dict[tuple[object, ...], Dataset] = {}
 
-    def dataset(self, world: World) -> Dataset:
-        """The vectors that a world draws from; `MissingData` says how to get a file that is not there."""
-        key = (world.dataset, world.dim, world.pool_users, world.pool_items, world.scale, world.data_seed)
+    def dataset(self, environment: EnvironmentSpec) -> Dataset:
+        """The vectors that an environment draws from; `MissingData` says how to get a missing file."""
+        name, options = environment.dataset, environment.data_options()
+        key = (name, *options.values())
         if key not in self._kept:
-            self._kept[key] = datasets.load(
-                world.dataset,
-                self.place(world.dataset),
-                dim=world.dim,
-                n_users=world.pool_users,
-                n_items=world.pool_items,
-                scale=world.scale,
-                seed=world.data_seed,
-            )
+            self._kept[key] = datasets.load(name, self.place(name), **options)
         return self._kept[key]
 
-    def sha256(self, world: World) -> str | None:
-        """The hash of the file behind a world."""
-        return self.dataset(world).provenance.sha256
+    def sha256(self, environment: EnvironmentSpec) -> str | None:
+        """The hash of the file behind an environment."""
+        return self.dataset(environment).provenance.sha256
 
     def place(self, name: str) -> Path | None:
         """The folder to look in for a dataset."""
@@ -62,22 +55,19 @@ class OwnTable(Shelf):
         self._file, self._columns, self._threshold = file, columns, threshold
         self._made: Dataset | None = None
 
-    def dataset(self, world: World) -> Dataset:
+    def dataset(self, environment: EnvironmentSpec) -> Dataset:
         """The vectors made from the table."""
         if self._made is None:
             self._made = datasets.load(
-                world.dataset,
+                environment.dataset,
                 self._file,
-                dim=world.dim,
-                n_users=world.pool_users,
-                n_items=world.pool_items,
-                scale=world.scale,
+                **environment.data_options(),
                 columns=self._columns,
                 threshold=self._threshold,
             )
         return self._made
 
-    def sha256(self, world: World) -> str | None:
+    def sha256(self, environment: EnvironmentSpec) -> str | None:
         """A hash of the file and of how it was read."""
-        how = repr((self.dataset(world).provenance.sha256, self._columns, self._threshold))
+        how = repr((self.dataset(environment).provenance.sha256, self._columns, self._threshold))
         return sha256(how.encode()).hexdigest()

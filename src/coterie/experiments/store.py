@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
-from threading import get_ident
 from typing import NamedTuple
 
 from coterie.errors import DataError
 from coterie.experiments.runs import Run, read_description
-from coterie.traces import Trace
+from coterie.simulation import Trace
+from coterie.storage import atomic_write
 
 KEY = "coterie"
 """Under this key of the file's metadata stands the run's description."""
@@ -43,8 +42,8 @@ class Store:
         return self.path(run).exists()
 
     def keep(self, run: Run, trace: Trace) -> None:
-        """Write a result beside its place, flush it to the disk, then rename it."""
-        place(self.path(run), as_parquet(run, trace))
+        """Write a result, whole or not at all."""
+        atomic_write(self.path(run), as_parquet(run, trace))
 
     def read(self, run: Run) -> Trace:
         """The trace of a finished run; its seconds are not kept."""
@@ -79,20 +78,5 @@ def read_file(path: Path) -> Finished:
         raise DataError(
             f"{path.name} is not a result of this version: {error}; delete it to run it again"
         ) from error
-    trace = Trace(policy=run.contender.policy, seed=run.seed, **columns, seconds=float("nan"))
+    trace = Trace(policy=run.policy.name, seed=run.seed, **columns, seconds=float("nan"))
     return Finished(path.stem, run, trace)
-
-
-def place(path: Path, content: bytes) -> None:
-    """Put a file in its place, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}-{get_ident()}.tmp")
-    try:
-        with draft.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise

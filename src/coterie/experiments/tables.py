@@ -5,12 +5,17 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import StringIO
-from math import isfinite
+from math import isfinite, isnan
 from types import MappingProxyType
 from typing import NamedTuple
 
+from coterie.experiments.makers import TUNED
 from coterie.experiments.results import NAMES, Entry, Panel
+from coterie.experiments.specs import Value
 from coterie.experiments.standings import OWN, Standing, divided, standings
+
+CONSTANTS = (*TUNED, "ridge")
+"""Parameters that have a column in every summary."""
 
 ACROSS = 4
 """Panels that fit beside each other in a terminal."""
@@ -31,12 +36,13 @@ class Row(NamedTuple):
     ari: float
     explored: float
     seconds: float
-    alpha: float | None
-    beta: float | None
-    explore: int | None
-    phase: int | None
-    growth: float | None
-    ridge: float | None
+    params: Mapping[str, Value]
+
+    def record(self) -> dict[str, str | float | None]:
+        """The row by columns: the parameters have one each, empty where they are not set."""
+        plain = self._asdict()
+        params = plain.pop("params")
+        return {**plain, **dict.fromkeys(CONSTANTS), **params}
 
 
 class Table(NamedTuple):
@@ -56,7 +62,7 @@ def rows(panels: Sequence[Panel]) -> Iterator[Row]:
 
 
 def _row(panel: Panel, entry: Entry) -> Row:
-    regret, given = entry.final("regret"), entry.contender
+    regret = entry.final("regret")
     return Row(
         dataset=panel.dataset,
         variation=panel.label,
@@ -70,21 +76,18 @@ def _row(panel: Panel, entry: Entry) -> Row:
         ari=entry.final("ari").mean,
         explored=entry.final("explored").mean,
         seconds=entry.seconds().mean,
-        alpha=given.alpha,
-        beta=given.beta,
-        explore=given.explore,
-        phase=given.phase,
-        growth=given.growth,
-        ridge=given.ridge,
+        params=entry.spec.params,
     )
 
 
 def as_csv(found: Iterable[Row]) -> str:
     """The rows with a heading."""
+    records = [row.record() for row in found]
+    columns = tuple(dict.fromkeys(name for record in records for name in record))
     file = StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(Row._fields)
-    writer.writerows([cell(value) for value in row] for row in found)
+    writer.writerow(columns)
+    writer.writerows([cell(record.get(name)) for name in columns] for record in records)
     return file.getvalue()
 
 
@@ -109,6 +112,15 @@ def cell(value: str | float | None) -> str:
     return "" if value is None else str(value)
 
 
+def known(value: float, form: str) -> str:
+    """A number in this form; a dash where it is not known.
+
+    >>> known(1234.5, ",.1f"), known(float("nan"), ".1f")
+    ('1,234.5', '–')
+    """
+    return "–" if isnan(value) else format(value, form)
+
+
 def regrets(panels: Sequence[Panel]) -> Table:
     """Regret at the horizon: policies down, panels across."""
     return _across("Cumulative regret at the horizon, mean ± standard error", panels, _regret)
@@ -126,7 +138,7 @@ def recoveries(panels: Sequence[Panel]) -> Table:
     return _across(
         "Clusters at the horizon (adjusted Rand index), means over seeds",
         panels,
-        lambda e: f"{e.final('clusters').mean:.1f} ({e.final('ari').mean:.2f})",
+        lambda e: f"{known(e.final('clusters').mean, '.1f')} ({known(e.final('ari').mean, '.2f')})",
     )
 
 
@@ -135,7 +147,7 @@ def constants(panels: Sequence[Panel]) -> Table:
     made = _across(
         "Constants, as tuned",
         panels,
-        lambda e: ", ".join(f"{name} {value:g}" for name, value in e.contender.constants()) or "none",
+        lambda e: str(e.spec.params) or "none",
     )
     return made._replace(aside=True)
 
@@ -163,7 +175,7 @@ def _stands(found: Standing) -> tuple[str, ...]:
         {True: "yes", False: "no", None: "–"}[found.kept],
         _shown(oracle, lambda entry: f"{entry.final('regret').mean:,.0f}"),
         _shown(oracle, lambda entry: f"{divided(found.own, entry):.2f}"),
-        f"{found.own.final('ari').mean:.2f}",
+        known(found.own.final("ari").mean, ".2f"),
     )
 
 

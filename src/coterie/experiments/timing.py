@@ -9,11 +9,11 @@ from pathlib import Path
 from coterie.datasets.dataset import Dataset
 from coterie.experiments.machine import processor
 from coterie.experiments.runs import Run
-from coterie.experiments.store import place
-from coterie.traces import Trace
+from coterie.simulation import Trace
+from coterie.storage import atomic_write
 
 WARM_UP = 300
-"""Rounds played before the clock starts, so that nothing is compiled or loaded under it."""
+"""Rounds played before the clock starts, so that nothing is loaded under it."""
 
 
 class Clock:
@@ -40,5 +40,5 @@ class Clock:
         replace(run, horizon=min(WARM_UP, run.horizon), record=1).play(dataset)
         trace = run.play(dataset)
         facts = json.dumps({"seconds": trace.seconds, "processor": processor(), "horizon": run.horizon})
-        place(self.path(run), facts.encode())
+        atomic_write(self.path(run), facts.encode())
         return trace

@@ -1,14 +1,14 @@
-"""Ways to change the world, as data: what the rows or panels of a figure differ in."""
+"""Ways to change the environment, as data: what the rows or panels of a figure differ in."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from coterie.experiments.results import Limit
-from coterie.experiments.worlds import World
+from coterie.experiments.specs import EnvironmentSpec
 
-PLAIN = World()
-"""The world of Fig. 1."""
+PLAIN = EnvironmentSpec()
+"""The environment of Fig. 1."""
 
 PAPER = ("synthetic", "movielens", "lastfm", "yelp")
 """The paper's four datasets."""
@@ -16,7 +16,7 @@ PAPER = ("synthetic", "movielens", "lastfm", "yelp")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variation:
-    """One way to change the world: its label, the quantity that changes and its value.
+    """One way to change the environment: its label, the quantity that changes and its value.
 
     `policies` and `horizon` are instead of the figure's, and `datasets` are those of the figure's that it
     is played on; None changes nothing. `limit` is what AutoCLUB should keep there.
@@ -25,7 +25,7 @@ class Variation:
     label: str = ""
     quantity: str = ""
     value: float = 0.0
-    world: World = PLAIN
+    environment: EnvironmentSpec = PLAIN
     datasets: tuple[str, ...] | None = None
     policies: tuple[str, ...] | None = None
     horizon: int | None = None

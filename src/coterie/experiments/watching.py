@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from coterie.experiments.runs import Run
-from coterie.traces import Trace
+from coterie.simulation import Trace
 
 
 class Watch(Protocol):

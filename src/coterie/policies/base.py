@@ -1,85 +1,79 @@
-"""The contract of a policy, and how a maker such as `CLUB` becomes one."""
+"""Our policies: one class around a compiled learner, and how a maker such as `CLUB` becomes one of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, wraps
+from functools import wraps
 from inspect import signature
 from os import PathLike
+from threading import RLock
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie.checks import LARGEST, number, positive, shown, whole
 from coterie.errors import ArgumentError
-from coterie.kernels import steps
-from coterie.kernels.schedule import Schedule, explores
-from coterie.policies.checks import (
+from coterie.policies._learner import LONGEST2, Learner
+from coterie.policies.confidence import Confidence
+from coterie.policies.schedule import Schedule
+from coterie.seeding import check_seed, stream
+from coterie.types import Floats, Ints, Scores
+from coterie.validation import (
     arm_vector,
     arms_matrix,
     finite,
     label_vector,
+    number,
+    positive,
     reals,
+    shown,
     user_graph,
     user_index,
     users_array,
+    whole,
 )
-from coterie.policies.confidence import Confidence
-from coterie.policies.partition import Partition, arrays, by_appearance
-from coterie.seeding import check_seed, stream
-from coterie.types import Floats, Ints, Scores
 
 P = ParamSpec("P")
 A = TypeVar("A", bound=np.ndarray[Any, Any])
 
+MOST_USERS = 2**31
+"""More users than any memory holds; keeps sizes inside 64 bits."""
+
 
 class Plan(NamedTuple):
-    """A policy as a sentence: who is pooled with whom, and when arms are played uniformly."""
+    """A policy as data: the kind of learner, its settings, and when arms are played uniformly."""
 
-    partition: Partition
-    exploration: Schedule
+    learner: type[Learner]
+    settings: dict[str, Any]
+    schedule: Schedule = Schedule()
 
-
-class Maker(NamedTuple):
-    """A policy's name, its plan and the names of its arguments."""
-
-    name: str
-    plan: Callable[..., Plan]
-    arguments: tuple[str, ...]
-
-
-MAKERS: dict[str, Maker] = {}
-"""Every policy by name, filled as the modules are imported."""
+    def build(self, n_users: int, dim: int, ridge: float, generator: np.random.Generator) -> Learner:
+        """The learner before its first round."""
+        return self.learner(
+            n_users, dim, ridge=ridge, schedule=self.schedule, generator=generator, **self.settings
+        )
 
 
-class Policy:
-    """A contextual linear bandit over many users, made by `CLUB`, `UniCLUB` and so on."""
+PLANS: dict[str, Callable[..., Plan]] = {}
+"""What plans each of our policies, by name; filled as the modules of the families are imported."""
+
+
+class LinearBandit:
+    """A contextual linear bandit over many users, made by `CLUB`, `AutoCLUB` and so on.
+
+    Any number of threads may use one policy; they take turns. Different policies run in parallel.
+    """
 
     def __init__(self, name: str, arguments: dict[str, Any]) -> None:
-        """A policy without data; use the makers."""
+        """Make a policy without data; use the makers."""
         self._name = name
-        self._arguments = arguments
-        arguments["n_users"] = whole("n_users", arguments["n_users"], 1)
-        arguments["dim"] = whole("dim", arguments["dim"], 1)
-        arguments["ridge"] = positive("ridge", arguments["ridge"])
-        arguments["seed"] = check_seed(arguments["seed"])
-        for kept, own in (("labels", label_vector), ("graph", user_graph)):
-            if kept in arguments:
-                arguments[kept] = _frozen(own(arguments[kept], arguments["n_users"]).copy())
-        confidence = arguments.get("confidence")
-        given = isinstance(confidence, Confidence) and not isinstance(confidence, type)
-        if "confidence" in arguments and not given:
-            wanted = "Theory(...), Smoothed(...) or Tuned(...)"
-            raise ArgumentError(f"confidence must be {wanted}, got {shown(confidence)}")
-        self._partition, self._exploration = MAKERS[name].plan(**arguments)
-        self._n_users, self._dim = int(arguments["n_users"]), int(arguments["dim"])
-        self._rng = stream(arguments["seed"], "policy")
-
-    @cached_property
-    def _compiled(self) -> steps.Steps:
-        """The steps as compiled for this policy's state; its types never change."""
-        return steps.steps_for(self._partition.state)
+        self._arguments = checked(arguments)
+        self._rng = stream(self._arguments["seed"], "policy")
+        self._n_users: int = self._arguments["n_users"]
+        self._dim: int = self._arguments["dim"]
+        plan = PLANS[name](**self._arguments)
+        self._learner = plan.build(self._n_users, self._dim, self._arguments["ridge"], self._rng)
+        self._lock = RLock()
 
     @property
     def name(self) -> str:
@@ -104,82 +98,122 @@ class Policy:
     @property
     def rounds(self) -> int:
         """How many rewards have been absorbed."""
-        return int(self._partition.state.clock[0])
+        return self._learner.rounds
 
     @property
     def exploring(self) -> bool:
         """Is the next round uniform?"""
-        return self.explores_ever and bool(explores(self._exploration, self.rounds))
-
-    @property
-    def explores_ever(self) -> bool:
-        """Has this policy uniform rounds at all?"""
-        return self._exploration.first > 0 or self._exploration.phase > 0
-
-    @property
-    def estimates(self) -> Floats:
-        """The most personal estimate θ̂ held for each user, (n_users, dim), read-only."""
-        return _frozen(self._partition.estimates().copy())
-
-    @property
-    def pulls(self) -> Ints:
-        """How many rewards T each user has given, (n_users,), read-only."""
-        return _frozen(self._partition.pulls().copy())
-
-    @property
-    def partition(self) -> Partition:
-        """The part that pools users, for the simulator and snapshots."""
-        return self._partition
+        return bool(self._learner.exploring)
 
     @property
     def exploration(self) -> Schedule:
         """When arms are played uniformly."""
-        return self._exploration
+        return self._learner.schedule
+
+    @property
+    def estimates(self) -> Floats:
+        """The most personal estimate θ̂ held for each user, (n_users, dim), read-only."""
+        with self._lock:
+            return frozen(self._learner.estimates())
+
+    @property
+    def pulls(self) -> Ints:
+        """How many rewards T each user has given, (n_users,), read-only."""
+        with self._lock:
+            return frozen(self._learner.pulls_of_users())
+
+    @property
+    def learner(self) -> Learner:
+        """The compiled side, for the simulator and snapshots; hold `lock` while using it."""
+        return self._learner
+
+    @property
+    def lock(self) -> RLock:
+        """Held by whoever reads or changes the state."""
+        return self._lock
 
     @property
     def generator(self) -> np.random.Generator:
-        """Where uniform arms are drawn from."""
+        """Where random decisions are drawn from."""
         return self._rng
 
     def recommend(self, user: int, arms: ArrayLike) -> int:
-        """The arm to play for this user now: a row number of `arms`, shape (K, dim)."""
-        user, matrix = user_index(user, self._n_users), arms_matrix(arms, self._dim)
-        if self.exploring:
-            finite("arms", matrix)
-            return int(self._rng.random() * len(matrix))
-        state = self._partition.state
-        arm = int(self._compiled.decide(state, user, matrix, LARGEST))
+        """Choose an arm for this user now.
+
+        Parameters
+        ----------
+        user : int
+            A user from 0 to n_users − 1.
+        arms : array_like, shape (K, dim)
+            Whatever is on offer now, a row each.
+
+        Returns
+        -------
+        int
+            A row number of `arms`.
+        """
+        user = user_index(user, self._n_users)
+        try:
+            with self._lock:
+                arm = self._learner.recommend(user, arms)
+        except TypeError:  # no contiguous matrix of float64
+            arms = arms_matrix(arms, self._dim)
+            with self._lock:
+                arm = self._learner.recommend(user, arms)
         if arm < 0:
-            finite("arms", matrix)
-            raise ArgumentError(f"arms must be shorter than {LARGEST:g} for their widths; scale them down")
+            raise self._too_long("arms", arms)
         return arm
 
     def recommend_many(self, users: ArrayLike, arms: ArrayLike) -> Ints:
-        """`recommend` for each user in turn; `arms` is (K, dim) for all or (n, K, dim), one set each."""
-        served = users_array(users, self.n_users)
+        """Choose an arm for each user in turn; `arms` is (K, dim) for all or (n, K, dim), one set each."""
+        served = users_array(users, self._n_users)
         stack = finite("arms", reals("arms", arms, "an array"))
-        n, d = len(served), self.dim
+        n, d = len(served), self._dim
         shared = stack.ndim == 2
-        wanted = (d,) if shared else (n, d)
-        got = stack.shape[-1:] if shared else (stack.shape[0], stack.shape[-1])
-        if stack.ndim not in (2, 3) or got != wanted or stack.shape[-2] == 0:
+        if (
+            stack.ndim not in (2, 3)
+            or stack.shape[-1] != d
+            or stack.shape[-2] == 0
+            or (not shared and len(stack) != n)
+        ):
             raise ArgumentError(f"arms must have shape (K, {d}) or ({n}, K, {d}), got {stack.shape}")
-        chosen = [self.recommend(int(u), stack if shared else stack[k]) for k, u in enumerate(served)]
+        with self._lock:
+            if not self._learner.accepts(stack.reshape(-1, d)):
+                raise self._too_long("arms", stack)
+            chosen = [
+                self._learner.recommend(int(u), stack if shared else stack[k]) for k, u in enumerate(served)
+            ]
         return np.array(chosen, np.int64)
+
+    def recommend_list(self, user: int, arms: ArrayLike, k: int) -> Ints:
+        """Choose k arms for a ranked list, best first; ties go to the lower row number."""
+        user, matrix = user_index(user, self._n_users), arms_matrix(arms, self._dim)
+        k = whole("k", k, 1, len(matrix))
+        with self._lock:
+            found = self._learner.recommend_list(user, matrix, k)
+        if found is None:
+            raise self._too_long("arms", matrix)
+        return found
 
     def update(self, user: int, x: ArrayLike, reward: float) -> None:
         """Absorb the reward that this user gave for the arm with vector x, whenever it comes."""
-        user, vector = user_index(user, self._n_users), arm_vector(x, self._dim)
-        state, value = self._partition.state, number("reward", reward)
-        if not self._compiled.update(state, user, vector, value, LARGEST):
-            finite("x", vector)
+        user, value = user_index(user, self._n_users), number("reward", reward)
+        try:
+            with self._lock:
+                absorbed = self._learner.update(user, x, value)
+        except TypeError:  # no contiguous vector of float64
+            x = arm_vector(x, self._dim)
+            with self._lock:
+                absorbed = self._learner.update(user, x, value)
+        if not absorbed:
+            raise self._too_long("x", x)
 
     def update_many(self, users: ArrayLike, xs: ArrayLike, rewards: ArrayLike) -> None:
-        """`update` for each row in turn: users (n,), xs (n, dim), rewards (n,); all or nothing."""
-        served = users_array(users, self.n_users)
-        n, d = len(served), self.dim
+        """Absorb rewards row by row: users (n,), xs (n, dim), rewards (n,); all or nothing."""
+        served = users_array(users, self._n_users)
+        n, d = len(served), self._dim
         vectors = finite("xs", reals("xs", xs, f"an (n, {d}) array"))
-        values = finite("rewards", reals("rewards", rewards, "a vector"))
+        values = finite("rewards", reals("rewards", rewards, "a vector", kinds="fiub"))
         if n == 0 and vectors.size == 0 and values.size == 0:
             return
         if vectors.shape != (n, d) or values.shape != (n,):
@@ -187,34 +221,59 @@ class Policy:
                 f"users, xs and rewards must have shapes ({n},), ({n}, {d}) and ({n},), "
                 f"got {served.shape}, {vectors.shape} and {values.shape}"
             )
-        steps.update_many(self._partition.state, served, vectors, values)
+        with self._lock:
+            absorbed = self._learner.update_many(served, vectors, values)
+        if not absorbed:
+            raise self._too_long("xs", vectors)
+
+    def update_list(self, user: int, xs: ArrayLike, clicked: int | None) -> None:
+        """Absorb what a user did with a list: the position of the first click, or None.
+
+        Positions up to the click were looked at: they are absorbed as rewards 0, …, 0, 1 (all 0 without a
+        click), and the partition is reviewed once.
+        """
+        user, matrix = user_index(user, self._n_users), arms_matrix(xs, self._dim, name="xs")
+        seen = len(matrix) if clicked is None else whole("clicked", clicked, 0, len(matrix) - 1) + 1
+        rewards = np.zeros(seen)
+        rewards[seen - 1] = clicked is not None
+        with self._lock:
+            absorbed = self._learner.update_list(user, matrix[:seen], rewards)
+        if not absorbed:
+            raise self._too_long("xs", matrix)
 
     def scores(self, user: int, arms: ArrayLike) -> Scores:
-        """Estimated mean, width of the bonus and their sum for each arm: why an arm is chosen."""
-        user, matrix = user_index(user, self.n_users), finite("arms", arms_matrix(arms, self.dim))
-        mean, width = np.empty(len(matrix)), np.empty(len(matrix))
-        steps.score(self._partition.state, user, matrix, mean, width)
+        """Estimate the mean, the width of the bonus and their sum for each arm: why an arm is chosen."""
+        user, matrix = user_index(user, self._n_users), arms_matrix(arms, self._dim)
+        with self._lock:
+            if not self._learner.accepts(matrix):
+                raise self._too_long("arms", matrix)
+            mean, width = self._learner.scores(user, matrix)
         return Scores(mean, width, mean + width)
 
     def labels(self) -> Ints:
         """The cluster of each user, numbered in order of first appearance."""
-        return by_appearance(self._partition.labels())
+        with self._lock:
+            return by_appearance(self._learner.labels())
 
     def cluster_of(self, user: int) -> Ints:
         """The users whose data counts for this one, itself included, ascending."""
-        return self._partition.cluster_of(user_index(user, self.n_users))
+        user = user_index(user, self._n_users)
+        with self._lock:
+            return self._learner.cluster_of(user)
 
-    def add_users(self, n: int, *, labels: ArrayLike | None = None) -> None:
-        """Make room for n more users, who join as the algorithm's start says; `labels` are for the oracle."""
-        n = whole("n", n, 1)
-        arguments = grown(self._arguments, n, labels)
-        partition, exploration = MAKERS[self._name].plan(**arguments)
-        known = self.n_users
-        for (_, old), (_, new) in zip(arrays(self._partition.state), arrays(partition.state), strict=True):
-            new[tuple(slice(0, size) for size in old.shape)] = old
-        partition.welcome(known)
-        self._arguments, self._partition, self._exploration = arguments, partition, exploration
-        self._n_users = int(arguments["n_users"])
+    def add_users(self, n: int, *, labels: ArrayLike | None = None) -> Ints:
+        """Let n more users join, as the algorithm's start says; returns their numbers.
+
+        `labels` are the true clusters of the new users, for policies that are told them.
+        """
+        n = whole("n", n, 1, MOST_USERS)
+        with self._lock:
+            known = self._n_users
+            arguments = grown(self._arguments, n, labels)
+            plan = PLANS[self._name](**arguments)
+            self._learner.add_users(n, schedule=plan.schedule, **plan.settings)
+            self._arguments, self._n_users = arguments, known + n
+        return np.arange(known, known + n)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a snapshot that `coterie.load` continues from with the very same next decision."""
@@ -222,11 +281,44 @@ class Policy:
 
         save(self, path)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and copy through the arrays of a snapshot."""
+        from coterie.policies.snapshots import captured, revived
+
+        return revived, (captured(self),)
+
     def __repr__(self) -> str:
         """The name, the size, and how far it has come."""
-        clusters = len(np.unique(self._partition.labels()))
-        size = f"{self.n_users} users in {clusters} clusters, dim {self.dim}"
-        return f"<{self._name}: {size}, {self.rounds} rounds>"
+        clusters = len(np.unique(self.labels()))
+        size = f"{self.n_users:,} users in {clusters:,} clusters, dim {self.dim}"
+        return f"<{self._name}: {size}, {self.rounds:,} rounds>"
+
+    def _too_long(self, name: str, rows: ArrayLike) -> ArgumentError:
+        """What is wrong with a vector whose length is not finite, or would destroy an inverse by rounding."""
+        finite(name, np.asarray(rows, np.float64))
+        longest = np.sqrt(LONGEST2 * self._arguments["ridge"])
+        return ArgumentError(
+            f"{name} must be shorter than {longest:.3g} (1e6·√ridge), or rounding destroys the inverse; "
+            "scale the features down"
+        )
+
+
+def checked(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments that all policies share, checked and copied."""
+    own = dict(arguments)
+    own["n_users"] = whole("n_users", own["n_users"], 1, MOST_USERS)
+    own["dim"] = whole("dim", own["dim"], 1)
+    own["ridge"] = positive("ridge", own["ridge"])
+    own["seed"] = check_seed(own["seed"])
+    for name, check in (("labels", label_vector), ("graph", user_graph)):
+        if name in own:
+            own[name] = frozen(check(own[name], own["n_users"]).copy())
+    confidence = own.get("confidence")
+    given = isinstance(confidence, Confidence) and not isinstance(confidence, type)
+    if "confidence" in own and not given:
+        wanted = "Theory(...), SmoothedTheory(...) or Tuned(...)"
+        raise ArgumentError(f"confidence must be {wanted}, got {shown(confidence)}")
+    return own
 
 
 def grown(arguments: dict[str, Any], n: int, labels: ArrayLike | None) -> dict[str, Any]:
@@ -235,30 +327,43 @@ def grown(arguments: dict[str, Any], n: int, labels: ArrayLike | None) -> dict[s
     if "labels" in arguments:
         if labels is None:
             raise ArgumentError(f"labels must be {n} whole numbers, the clusters of the new users, got None")
-        more["labels"] = np.concatenate([arguments["labels"], label_vector(labels, n)])
+        more["labels"] = frozen(np.concatenate([arguments["labels"], label_vector(labels, n)]))
     elif labels is not None:
-        raise ArgumentError("labels are for LinUCBOracle; this policy finds them itself")
+        raise ArgumentError("labels must not be given: this policy finds clusters itself")
     if "graph" in arguments:
-        more["graph"] = np.pad(arguments["graph"], (0, n))
+        more["graph"] = frozen(np.pad(arguments["graph"], (0, n)))
     return more
 
 
-def policy(plan: Callable[P, Plan]) -> Callable[P, Policy]:
+def maker(plan: Callable[P, Plan]) -> Callable[P, LinearBandit]:
     """A maker of policies from a function that plans one."""
     name, parameters = plan.__name__, signature(plan)
-    MAKERS[name] = Maker(name, plan, tuple(parameters.parameters))
+    PLANS[name] = plan
 
     @wraps(plan)
-    def make(*args: P.args, **kwargs: P.kwargs) -> Policy:
+    def make(*args: P.args, **kwargs: P.kwargs) -> LinearBandit:
         bound = parameters.bind(*args, **kwargs)
         bound.apply_defaults()
-        return Policy(name, dict(bound.arguments))
+        return LinearBandit(name, dict(bound.arguments))
 
-    make.__annotations__ = {**plan.__annotations__, "return": Policy}
-    vars(make)["__signature__"] = parameters.replace(return_annotation=Policy)
+    make.__annotations__ = {**plan.__annotations__, "return": LinearBandit}
+    vars(make)["__signature__"] = parameters.replace(return_annotation=LinearBandit)
     return make
 
 
-def _frozen(array: A) -> A:
+def by_appearance(labels: Ints) -> Ints:
+    """The same partition with labels 0, 1, … in order of first appearance.
+
+    >>> by_appearance(np.array([7, 7, 2, 7])).tolist()
+    [0, 0, 1, 0]
+    """
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[inverse]
+
+
+def frozen(array: A) -> A:
+    """The array, which can no longer be written."""
     array.flags.writeable = False
     return array

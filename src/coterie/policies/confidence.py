@@ -1,20 +1,19 @@
 """The numbers that decide how sure a policy is: β, the radius f(T), and lengths of exploration.
 
-`Theory` and `Smoothed` are what the paper proves with; `Tuned` is what people can use. At the paper's own
-setup (d = u = 50, γ ≈ 0.5, λ_x ≈ 0.017) the theory asks for about 10¹⁰ rounds of exploration.
+`Theory` and `SmoothedTheory` are what the paper proves with; `Tuned` is what people can use. At the paper's
+own setup (d = u = 50, γ ≈ 0.5, λ_x ≈ 0.017) the theory asks for about 10¹⁰ rounds of exploration.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log, sqrt
 from typing import Protocol, runtime_checkable
 
 from coterie import theory
-from coterie.checks import nonnegative, positive, probability, whole
 from coterie.errors import ArgumentError
-from coterie.kernels.radius import Radius
-from coterie.kernels.schedule import Schedule
+from coterie.policies.schedule import Schedule
+from coterie.theory import Radius
+from coterie.validation import nonnegative, positive, probability, whole
 
 FOREVER = 2**62
 """More rounds than anyone plays; keeps lengths inside 64 bits."""
@@ -35,20 +34,6 @@ class Confidence(Protocol):
 
     def phases(self, n_users: int, dim: int) -> Schedule:
         """T_init, T⁽⁰⁾ and the paper's α, for PhaseUniCLUB."""
-
-
-def _theory_shape(
-    n_users: int, dim: int, ridge: float, *, lambda_x: float, delta: float, norm: float
-) -> Radius:
-    """f(T) = (√(2ln(u/δ) + d ln(1 + TL²/(λd))) + √λ) / √(λ + Tλ_x/2)   (Alg. 1)."""
-    return Radius(
-        base=2.0 * log(n_users / delta),
-        slope=float(dim),
-        scale=norm**2 / (ridge * dim),
-        shift=sqrt(ridge),
-        floor=ridge,
-        growth=lambda_x / 2.0,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +73,9 @@ class Theory:
 
     def shape(self, n_users: int, dim: int, ridge: float) -> Radius:
         """f(T) of Alg. 1."""
-        return _theory_shape(n_users, dim, ridge, lambda_x=self.lambda_x, delta=self._delta, norm=self.norm)
+        return theory.radius_shape(
+            n_users, dim, ridge, lambda_x=self.lambda_x, delta=self._delta, norm=self.norm
+        )
 
     def exploration(self, n_users: int, dim: int) -> int:
         """T0 of Alg. 1, rounded up."""
@@ -109,12 +96,12 @@ class Theory:
 
 
 @dataclass(frozen=True, slots=True)
-class Smoothed:
+class SmoothedTheory:
     """Theory for smoothed adversarial contexts: λ̃_x = c₁σ²/ln K, L = 1 + √d·R (Assumption 4, Theorem 4).
 
     `sigma` is the standard deviation of the perturbation, `truncation` its bound R in each coordinate.
 
-    >>> round(Smoothed(horizon=100_000, sigma=0.3, n_arms=100, truncation=1.0).bonus(50, 1.0), 2)
+    >>> round(SmoothedTheory(horizon=100_000, sigma=0.3, n_arms=100, truncation=1.0).bonus(50, 1.0), 2)
     25.74
     """
 
@@ -148,17 +135,17 @@ class Smoothed:
         """f(T) of Alg. 1 with λ̃_x and L = 1 + √d·R (Sec. 4.2)."""
         eigenvalue = theory.lambda_tilde(self.sigma, self.n_arms, c1=self.c1)
         norm = theory.norm_tilde(dim, self.truncation)
-        return _theory_shape(n_users, dim, ridge, lambda_x=eigenvalue, delta=self._delta, norm=norm)
+        return theory.radius_shape(n_users, dim, ridge, lambda_x=eigenvalue, delta=self._delta, norm=norm)
 
     def exploration(self, n_users: int, dim: int) -> int:
         """No length: smoothed contexts need no exploration (Sec. 4.2)."""
         raise ArgumentError(
-            "Smoothed has no exploration length; use Theory or Tuned for policies that explore"
+            "SmoothedTheory has no exploration length; use Theory or Tuned for policies that explore"
         )
 
     def phases(self, n_users: int, dim: int) -> Schedule:
         """No phases either."""
-        raise ArgumentError("Smoothed has no exploration phases; use Theory or Tuned for PhaseUniCLUB")
+        raise ArgumentError("SmoothedTheory has no exploration phases; use Theory or Tuned for PhaseUniCLUB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,15 +191,9 @@ class Tuned:
         return Schedule(int(self.explore), float(self.phase), float(self.growth))
 
 
-def constants(confidence: Confidence, n_users: int, dim: int, ridge: float) -> tuple[float, Radius]:
-    """β and the six numbers of f, as the floats that compiled code takes them for."""
-    shape = confidence.shape(n_users, dim, ridge)
-    return float(confidence.bonus(dim, ridge)), Radius(*(float(value) for value in shape))
-
-
-KINDS: dict[str, type[Theory] | type[Smoothed] | type[Tuned]] = {
+KINDS: dict[str, type[Theory] | type[SmoothedTheory] | type[Tuned]] = {
     "Theory": Theory,
-    "Smoothed": Smoothed,
+    "SmoothedTheory": SmoothedTheory,
     "Tuned": Tuned,
 }
 """The kinds of confidence by name, for snapshots and the command line."""

@@ -2,83 +2,32 @@
 
 from __future__ import annotations
 
-import numpy as np
+from coterie.policies._sclub import SplitMerge
+from coterie.policies.base import Plan
+from coterie.policies.confidence import FOREVER, Confidence
+from coterie.policies.entries import ALPHAS, Grid, Style, register
+from coterie.policies.schedule import Schedule, never, uniform_first
+from coterie.validation import positive
 
-from coterie.checks import positive
-from coterie.kernels.radius import Radius, radius
-from coterie.kernels.ridge import pool, where
-from coterie.kernels.schedule import Schedule
-from coterie.kernels.sclub import Sets
-from coterie.policies.base import Plan, policy
-from coterie.policies.confidence import FOREVER, Confidence, constants
-from coterie.policies.exploration import never, uniform_first
-from coterie.policies.partition import all_radii, empty
-from coterie.types import Floats, Ints
-
-
-class SplitMerge:
-    """Rule `SplitMerge`: sets of users that part and meet (SCLUB)."""
-
-    def __init__(
-        self, n_users: int, dim: int, *, ridge: float, beta: float, shape: Radius, arrivals: float
-    ) -> None:
-        alone = np.zeros(n_users, np.int64)
-        alone[0] = n_users
-        self.state = Sets(
-            users=empty(n_users, dim, ridge),
-            grams=np.zeros((n_users, dim, dim)),
-            pools=empty(n_users, dim, ridge),
-            labels=np.zeros(n_users, np.int64),
-            checked=np.zeros(n_users, np.bool_),
-            sizes=alone,
-            unchecked=alone.copy(),
-            order=np.zeros(n_users, np.int64),
-            radii=np.full(n_users, radius(shape, 0)),
-            epochs=np.zeros(n_users, np.int64),
-            clock=np.array([0, 1, 1, 0], np.int64),
-            shape=shape,
-            ridge=ridge,
-            beta=beta,
-            arrivals=arrivals,
-        )
-
-    def labels(self) -> Ints:
-        return self.state.labels
-
-    def cluster_of(self, user: int) -> Ints:
-        return where(self.state.labels, int(self.state.labels[user]))
-
-    def estimates(self) -> Floats:
-        return self.state.users.estimate
-
-    def pulls(self) -> Ints:
-        return self.state.users.pulls
-
-    def welcome(self, known: int) -> None:
-        """Newcomers start as one set of their own, the youngest, unchecked; it merges like any other."""
-        state = self.state
-        fresh = int(np.flatnonzero(state.sizes[: state.clock[2] + 1] == 0)[0])
-        state.clock[2] = max(int(state.clock[2]), fresh + 1)
-        state.labels[known:] = fresh
-        state.checked[known:] = False
-        state.sizes[fresh] = state.unchecked[fresh] = len(state.labels) - known
-        state.order[state.clock[1]] = fresh
-        state.clock[1] += 1
-        state.clock[3] = 1
-        pool(state.pools, fresh, state.users, state.grams, where(state.labels, fresh), state.ridge)
-        state.radii[:] = all_radii(state.shape, state.users.pulls)
-        state.epochs[:] += 1
+GRID = Grid(alpha=ALPHAS, beta=(0.25, 0.5, 1.0, 2.0))
+UNIFORM_GRID = Grid(alpha=ALPHAS, beta=(0.5, 1.0), explore=(2.0, 20.0))
+COST = 25.0
 
 
 def _plan(
-    n_users: int, dim: int, confidence: Confidence, ridge: float, exploration: Schedule, arrivals: float = 0.0
+    n_users: int, dim: int, confidence: Confidence, ridge: float, schedule: Schedule, arrivals: float = 0.0
 ) -> Plan:
-    beta, shape = constants(confidence, n_users, dim, ridge)
-    sets = SplitMerge(n_users, dim, ridge=ridge, beta=beta, shape=shape, arrivals=arrivals)
-    return Plan(sets, exploration)
+    beta, shape = confidence.bonus(dim, ridge), confidence.shape(n_users, dim, ridge)
+    return Plan(SplitMerge, {"beta": beta, "shape": shape, "arrivals": arrivals}, schedule)
 
 
-@policy
+@register(
+    summary="sets that split and merge",
+    use_when="users arrive unevenly",
+    style=Style("SCLUB", "#56B4E9", "^", "--"),
+    grid=GRID,
+    cost=COST,
+)
 def SCLUB(
     n_users: int,
     dim: int,
@@ -88,10 +37,26 @@ def SCLUB(
     seed: int = 0,
     arrivals: float | None = None,
 ) -> Plan:
-    """Clustering of bandits by sets, always UCB (Li et al. 2019).
+    """Clustering of bandits by sets, always UCB   (Li et al. 2019).
 
-    `arrivals` is α_p of the arrival-frequency test, for users who do not arrive uniformly.
+    A user who no longer fits is split off its cluster; clusters that turn out to be alike are merged again.
 
+    Parameters
+    ----------
+    n_users, dim : int
+        How many users there are, and the length d of an arm's vector.
+    confidence : Confidence
+        β of the bonus and the radius f(T) inside which an estimate is trusted: `Tuned(alpha, beta)`, or
+        `Theory`. With noise of standard deviation σ, α ≈ 15σ and β ≈ σ are places to start.
+    ridge : float
+        λ of all ridge regressions.
+    seed : int
+        Seed of the policy's own random numbers; SCLUB draws none.
+    arrivals : float, optional
+        α_p of the arrival-frequency test, for users who do not arrive uniformly; None leaves the test out.
+
+    Examples
+    --------
     >>> from coterie.policies.confidence import Tuned
     >>> SCLUB(n_users=3, dim=2, confidence=Tuned(alpha=1.0, beta=0.5)).cluster_of(1).tolist()
     [0, 1, 2]
@@ -100,10 +65,29 @@ def SCLUB(
     return _plan(n_users, dim, confidence, ridge, never(), alpha_p)
 
 
-@policy
+@register(
+    summary="SCLUB after uniform exploration",
+    use_when="the gap is known, and users come and go",
+    style=Style("UniSCLUB", "#0072B2", "^", "-"),
+    grid=UNIFORM_GRID,
+    cost=COST,
+)
 def UniSCLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.0, seed: int = 0) -> Plan:
-    """SCLUB after 2·T0 rounds of uniform exploration (Alg. 3).
+    """SCLUB after 2·T0 rounds of uniform exploration   (Alg. 3).
 
+    Parameters
+    ----------
+    n_users, dim : int
+        How many users there are, and the length d of an arm's vector.
+    confidence : Confidence
+        β, f(T) and T0: `Tuned(alpha, beta, explore)`, or `Theory(..., gamma=...)`.
+    ridge : float
+        λ of all ridge regressions.
+    seed : int
+        Seed of the uniform rounds.
+
+    Examples
+    --------
     >>> from coterie.policies.confidence import Tuned
     >>> UniSCLUB(n_users=3, dim=2, confidence=Tuned(alpha=1.0, beta=0.5, explore=10)).exploring
     True
@@ -112,12 +96,31 @@ def UniSCLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1
     return _plan(n_users, dim, confidence, ridge, uniform_first(length))
 
 
-@policy
+@register(
+    summary="SCLUB for smoothed contexts",
+    use_when="arms as for SACLUB, and users come and go",
+    style=Style("SASCLUB", "#0072B2", "X", "-"),
+    grid=GRID,
+    cost=COST,
+)
 def SASCLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.0, seed: int = 0) -> Plan:
-    """SCLUB for smoothed adversarial contexts: its confidence is `Smoothed` (Sec. 4.2).
+    """SCLUB for smoothed adversarial contexts: its confidence is `SmoothedTheory`   (Sec. 4.2).
 
-    >>> from coterie.policies.confidence import Smoothed
-    >>> confidence = Smoothed(horizon=1000, sigma=0.3, n_arms=10, truncation=1.0)
+    Parameters
+    ----------
+    n_users, dim : int
+        How many users there are, and the length d of an arm's vector.
+    confidence : Confidence
+        β and f(T): `SmoothedTheory(...)`, or `Tuned(alpha, beta)` as for `SCLUB`.
+    ridge : float
+        λ of all ridge regressions.
+    seed : int
+        Seed of the policy's own random numbers; SASCLUB draws none.
+
+    Examples
+    --------
+    >>> from coterie.policies.confidence import SmoothedTheory
+    >>> confidence = SmoothedTheory(horizon=1000, sigma=0.3, n_arms=10, truncation=1.0)
     >>> SASCLUB(n_users=3, dim=2, confidence=confidence).exploring
     False
     """

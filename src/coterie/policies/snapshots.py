@@ -1,69 +1,100 @@
-"""Snapshots: named arrays in a zip file with a format, a version and the generator's state. No pickle."""
+"""Snapshots: named arrays in a zip file with a format, a version and the generator's state. No pickle.
+
+Nothing in a file is believed: sizes are checked before memory is taken for them, and every number that
+compiled code uses as an index is checked before it is used.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import zlib
-from contextlib import suppress
 from dataclasses import asdict, is_dataclass
+from math import prod
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
-from uuid import uuid4
-from zipfile import BadZipFile
+from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 
 from coterie.errors import CoterieError, SnapshotError
-from coterie.policies.base import MAKERS, Policy
+from coterie.policies.base import PLANS, LinearBandit, checked
 from coterie.policies.confidence import KINDS
-from coterie.policies.partition import arrays
+from coterie.storage import atomic_write
+from coterie.validation import shown
 
 FORMAT = "coterie-policy"
-VERSION = 1
+VERSION = 2
+MOST_HEADER = 2**20
+"""Bytes that a header may have."""
 UNREADABLE = (
     ValueError,
     OSError,
     EOFError,
     KeyError,
     RuntimeError,
+    NotImplementedError,
     TypeError,
     AttributeError,
+    MemoryError,
     BadZipFile,
     zlib.error,
 )
 """What NumPy and zipfile raise for files that are not whole."""
-INDICES = ("labels", "room", "order")
-"""Arrays that kernels use as row numbers without looking twice."""
+
+Arrays = dict[str, np.ndarray[Any, Any]]
 
 
-class Header(NamedTuple):
-    """What a snapshot says of itself before its arrays."""
+class State(NamedTuple):
+    """All of a policy: what it was made with, its random numbers, its arrays and its single numbers."""
 
-    format: str
-    version: int
-    policy: str
+    name: str
     arguments: dict[str, Any]
     generator: dict[str, Any]
+    arrays: Arrays
+    numbers: dict[str, float]
 
 
-def save(policy: Policy, path: str | PathLike[str]) -> None:
+def captured(policy: LinearBandit) -> State:
+    """A copy of all of a policy's state."""
+    with policy.lock:
+        learner = policy.learner
+        generator = dict(policy.generator.bit_generator.state)
+        return State(policy.name, policy.arguments, generator, learner.arrays(), learner.numbers())
+
+
+def revived(state: State) -> LinearBandit:
+    """A policy of its own that goes on from a state."""
+    policy = LinearBandit(state.name, state.arguments)
+    policy.generator.bit_generator.state = state.generator
+    policy.learner.restore(state.arrays, state.numbers)
+    return policy
+
+
+def save(policy: LinearBandit, path: str | PathLike[str]) -> None:
     """Write all of a policy's state; the file is whole or absent."""
-    content = {f"state/{name}": array for name, array in arrays(policy.partition.state)}
+    target, state = Path(path), captured(policy)
+    content: Arrays = {f"state/{name}": array for name, array in state.arrays.items()}
     arguments: dict[str, Any] = {}
-    for name, value in policy.arguments.items():
-        if name in ("labels", "graph"):
+    for name, value in state.arguments.items():
+        if isinstance(value, np.ndarray):
             content[f"argument/{name}"] = value
-        elif name == "confidence":
-            arguments[name] = _confidence_fields(value)
         else:
-            arguments[name] = value
-    header = Header(FORMAT, VERSION, policy.name, arguments, dict(policy.generator.bit_generator.state))
-    content["header"] = np.frombuffer(
-        json.dumps(header._asdict(), default=lambda value: value.item()).encode(), np.uint8
-    )
-    write_whole(Path(path), content)
+            arguments[name] = _confidence_fields(value) if name == "confidence" else value
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "policy": state.name,
+        "arguments": arguments,
+        "generator": state.generator,
+        "numbers": state.numbers,
+    }
+    text = json.dumps(header, default=lambda value: value.item())
+    content["header"] = np.frombuffer(text.encode(), np.uint8)
+    if not target.parent.is_dir():
+        raise SnapshotError(f"there is no folder {os.fspath(target.parent)!r} to save into")
+    atomic_write(target, lambda file: np.savez(file, allow_pickle=False, **content))
 
 
 def _confidence_fields(confidence: object) -> dict[str, Any]:
@@ -73,31 +104,27 @@ def _confidence_fields(confidence: object) -> dict[str, Any]:
     return {"kind": kind.__name__, **asdict(confidence)}
 
 
-def write_whole(path: Path, content: dict[str, np.ndarray[Any, Any]]) -> None:
-    """Write to a temporary file beside the target, make it durable, then rename."""
-    if not path.parent.is_dir():
-        raise SnapshotError(f"there is no folder {os.fspath(path.parent)!r} to save into")
-    temporary = path.with_name(f".{path.name}.{uuid4().hex}")
-    try:
-        with open(temporary, "xb") as file:
-            np.savez(file, allow_pickle=False, **content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    with suppress(OSError):
-        folder = os.open(path.parent, os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
+def load(path: str | PathLike[str]) -> LinearBandit:
+    """Read the policy of a snapshot: it goes on as if it had never stopped.
 
+    Parameters
+    ----------
+    path : str or path
+        A file that `save` wrote, with this version of Coterie or an earlier one.
 
-def load(path: str | PathLike[str]) -> Policy:
-    """The policy of a snapshot: it goes on as if it had never stopped."""
+    Returns
+    -------
+    LinearBandit
+        The policy, with the very same next decision.
+
+    Raises
+    ------
+    SnapshotError
+        If there is no such file, or it is not whole, or it contradicts itself.
+    """
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            content = {name: archive[name] for name in archive.files}
+        with open(path, "rb") as file, ZipFile(file) as archive:
+            content = _read(archive, os.fstat(file.fileno()).st_size)
     except FileNotFoundError:
         raise SnapshotError(f"there is no snapshot at {os.fspath(path)!r}") from None
     except UNREADABLE:
@@ -108,43 +135,121 @@ def load(path: str | PathLike[str]) -> Policy:
         raise SnapshotError(f"{os.fspath(path)!r} {error}") from None
 
 
-def _header(content: dict[str, Any]) -> Header:
+def _read(archive: ZipFile, size: int) -> Arrays:
+    """The arrays of a file, which together cannot be larger than the file itself."""
+    entries = archive.infolist()
+    names = [entry.filename.removesuffix(".npy") for entry in entries]
+    stored = all(e.compress_type == ZIP_STORED and e.compress_size == e.file_size for e in entries)
+    if not stored or len(set(names)) != len(names) or sum(e.file_size for e in entries) > size:
+        raise ValueError("not as `save` writes it")
+    return {name: _array(archive, entry) for name, entry in zip(names, entries, strict=True)}
+
+
+def _array(archive: ZipFile, entry: ZipInfo) -> np.ndarray[Any, Any]:
+    """One array, whose header must tell the size that it has."""
+    with archive.open(entry) as file:
+        shape, dtype = _shape(file)
+        left = entry.file_size - file.tell()
+        if dtype.hasobject or prod(shape) * dtype.itemsize != left:
+            raise ValueError("an array of another size than its header tells")
+        content = file.read(left)
+    return np.frombuffer(content, dtype).reshape(shape)
+
+
+def _shape(file: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, fortran, dtype = read(file)
+    if fortran and len(shape) > 1:
+        raise ValueError("columns first")
+    return shape, dtype
+
+
+class Header(NamedTuple):
+    """What a snapshot says of itself before its arrays."""
+
+    version: int
+    policy: str
+    arguments: dict[str, Any]
+    generator: dict[str, Any]
+    numbers: dict[str, float]
+
+
+def _header(content: Arrays) -> Header:
     try:
-        fields = json.loads(content["header"].tobytes())
+        fields = json.loads(content["header"][:MOST_HEADER].tobytes())
         stated, version = fields["format"], fields["version"]
-    except (KeyError, ValueError, TypeError, AttributeError):
+    except (KeyError, ValueError, TypeError, AttributeError, IndexError, RecursionError):
         raise SnapshotError("is not a Coterie snapshot") from None
     if stated != FORMAT:
-        raise SnapshotError(f"holds {stated!r}, not {FORMAT!r}")
-    if version != VERSION:
-        raise SnapshotError(f"is of format version {version}; this Coterie reads version {VERSION}")
-    try:
-        header = Header(**fields)
-    except TypeError:
-        raise SnapshotError("has a header that cannot be read") from None
-    if header.policy not in MAKERS:
-        raise SnapshotError(f"holds a policy {header.policy!r} that this Coterie does not know")
+        raise SnapshotError(f"holds {shown(stated)}, not {FORMAT!r}")
+    if version not in (1, VERSION):
+        raise SnapshotError(
+            f"is of format version {shown(version)}; this Coterie reads versions 1 to {VERSION}"
+        )
+    numbers = fields.get("numbers", {})
+    header = Header(version, fields.get("policy"), fields.get("arguments"), fields.get("generator"), numbers)
+    kinds = zip(header, Header.__annotations__, (int, str, dict, dict, dict), strict=True)
+    for value, name, kind in kinds:
+        if not isinstance(value, kind):
+            raise SnapshotError(f"has a header whose {name!r} is of the wrong kind")
+    if header.policy not in PLANS:
+        raise SnapshotError(f"holds a policy {shown(header.policy)} that this Coterie does not know")
     return header
 
 
-def _rebuilt(header: Header, content: dict[str, Any]) -> Policy:
+def _rebuilt(header: Header, content: Arrays) -> LinearBandit:
     try:
-        arguments = dict(header.arguments)
-        if "confidence" in arguments:
-            fields = dict(arguments["confidence"])
-            arguments["confidence"] = KINDS[fields.pop("kind")](**fields)
-        for name, array in content.items():
-            if name.startswith("argument/"):
-                arguments[name.removeprefix("argument/")] = array
-        policy = Policy(header.policy, arguments)
-        policy.generator.bit_generator.state = header.generator
-    except (CoterieError, KeyError, TypeError, ValueError) as error:
-        raise SnapshotError(f"cannot be read: {error}") from None
-    for name, array in arrays(policy.partition.state):
-        stored = content.get(f"state/{name}")
-        if stored is None or stored.shape != array.shape or stored.dtype != array.dtype:
-            raise SnapshotError(f"has no array {name!r} of shape {array.shape}; is it of another version?")
-        if name in INDICES and not (stored.min() >= -1 and stored.max() < policy.n_users):
-            raise SnapshotError(f"has numbers in {name!r} that are no rows")
-        array[...] = stored
-    return policy
+        arguments = _arguments(header, content)
+        arrays = {n.removeprefix("state/"): a for n, a in content.items() if n.startswith("state/")}
+        numbers = header.numbers
+        plan = PLANS[header.policy](**arguments)
+        if header.version == 1:
+            from coterie.policies.snapshots_v1 import upgraded
+
+            arrays, numbers = upgraded(plan.learner, arrays)
+        _check_arrays(plan.learner.shapes(arguments["n_users"], arguments["dim"], **plan.settings), arrays)
+        if set(numbers) != set(plan.learner.NUMBERS) or not all(np.isfinite(list(numbers.values()))):
+            raise SnapshotError("has other numbers in its header than this policy")
+        return revived(State(header.policy, arguments, header.generator, arrays, numbers))
+    except SnapshotError:
+        raise
+    except (
+        CoterieError,
+        KeyError,
+        TypeError,
+        ValueError,
+        OverflowError,
+        AttributeError,
+        MemoryError,
+    ) as error:
+        raise SnapshotError(f"cannot be read: {' '.join(str(error).split())}") from None
+
+
+def _arguments(header: Header, content: Arrays) -> dict[str, Any]:
+    """What the policy was made with; sizes that the file has no room for are refused."""
+    arguments = dict(header.arguments)
+    if "confidence" in arguments:
+        fields = dict(arguments["confidence"])
+        kind = fields.pop("kind")
+        arguments["confidence"] = KINDS["SmoothedTheory" if kind == "Smoothed" else kind](**fields)
+    for name, array in content.items():
+        if name.startswith("argument/"):
+            arguments[name.removeprefix("argument/")] = array
+    room = sum(array.nbytes for array in content.values())
+    for name in ("n_users", "dim"):
+        if not isinstance(arguments[name], int) or 8 * arguments[name] > room:
+            raise SnapshotError(f"is too small for {name} = {shown(arguments[name])}")
+    return checked(arguments)
+
+
+def _check_arrays(shapes: dict[str, tuple[tuple[int, ...], np.dtype[Any]]], arrays: Arrays) -> None:
+    """Every array that the policy has, and no other, of its shape and type, with finite numbers."""
+    for name, (shape, dtype) in shapes.items():
+        stored = arrays.get(name)
+        if stored is None or stored.shape != shape or stored.dtype != dtype:
+            raise SnapshotError(f"has no array {name!r} of shape {shape}; is it of another version?")
+        if dtype.kind == "f" and not np.isfinite(stored).all():
+            raise SnapshotError(f"has numbers in {name!r} that are not finite")
+        if dtype.kind == "b" and stored.view(np.uint8).max() > 1:
+            raise SnapshotError(f"has bytes in {name!r} that are neither true nor false")

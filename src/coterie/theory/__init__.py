@@ -15,12 +15,13 @@ from coterie.theory.bounds import (
     theorem_4_sets,
 )
 from coterie.theory.lengths import pulls_needed, t0, t_init, t_phase, whole
-from coterie.theory.radii import beta, lambda_tilde, norm_tilde, radius
+from coterie.theory.radii import Radius, beta, lambda_tilde, norm_tilde, radius, radius_shape
 from coterie.theory.setup import Setup
 from coterie.theory.table import Row, markdown, table_1
 
 __all__ = [
     "Bound",
+    "Radius",
     "Row",
     "Setup",
     "beta",
@@ -29,6 +30,7 @@ __all__ = [
     "norm_tilde",
     "pulls_needed",
     "radius",
+    "radius_shape",
     "t0",
     "t_init",
     "t_phase",

@@ -3,6 +3,42 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
+
+
+class Radius(NamedTuple):
+    """The radius inside which an estimate is trusted, as six numbers.
+
+    f(T) = (√(base + slope·ln(1 + scale·T)) + shift) / √(floor + growth·T)
+
+    The paper's f (Alg. 1) and the tuned α√((1 + ln(1 + T))/(1 + T)) are both of this form.
+    """
+
+    base: float
+    slope: float
+    scale: float
+    shift: float
+    floor: float
+    growth: float
+
+    def at(self, pulls: float) -> float:
+        """f(T)."""
+        top = math.sqrt(self.base + self.slope * math.log1p(self.scale * pulls)) + self.shift
+        return top / math.sqrt(self.floor + self.growth * pulls)
+
+
+def radius_shape(
+    n_users: int, dim: int, ridge: float, *, lambda_x: float, delta: float, norm: float
+) -> Radius:
+    """f(T) = (√(2 ln(u/δ) + d ln(1 + T L²/(λd))) + √λ) / √(λ + T λ_x/2)   (Alg. 1; Eq. 4)."""
+    return Radius(
+        base=2.0 * math.log(n_users / delta),
+        slope=float(dim),
+        scale=norm**2 / (ridge * dim),
+        shift=math.sqrt(ridge),
+        floor=ridge,
+        growth=lambda_x / 2.0,
+    )
 
 
 def beta(horizon: float, dim: int, *, ridge: float, delta: float, norm: float) -> float:
@@ -25,9 +61,7 @@ def radius(
     >>> round(radius(10_000, n_users=50, dim=50, ridge=1.0, lambda_x=0.02, delta=1e-5, norm=1.0), 4)
     1.8115
     """
-    spread = dim * math.log1p(pulls * norm**2 / (ridge * dim))
-    width = math.sqrt(2 * math.log(n_users / delta) + spread) + math.sqrt(ridge)
-    return width / math.sqrt(ridge + pulls * lambda_x / 2)
+    return radius_shape(n_users, dim, ridge, lambda_x=lambda_x, delta=delta, norm=norm).at(pulls)
 
 
 def lambda_tilde(sigma: float, n_arms: int, *, c1: float = 1.0) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -14,7 +14,7 @@ from coterie.experiments.execute import Played
 from coterie.experiments.runs import Run
 from coterie.experiments.shelf import Shelf
 from coterie.experiments.watching import Watch
-from coterie.traces import Trace
+from coterie.simulation import Trace
 
 RETRIES = 5
 """How often a run is played again when its worker, or the worker's machine, is lost."""
@@ -30,16 +30,11 @@ QUIET = {
 class Ray:
     """The cluster at $RAY_ADDRESS, or a Ray of `jobs` processors started here for the time being."""
 
-    here = False
-
     def __init__(self, jobs: int | None = None) -> None:
         """Nothing is started yet."""
         if find_spec("ray") is None:
             raise ArgumentError("--engine ray needs Ray, which is not installed: pip install 'coterie[ray]'")
         self.jobs = jobs
-
-    def prepare(self, runs: Iterable[Run], watch: Watch) -> None:
-        """Nothing: workers may be other machines, and compile for themselves."""
 
     def play(self, runs: Sequence[Run], shelf: Shelf, watch: Watch) -> Iterator[Played]:
         """Results as they finish, for the caller to keep: workers write no files."""
@@ -88,10 +83,10 @@ def submitted(runs: Sequence[Run], shelf: Shelf) -> Iterator[tuple[Any, Run]]:
     import ray
 
     task = ray.remote(num_cpus=1, max_retries=RETRIES, retry_exceptions=False)(play_one)
-    shared = {run.world: shelf.dataset(run.world) for run in runs}
+    shared = {run.environment: shelf.dataset(run.environment) for run in runs}
     placed = {id(dataset): ray.put(dataset) for dataset in shared.values()}
     for run in runs:
-        yield task.remote(run, placed[id(shared[run.world])]), run
+        yield task.remote(run, placed[id(shared[run.environment])]), run
 
 
 def play_one(run: Run, dataset: Dataset) -> Trace:

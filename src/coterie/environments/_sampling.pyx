@@ -1,0 +1,79 @@
+"""Drawing rounds: distinct arms from uniform numbers, expected rewards from a table."""
+
+import numpy as np
+
+from libc.math cimport fabs
+from libc.stdint cimport int64_t
+
+from coterie.policies._linalg cimport means as products_of_round
+
+
+def distinct(const double[:, ::1] uniforms, Py_ssize_t n_items):
+    """For each row of uniforms, that many distinct items: the start of a Fisher–Yates shuffle."""
+    cdef Py_ssize_t t, k, j, n = uniforms.shape[0], width = uniforms.shape[1]
+    found = np.empty((n, width), np.int64)
+    cdef int64_t[:, ::1] picks = found
+    cdef int64_t[::1] deck = np.arange(n_items, dtype=np.int64), swaps = np.empty(width, np.int64)
+    with nogil:
+        for t in range(n):
+            for k in range(width):
+                j = k + <Py_ssize_t> (uniforms[t, k] * (n_items - k))
+                swaps[k] = j
+                deck[k], deck[j] = deck[j], deck[k]
+                picks[t, k] = deck[k]
+            for k in range(width - 1, -1, -1):
+                j = swaps[k]
+                deck[k], deck[j] = deck[j], deck[k]
+    return found
+
+
+def looked_up(const double[:, ::1] table, const int64_t[::1] rows, const int64_t[:, ::1] picks):
+    """The entry of the table for each row and pick."""
+    cdef Py_ssize_t t, k
+    found = np.empty((picks.shape[0], picks.shape[1]))
+    cdef double[:, ::1] out = found
+    with nogil:
+        for t in range(picks.shape[0]):
+            for k in range(picks.shape[1]):
+                out[t, k] = table[rows[t], picks[t, k]]
+    return found
+
+
+def blurred(
+    const double[:, ::1] items,
+    const int64_t[:, ::1] behind,
+    const double[:, :, ::1] normals,
+    const double[::1] spare,
+    double sigma,
+    double edge,
+    double[:, :, ::1] arms,
+):
+    """arms = items + σ·normals, each normal beyond ±edge replaced by the next spare one within.
+
+    False if the spare ones did not suffice.
+    """
+    cdef Py_ssize_t t, k, i, used = 0
+    cdef double z
+    with nogil:
+        for t in range(behind.shape[0]):
+            for k in range(behind.shape[1]):
+                for i in range(items.shape[1]):
+                    z = normals[t, k, i]
+                    while fabs(z) > edge and used < spare.shape[0]:
+                        z = spare[used]
+                        used += 1
+                    arms[t, k, i] = items[behind[t, k], i] + sigma * z
+    return used < spare.shape[0]
+
+
+def products(const double[:, ::1] arms, const int64_t[:, ::1] picks, const double[:, ::1] preferences, const int64_t[::1] rows):
+    """means[t, k] = xᵀθ for the arms of a round and the preference of its row."""
+    cdef Py_ssize_t t
+    found = np.empty((picks.shape[0], picks.shape[1]))
+    cdef double[:, ::1] out = found
+    with nogil:
+        for t in range(picks.shape[0]):
+            products_of_round(
+                &preferences[rows[t], 0], &arms[0, 0], &picks[t, 0], picks.shape[1], arms.shape[1], &out[t, 0]
+            )
+    return found

@@ -1,0 +1,58 @@
+"""Ranked lists: users scan a list from the top and click the first arm that attracts them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from coterie.environments.blocks import BLOCK, Block
+from coterie.environments.population import Peopled
+from coterie.environments.smoothed import Smoothed
+from coterie.environments.stochastic import Stochastic
+from coterie.errors import ArgumentError
+from coterie.seeding import stream
+from coterie.validation import shown, whole
+
+
+class Cascade(Peopled):
+    """Lists of `length` arms in the rounds of another world, with the first click as feedback.
+
+    Arm a attracts with probability xₐᵀθ, independently. The list is scanned from the top until an arm
+    attracts: that is the click, and the reward is 1. The expected reward of a list is 1 − Π(1 − xₐᵀθ); regret
+    is against the `length` most attractive arms. Users, arms and preferences are those of the base.
+
+    Parameters
+    ----------
+    base : Stochastic or Smoothed
+        A world whose rewards are `Bernoulli`, so that xᵀθ are probabilities; see `lifted`.
+    length : int
+        Arms shown in a round.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> from coterie.environments import Bernoulli, Stochastic, lifted
+    >>> data = lifted(coterie.datasets.load("synthetic", dim=5, n_users=20, n_items=100))
+    >>> base = Stochastic(data, n_users=8, n_clusters=2, n_arms=10, noise=Bernoulli(), seed=1)
+    >>> Cascade(base, length=3).block(0).noise.shape
+    (256, 3)
+    """
+
+    def __init__(self, base: Stochastic | Smoothed, length: int) -> None:
+        """Show lists in the rounds of a world."""
+        if not isinstance(base, Stochastic | Smoothed) or not base.noise.binary:
+            raise ArgumentError(
+                f"base must be Stochastic or Smoothed with noise=Bernoulli(), got {shown(base)}"
+            )
+        self.base, self.length = base, whole("length", length, 1, base.n_arms)
+        self.dataset, self.population, self.delay = base.dataset, base.population, base.delay
+        self.seed, self.n_arms, self.noise = base.seed, base.n_arms, base.noise
+
+    @cached_property
+    def lambda_x(self) -> float:
+        """The least eigenvalue of E[XXᵀ] of the base   (Assumption 3)."""
+        return self.base.lambda_x
+
+    def block(self, number: int) -> Block:
+        """Rounds number·BLOCK to (number + 1)·BLOCK − 1, with a uniform number for each position."""
+        uniforms = stream(self.seed, "cascade", str(number)).random((BLOCK, self.length))
+        return self.base.block(number)._replace(noise=uniforms, length=self.length)

@@ -1,1 +1,0 @@
-"""Compiled functions on plain arrays: what a policy computes, with no classes and no I/O."""

@@ -1,0 +1,136 @@
+"""Named arrays that grow with the number of users: the state of a compiled policy, for snapshots, copies and new users."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+cimport numpy as cnp
+from libc.stdint cimport int64_t
+
+from coterie.policies._linalg cimport Ridge
+
+cnp.import_array()
+
+
+class Field(NamedTuple):
+    """An array of a learner: the names of its axes, and its type."""
+
+    axes: tuple
+    dtype: str = "float64"
+
+
+def ridge_fields(prefix, rows):
+    """The arrays of many ridge regressions, one for each of the rows."""
+    return {
+        f"{prefix}.inverse": Field((rows, "dim", "dim")),
+        f"{prefix}.moment": Field((rows, "dim")),
+        f"{prefix}.estimate": Field((rows, "dim")),
+        f"{prefix}.pulls": Field((rows,), "int64"),
+    }
+
+
+cdef class NamedArrays:
+    """All arrays and single numbers of a state by name.
+
+    A subclass lists its arrays in `FIELDS` and its numbers, which are attributes, in `NUMBERS`. Arrays have room for more
+    users than there are; `bind` takes their addresses whenever they were allocated.
+    """
+
+    FIELDS = {}
+    NUMBERS = ("rounds",)
+
+    def __init__(self, Py_ssize_t n_users, Py_ssize_t dim):
+        self.n_users, self.dim, self._arrays = n_users, dim, {}
+        self._allocate()
+
+    @classmethod
+    def extents(cls, Py_ssize_t n_users, Py_ssize_t dim, **settings):
+        """The length of each axis that a field may name, before anything is allocated."""
+        return {"users": n_users, "rows": n_users, "dim": dim, "words": (n_users + 63) // 64}
+
+    def _extents(self):
+        """The same for this learner as it is now."""
+        return type(self).extents(self.n_users, self.dim)
+
+    @classmethod
+    def shapes(cls, Py_ssize_t n_users, Py_ssize_t dim, **settings):
+        """The shape and type of every array of a learner with these settings."""
+        known = cls.extents(n_users, dim, **settings)
+        return {
+            name: (tuple([known[axis] for axis in field.axes]), np.dtype(field.dtype))
+            for name, field in cls.FIELDS.items()
+        }
+
+    def _allocate(self):
+        """Make every array large enough; what is there stays, and capacity doubles."""
+        known, made = self._extents(), {}
+        for name, field in self.FIELDS.items():
+            shape, old = [known[axis] for axis in field.axes], self._arrays.get(name)
+            if old is None:
+                made[name] = np.zeros(shape, field.dtype)
+            elif any(have < want for have, want in zip(old.shape, shape)):
+                room = [have if have >= want else max(2 * have, want) for have, want in zip(old.shape, shape)]
+                made[name] = np.zeros(room, field.dtype)
+                made[name][tuple([slice(0, have) for have in old.shape])] = old
+        self._arrays.update(made)  # only now: a lack of memory changes nothing
+        self.bind()
+
+    def array(self, str name):
+        """The part of an array that is in use; a view."""
+        known, field = self._extents(), self.FIELDS[name]
+        return self._arrays[name][tuple([slice(0, known[axis]) for axis in field.axes])]
+
+    def arrays(self):
+        """Copies of all arrays by name, as far as they are in use."""
+        return {name: self.array(name).copy() for name in self.FIELDS}
+
+    def numbers(self):
+        """The single numbers of the state by name."""
+        return {name: getattr(self, name) for name in self.NUMBERS}
+
+    def restore(self, arrays, numbers):
+        """Take over a state whose arrays have the shapes of this learner; ValueError if it contradicts itself."""
+        for name in self.FIELDS:
+            self.array(name)[...] = arrays[name]
+        for name in self.NUMBERS:
+            setattr(self, name, numbers[name])
+            if getattr(self, name) != numbers[name]:
+                raise ValueError(f"has {name} = {numbers[name]!r}, which is no whole number")
+        if self.rounds < 0:
+            raise ValueError(f"has {self.rounds} rounds")
+        if "epochs" in self.FIELDS and self.array("epochs").min() < 0:
+            raise ValueError("has negative numbers in 'epochs'")
+        self.refresh()
+
+    def refresh(self):
+        """Check what compiled code relies on, and rebuild what follows from the arrays."""
+
+    cdef int make_room(self, Py_ssize_t n_users) except -1:
+        """Arrays for more users; all or nothing."""
+        cdef Py_ssize_t known = self.n_users
+        self.n_users = n_users
+        try:
+            self._allocate()
+        except BaseException:
+            self.n_users = known
+            raise
+        return 0
+
+    cdef int bind(self) except -1:
+        """Take the addresses of the arrays."""
+        self.epochs = <int64_t *> self.pointer("epochs") if "epochs" in self.FIELDS else NULL
+        self.row_of = <int64_t *> self.pointer("labels") if "labels" in self.FIELDS else NULL
+        return 0
+
+    cdef void *pointer(self, str name) except NULL:
+        """The address of an array."""
+        return cnp.PyArray_DATA(self._arrays[name])
+
+    cdef Ridge ridge_rows(self, str prefix) except *:
+        """The regressions whose arrays begin with a prefix."""
+        return Ridge(
+            <double *> self.pointer(f"{prefix}.inverse"),
+            <double *> self.pointer(f"{prefix}.moment"),
+            <double *> self.pointer(f"{prefix}.estimate"),
+            <int64_t *> self.pointer(f"{prefix}.pulls"),
+        )

@@ -1,0 +1,3 @@
+from coterie.policies._autoclub_rows import EvidenceRows
+
+class ByEvidence(EvidenceRows): ...

@@ -1,0 +1,248 @@
+"""AutoCLUB: who is alike is decided by evidence, with noise and prior estimated on the way.
+
+Every now and then, at ever longer intervals, a user is reviewed: is its data better explained by its own cluster without it,
+by another cluster, or by a preference of its own? With θ ~ N(μ, σ²/λ·I) and noise N(0, σ²), and c = b − Sμ, up to a term that
+every grouping of the same data shares,
+
+    E(S, c) = ½ (d ln λ − ln|λI + S| + cᵀ(λI + S)⁻¹c / σ²)
+"""
+
+from libc.math cimport INFINITY, fabs
+from libc.stdint cimport int64_t
+
+from coterie.policies._autoclub_prior cimport Terms
+from coterie.policies._autoclub_rows cimport MOST, OTHERS, EvidenceRows
+from coterie.policies._elementary cimport exponential, log_gamma, natural_log
+from coterie.policies._linalg cimport (
+    add_scaled, apply, back_substitute, dot, eliminate, finish_inverse, quadratic
+)
+from coterie.policies._members cimport insert_member, join_members, remove_member
+
+cdef int64_t SOON = 11, LATER = 13  # the next review comes at this many tenths of the pulls: sooner after a change or in doubt
+cdef double SURE = 0.99  # a user is in doubt while the best alternative weighs less than this
+cdef double STALE = 0.1  # a cluster is rebuilt when ln λ has moved by more than this since it was built
+cdef double NEW = 1.0 / 3.0  # a preference never seen before is this many times as likely beforehand as one of those seen
+cdef double TINY = 1e-12
+
+
+cdef class ByEvidence(EvidenceRows):
+    """A user is where the evidence of its data is greatest."""
+
+    cdef int review(self, Py_ssize_t user) except -1 nogil:
+        """When the user is due, put it where the evidence is greatest, and merge its cluster if that helps."""
+        cdef Py_ssize_t d = self.dim, before = self.row_of[user], row, n, k, chosen, second = -1
+        cdef int64_t rows[MOST]
+        cdef double gains[MOST]
+        cdef bint changed
+        if self.pulls[user] < self.due[user]:
+            return 0
+        gains[MOST - 1] = self.regress(user, self.fits + (MOST - 1) * d) + self.novelty()
+        self.crowds(user)
+        n = self.screen(user, rows)
+        gains[n], chosen = gains[MOST - 1], n
+        for k in range(d if n < MOST - 1 else 0):
+            self.fits[n * d + k] = self.fits[(MOST - 1) * d + k]
+        for k in range(n):
+            gains[k] = self.weigh(user, rows[k], self.fits + k * d) + natural_log(self.counts[rows[k]])
+            if gains[k] > gains[chosen]:
+                chosen = k
+        for k in range(n):
+            if k != chosen and rows[k] != before and (second < 0 or gains[k] > gains[second]):
+                second = k
+        self.mix(user, gains, n + 1, chosen)
+        self.settle_prior()
+        row = self.move(user, rows[chosen] if chosen < n else -1)
+        changed = row != before
+        if second >= 0 and self.sizes[row] > 1:
+            changed = self.merge(row, rows[second]) or changed
+        k = SOON if changed or self.shares[user] <= SURE else LATER
+        self.due[user] = max(self.pulls[user] + 1, (k * self.pulls[user] + 9) // 10)
+        return 0
+
+    # How well data is explained.
+
+    cdef double evidence(self, double logdet, double explained) noexcept nogil:
+        """E(S, c) from ln|λI + S| and cᵀ(λI + S)⁻¹c."""
+        return 0.5 * (self.dim * natural_log(self.weight) - logdet + explained / self.noise2)
+
+    cdef double explain(self, const double *first, const double *second, double sign, const double *centred) noexcept nogil:
+        """E(S₁ ± S₂, c); what `eliminate` leaves behind stays in `upper` and `reduced`."""
+        cdef double logdet, explained
+        cdef Py_ssize_t i
+        for i in range(self.dim):
+            self.reduced[i] = centred[i]
+        self.combine(first, second, sign, self.weight)
+        eliminate(self.upper, self.reduced, self.dim, 0.5 * self.weight, &logdet, &explained)
+        return self.evidence(logdet, explained)
+
+    cdef void centre(self, const double *gram, const double *moment, double *out) noexcept nogil:
+        """c = b − Sμ: the moment about the mean preference."""
+        cdef Py_ssize_t i
+        apply(gram, self.mean, out, self.dim)
+        for i in range(self.dim):
+            out[i] = moment[i] - out[i]
+
+    cdef double regress(self, Py_ssize_t user, double *fit) noexcept nogil:
+        """A user's own regression: tells the common estimates of it, and returns its evidence."""
+        cdef Py_ssize_t i, d = self.dim
+        cdef const double *gram = self.grams + user * d * d
+        cdef const double *moment = self.moments + user * d
+        cdef double logdet, explained, trace = 0.0, around, weight = self.weight
+        cdef Terms terms
+        self.centre(gram, moment, self.centred)
+        for i in range(d):
+            self.reduced[i] = self.centred[i]
+        self.combine(gram, gram, 0.0, weight)
+        eliminate(self.upper, self.reduced, d, 0.5 * weight, &logdet, &explained)
+        back_substitute(self.upper, self.reduced, fit, d)
+        finish_inverse(self.upper, self.factor, self.inverse, d)
+        for i in range(d):
+            trace += self.inverse[i * d + i]
+        around = self.squared[user] - dot(self.mean, moment, d) - dot(self.mean, self.centred, d)
+        terms.pulls = self.pulls[user]
+        terms.penalty = weight * dot(fit, fit, d)
+        terms.residual = max(around - explained - terms.penalty, 0.0)
+        terms.freedom = d - weight * trace
+        terms.information = d - 2.0 * weight * trace + weight * weight * dot(self.inverse, self.inverse, d * d)
+        terms.level = terms.information * natural_log(weight)
+        terms.say = min(max(terms.information / terms.freedom, 0.0), 1.0) if terms.freedom > TINY else 0.0
+        for i in range(d):
+            self.around[i] = fit[i] + terms.say * self.mean[i]
+        self.replace_terms(user, &terms, self.around)
+        for i in range(d):
+            fit[i] += self.mean[i]
+        self.settle_noise()
+        return self.evidence(logdet, explained)
+
+    cdef double weigh(self, Py_ssize_t user, Py_ssize_t row, double *fit) noexcept nogil:
+        """E(h ∪ i) − E(h): how much better a cluster explains the user than nothing does.
+
+        `fit` is left holding the preference of the cluster with the user, μ + (λI + S)⁻¹c.
+        """
+        cdef Py_ssize_t d = self.dim
+        cdef const double *gram = self.pool_grams + row * d * d
+        cdef const double *own = self.grams + user * d * d
+        cdef double without, together
+        self.centre(gram, self.pools.moment + row * d, self.around)
+        if self.row_of[user] == row:
+            add_scaled(self.around, -1.0, self.centred, d)
+            without = self.explain(gram, own, -1.0, self.around)
+            add_scaled(self.around, 1.0, self.centred, d)
+            together = self.explain(gram, gram, 0.0, self.around)
+        else:
+            without = self.explain(gram, gram, 0.0, self.around)
+            add_scaled(self.around, 1.0, self.centred, d)
+            together = self.explain(gram, own, 1.0, self.around)
+        back_substitute(self.upper, self.reduced, fit, d)
+        add_scaled(fit, 1.0, self.mean, d)
+        return together - without
+
+    # Where a user might belong.
+
+    cdef void crowds(self, Py_ssize_t but) noexcept nogil:
+        """The members of each cluster but one user, each counted as far as it is known: (1 + tr H) / (1 + d)."""
+        cdef Py_ssize_t row, user
+        for row in range(self.n_users):
+            self.counts[row] = 0.0
+        for user in range(self.n_users):
+            if user != but:
+                self.counts[self.row_of[user]] += (1.0 + self.terms[user].freedom) / (1.0 + self.dim)
+
+    cdef double novelty(self) noexcept nogil:
+        """ln α of the Chinese restaurant: a share of all users seen, counted as far as they are known."""
+        return natural_log(NEW * (self.seen + self.sums.freedom) / (1.0 + self.dim))
+
+    cdef Py_ssize_t screen(self, Py_ssize_t user, int64_t *rows) noexcept nogil:
+        """The clusters to weigh: the user's own if others are in it, and those likeliest if θ̂ were the truth."""
+        cdef Py_ssize_t row, k, n = 0, d = self.dim, own = self.row_of[user]
+        cdef double losses[OTHERS + 1]
+        cdef int64_t best[OTHERS + 1]
+        cdef double loss
+        cdef const double *theta
+        for k in range(OTHERS + 1):
+            losses[k], best[k] = INFINITY, -1
+        for row in range(self.n_users):
+            if self.sizes[row] == 0 or row == own:
+                continue
+            theta = self.pools.estimate + row * d
+            loss = quadratic(self.grams + user * d * d, theta, d) - 2.0 * dot(theta, self.moments + user * d, d)
+            loss = 0.5 * loss / self.noise2 - natural_log(self.counts[row])
+            k = OTHERS
+            while k > 0 and loss < losses[k]:
+                if k < OTHERS:
+                    losses[k + 1], best[k + 1] = losses[k], best[k]
+                losses[k], best[k] = loss, row
+                k -= 1
+        if self.sizes[own] > 1:
+            best[0] = own
+        for k in range(OTHERS + 1):
+            if best[k] >= 0:
+                rows[n] = best[k]
+                n += 1
+        return n
+
+    cdef void mix(self, Py_ssize_t user, const double *gains, Py_ssize_t n, Py_ssize_t chosen) noexcept nogil:
+        """The user's estimate as the mixture of all alternatives by their posterior weight."""
+        cdef Py_ssize_t k, d = self.dim
+        cdef double total = 0.0
+        for k in range(n):
+            total += exponential(gains[k] - gains[chosen])
+        self.shares[user] = 1.0 / total
+        for k in range(d):
+            self.mixtures[user * d + k] = 0.0
+        for k in range(n):
+            if k != chosen:
+                add_scaled(self.mixtures + user * d, exponential(gains[k] - gains[chosen]) / total, self.fits + k * d, d)
+
+    # Clusters.
+
+    cdef Py_ssize_t move(self, Py_ssize_t user, Py_ssize_t target) noexcept nogil:
+        """Take the user out of its cluster and into another, or a new one if target is -1; returns its row."""
+        cdef Py_ssize_t source = self.row_of[user]
+        if target < 0:
+            target = source if self.sizes[source] == 1 else self.open_row()
+        if target == source:
+            if fabs(natural_log(self.weights[source] / self.acting_weight())) > STALE:
+                self.rebuild(source)
+            return source
+        remove_member(&self.members, source, user)
+        insert_member(&self.members, target, user)
+        self.row_of[user] = target
+        self.sizes[source] -= 1
+        self.sizes[target] += 1
+        if self.sizes[source] > 0:
+            self.epochs[source] += 1
+            self.rebuild(source)
+        else:
+            self.n_clusters -= 1
+        self.rebuild(target)
+        return target
+
+    cdef bint merge(self, Py_ssize_t row, Py_ssize_t other) noexcept nogil:
+        """Join two clusters if one preference explains both better than two."""
+        cdef Py_ssize_t d = self.dim
+        cdef const double *first = self.pool_grams + row * d * d
+        cdef const double *second = self.pool_grams + other * d * d
+        cdef double gain, n, m
+        cdef int64_t user
+        self.crowds(-1)
+        n, m = self.counts[row], self.counts[other]
+        self.centre(first, self.pools.moment + row * d, self.around)
+        self.centre(second, self.pools.moment + other * d, self.centred)
+        gain = log_gamma(n + m) - log_gamma(n) - log_gamma(m) - self.novelty()
+        gain -= self.explain(first, first, 0.0, self.around)
+        gain -= self.explain(second, second, 0.0, self.centred)
+        add_scaled(self.around, 1.0, self.centred, d)
+        gain += self.explain(first, second, 1.0, self.around)
+        if gain <= 0.0:
+            return False
+        user = self.members.head[other]
+        while user >= 0:
+            self.row_of[user] = row
+            user = self.members.next[user]
+        join_members(&self.members, row, other)
+        self.sizes[row] += self.sizes[other]
+        self.sizes[other] = 0
+        self.n_clusters -= 1
+        self.rebuild(row)
+        return True

@@ -1,0 +1,29 @@
+"""What all users of AutoCLUB together say; see _autoclub_prior.pyx."""
+
+from coterie.policies._learner cimport Learner
+
+
+cdef struct Terms:
+    # A user's contribution to the estimates: T, RSS, tr H, λ‖δ‖², tr H², tr H² ln λ and κ = tr H²/tr H, H = S(λI + S)⁻¹
+    double pulls
+    double residual
+    double freedom
+    double penalty
+    double information
+    double level
+    double say
+
+
+cdef class Prior(Learner):
+    cdef public double noise2, weight, squares, reach, seen, fitted, length2
+    cdef Terms *terms
+    cdef Terms *sums
+    cdef double *mean
+    cdef double *total
+    cdef double *votes
+
+    cdef double acting_weight(self) noexcept nogil
+    cdef void replace_terms(self, Py_ssize_t user, Terms *fresh, const double *vote) noexcept nogil
+    cdef void guess_noise(self) noexcept nogil
+    cdef void settle_noise(self) noexcept nogil
+    cdef void settle_prior(self) noexcept nogil

@@ -1,0 +1,41 @@
+"""The statistics of AutoCLUB; see _autoclub_rows.pyx."""
+
+from libc.stdint cimport int64_t
+
+from coterie.policies._autoclub_prior cimport Prior
+from coterie.policies._linalg cimport Ridge
+from coterie.policies._members cimport Members
+
+cdef enum:
+    OTHERS = 2  # at most this many clusters besides its own are weighed in a review
+    MOST = 4  # alternatives: its own cluster, the others, and a preference of its own
+
+
+cdef class EvidenceRows(Prior):
+    cdef Ridge pools
+    cdef Members members
+    cdef double *grams
+    cdef double *moments
+    cdef double *squared
+    cdef int64_t *pulls
+    cdef double *shares
+    cdef double *mixtures
+    cdef int64_t *due
+    cdef double *pool_grams
+    cdef double *weights
+    cdef int64_t *sizes
+    cdef double *counts
+    cdef double *upper
+    cdef double *factor
+    cdef double *inverse
+    cdef double *reduced
+    cdef double *centred
+    cdef double *around
+    cdef double *acting
+    cdef double *fits
+    cdef public int64_t n_clusters
+
+    cdef Py_ssize_t open_row(self) noexcept nogil
+    cdef void solve(self, Py_ssize_t row) noexcept nogil
+    cdef void rebuild(self, Py_ssize_t row) noexcept nogil
+    cdef void combine(self, const double *first, const double *second, double sign, double weight) noexcept nogil

@@ -1,0 +1,205 @@
+"""The statistics of AutoCLUB: users and clusters, what a decision rests on, and how a row is built."""
+
+import numpy as np
+
+cimport numpy as cnp
+from libc.math cimport INFINITY, sqrt
+from libc.stdint cimport int64_t
+
+from coterie.policies._autoclub_prior cimport Prior
+from coterie.policies._linalg cimport (
+    Ridge, absorb_row, add_outer, add_scaled, apply, clear_row, dot, eliminate, finish_inverse
+)
+from coterie.policies._members cimport insert_member, list_members
+from coterie.policies._offers cimport View
+
+from coterie.policies._arrays import Field, ridge_fields
+from coterie.policies._autoclub_prior import Prior as Base
+
+cnp.import_array()
+
+FIRST_REVIEW = 4
+"""Pulls after which a user is first reviewed."""
+
+
+cdef class EvidenceRows(Prior):
+    """Statistics of users and of clusters, a row each, with room for a review.
+
+    A user acts on its `share` of its cluster's estimate plus its `mixture` of the alternatives. `due` is the pulls at which it
+    is next reviewed, `weights` the λ that each cluster's row was built with.
+    """
+
+    FIELDS = {
+        "grams": Field(("users", "dim", "dim")),
+        "moments": Field(("users", "dim")),
+        "squares": Field(("users",)),
+        "pulls": Field(("users",), "int64"),
+        "labels": Field(("users",), "int64"),
+        "shares": Field(("users",)),
+        "mixtures": Field(("users", "dim")),
+        "due": Field(("users",), "int64"),
+        **ridge_fields("pools", "rows"),
+        "pool_grams": Field(("rows", "dim", "dim")),
+        "weights": Field(("rows",)),
+        "sizes": Field(("rows",), "int64"),
+        "epochs": Field(("rows",), "int64"),
+        **Base.FIELDS,
+    }
+    NUMBERS = (*Base.NUMBERS, "n_clusters")
+
+    def __init__(self, n_users, dim, *, ridge, schedule, generator):
+        self.noise2, self.weight = 1.0, ridge
+        Prior.__init__(self, n_users, dim, ridge=ridge, schedule=schedule, generator=generator)
+
+    cdef int bind(self) except -1:
+        cdef Py_ssize_t d = self.dim, room = len(self._arrays["labels"])
+        self.pools = self.ridge_rows("pools")
+        self.grams, self.moments = <double *> self.pointer("grams"), <double *> self.pointer("moments")
+        self.squared, self.pulls = <double *> self.pointer("squares"), <int64_t *> self.pointer("pulls")
+        self.due = <int64_t *> self.pointer("due")
+        self.shares, self.mixtures = <double *> self.pointer("shares"), <double *> self.pointer("mixtures")
+        self.pool_grams, self.weights = <double *> self.pointer("pool_grams"), <double *> self.pointer("weights")
+        self.sizes = <int64_t *> self.pointer("sizes")
+        if room > self._scratch.get("lists", np.empty((1, 0))).shape[1]:
+            lists = np.full((2, room), -1, np.int64)
+            if "lists" in self._scratch:
+                lists[:, : self._scratch["lists"].shape[1]] = self._scratch["lists"]
+            self._scratch.update(lists=lists, counts=np.zeros(room))
+        self.members.head = <int64_t *> cnp.PyArray_DATA(self._scratch["lists"])
+        self.members.next = self.members.head + room
+        self.counts = <double *> cnp.PyArray_DATA(self._scratch["counts"])
+        if "desk" not in self._scratch:
+            self._scratch["desk"] = np.empty(3 * d * d + (4 + MOST) * d)
+        self.upper = <double *> cnp.PyArray_DATA(self._scratch["desk"])
+        self.factor, self.inverse = self.upper + d * d, self.upper + 2 * d * d
+        self.reduced = self.upper + 3 * d * d
+        self.centred, self.around, self.acting = self.reduced + d, self.reduced + 2 * d, self.reduced + 3 * d
+        self.fits = self.reduced + 4 * d
+        return Prior.bind(self)
+
+    cdef int welcome(self, Py_ssize_t known) except -1:
+        """Newcomers start together about the mean preference, in a cluster that nobody has taught yet."""
+        cdef Py_ssize_t row = 0, user, i
+        while row < known and not (self.sizes[row] > 0 and self.pools.pulls[row] == 0):
+            row += 1
+        if row >= known:
+            row = self.open_row()
+            clear_row(&self.pools, row, self.acting_weight(), self.dim)
+            self.weights[row] = self.acting_weight()
+            for i in range(self.dim * self.dim):
+                self.pool_grams[row * self.dim * self.dim + i] = 0.0
+        for i in range(self.dim):
+            self.pools.estimate[row * self.dim + i] = self.mean[i]
+        self.sizes[row] += self.n_users - known
+        for user in range(self.n_users - 1, known - 1, -1):
+            self.row_of[user], self.shares[user], self.due[user] = row, 1.0, FIRST_REVIEW
+            insert_member(&self.members, row, user)
+        return 0
+
+    def refresh(self):
+        Prior.refresh(self)
+        rows, sizes = self.array("labels"), self.array("sizes")
+        if rows.min() < 0 or rows.max() >= self.n_users:
+            raise ValueError("has numbers in 'labels' that are no rows")
+        if not np.array_equal(np.bincount(rows, minlength=self.n_users), sizes):
+            raise ValueError("has sizes of clusters that are not those of its labels")
+        if np.count_nonzero(sizes) != self.n_clusters:
+            raise ValueError(f"has {np.count_nonzero(sizes)} clusters, not {self.n_clusters}")
+        if self.array("pulls").min() < 0 or self.array("pools.pulls").min() < 0:
+            raise ValueError("has negative numbers of pulls")
+        if not (self.array("weights")[sizes > 0] > 0).all():
+            raise ValueError("has numbers in 'weights' that are not above 0")
+        list_members(&self.members, self.row_of, self.n_users, self.n_users)
+
+    cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil:
+        """The mixture as estimate, the width of the cluster, σ̂ as β; usual is d/N, a bound on the mean."""
+        cdef Py_ssize_t row = self.row_of[user], i
+        cdef int64_t pulls = self.pools.pulls[row]
+        for i in range(self.dim):
+            self.acting[i] = self.shares[user] * self.pools.estimate[row * self.dim + i] + self.mixtures[user * self.dim + i]
+        seen.estimate, seen.inverse = self.acting, self.pools.inverse + row * self.dim * self.dim
+        seen.beta, seen.row, seen.ridge = sqrt(self.noise2), row, self.weights[row]
+        seen.usual = <double> self.dim / pulls if pulls > 0 else INFINITY
+        return 0
+
+    cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil:
+        """Update the user and its cluster."""
+        cdef Py_ssize_t row = self.row_of[user], d = self.dim
+        if self.pulls[user] == 0:
+            self.seen += 1.0
+        add_outer(self.grams + user * d * d, x, d)
+        self.squared[user] += reward * reward
+        self.pulls[user] += 1
+        add_scaled(self.moments + user * d, reward, x, d)
+        add_outer(self.pool_grams + row * d * d, x, d)
+        absorb_row(&self.pools, row, x, reward, self.work, d)
+        self.solve(row)
+        self.squares += reward * reward
+        self.reach += dot(x, x, d)
+        if self.sums.pulls == 0.0:
+            self.guess_noise()
+        return 0
+
+    cdef Py_ssize_t open_row(self) noexcept nogil:
+        """The lowest row that no cluster uses."""
+        cdef Py_ssize_t row = 0
+        while self.sizes[row] > 0:
+            row += 1
+        self.members.head[row] = -1
+        self.epochs[row] += 1
+        self.n_clusters += 1
+        return row
+
+    cdef void solve(self, Py_ssize_t row) noexcept nogil:
+        """θ̂ = M(b + λμ): the ridge regression of a cluster about the mean preference."""
+        cdef Py_ssize_t i, d = self.dim
+        for i in range(d):
+            self.work[i] = self.pools.moment[row * d + i] + self.weights[row] * self.mean[i]
+        apply(self.pools.inverse + row * d * d, self.work, self.pools.estimate + row * d, d)
+
+    cdef void rebuild(self, Py_ssize_t row) noexcept nogil:
+        """A cluster's row as the sum of its members, with today's λ but at least the ridge.
+
+        Widths remembered of a row whose data and λ have only grown still bound those of today.
+        """
+        cdef Py_ssize_t i, d = self.dim
+        cdef double *gram = self.pool_grams + row * d * d
+        cdef double *moment = self.pools.moment + row * d
+        cdef double weight = self.acting_weight(), logdet, explained
+        cdef int64_t user = self.members.head[row]
+        for i in range(d * d):
+            gram[i] = 0.0
+        for i in range(d):
+            moment[i] = 0.0
+        self.pools.pulls[row] = 0
+        while user >= 0:
+            add_scaled(gram, 1.0, self.grams + user * d * d, d * d)
+            add_scaled(moment, 1.0, self.moments + user * d, d)
+            self.pools.pulls[row] += self.pulls[user]
+            user = self.members.next[user]
+        if weight < self.weights[row]:
+            self.epochs[row] += 1
+        self.weights[row] = weight
+        self.combine(gram, gram, 0.0, weight)
+        for i in range(d):
+            self.reduced[i] = moment[i]
+        eliminate(self.upper, self.reduced, d, 0.5 * weight, &logdet, &explained)
+        finish_inverse(self.upper, self.factor, self.pools.inverse + row * d * d, d)
+        self.solve(row)
+
+    cdef void combine(self, const double *first, const double *second, double sign, double weight) noexcept nogil:
+        """The upper half of λI + S₁ ± S₂."""
+        cdef Py_ssize_t k, i, d = self.dim
+        for k in range(d):
+            for i in range(k * d + k, k * d + d):
+                self.upper[i] = first[i] + sign * second[i]
+            self.upper[k * d + k] += weight
+
+    def estimates(self):
+        """Each user's own ridge regression; what it acts on is in `scores`."""
+        own = self.array("grams") + self.ridge * np.eye(self.dim)
+        return np.linalg.solve(own, self.array("moments")[:, :, None])[:, :, 0]
+
+    def pulls_of_users(self):
+        """How many rewards each user has given."""
+        return self.array("pulls").copy()

@@ -1,0 +1,4 @@
+from coterie.policies._learner import Learner
+
+class Components(Learner):
+    n_components: int

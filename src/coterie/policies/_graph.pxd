@@ -1,0 +1,34 @@
+"""What CLUB and PhaseUniCLUB share: users' own statistics, and a graph that loses edges."""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from coterie.policies._learner cimport Learner
+from coterie.policies._linalg cimport Ridge
+from coterie.policies._radius cimport Radius
+
+
+cdef class CuttingGraph(Learner):
+    cdef Ridge users
+    cdef Ridge pools
+    cdef double *grams
+    cdef uint64_t *edges
+    cdef double *radii
+    cdef Radius shape
+    cdef object _shape
+    cdef bint reshaped
+    cdef double beta
+    cdef Py_ssize_t stride
+    cdef Py_ssize_t words
+    cdef double *slack
+    cdef double *least_slack
+    cdef uint64_t *reached
+    cdef uint64_t *frontier
+    cdef uint64_t *nearby
+    cdef int64_t *found
+
+    cdef uint64_t *neighbours(self, Py_ssize_t user) noexcept nogil
+    cdef void trust(self, Py_ssize_t user) noexcept nogil
+    cdef void absorb_user(self, Py_ssize_t user, const double *x, double reward) noexcept nogil
+    cdef Py_ssize_t strangers(self, Py_ssize_t user) noexcept nogil
+    cdef void component(self, Py_ssize_t user) noexcept nogil
+    cdef Py_ssize_t components(self, int64_t *labels) noexcept nogil

@@ -1,0 +1,190 @@
+"""What CLUB and PhaseUniCLUB share: users' own statistics, and a graph that loses edges."""
+
+import numpy as np
+
+cimport numpy as cnp
+from libc.math cimport INFINITY, sqrt
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from coterie.policies._bits cimport drop, has, lowest_bit, put, put_up_to
+from coterie.policies._learner cimport Learner
+from coterie.policies._linalg cimport Ridge, absorb_row, add_outer, clear_row, distance2, dot
+from coterie.policies._radius cimport radius, radius_of
+
+from coterie.policies._arrays import Field, ridge_fields
+
+cnp.import_array()
+
+cdef double ROUNDING = 1e-9  # what a bound on a distance may lose
+
+
+cdef class CuttingGraph(Learner):
+    """Users' statistics Sᵢ, bᵢ, Tᵢ, θ̂ᵢ and f(Tᵢ), and edges as rows of bits, complete at the start.
+
+    Parameters
+    ----------
+    beta : float
+        The factor of the width.
+    shape : Radius
+        The radius f.
+    """
+
+    FIELDS = {
+        **ridge_fields("users", "users"),
+        "grams": Field(("users", "dim", "dim")),
+        **ridge_fields("pools", "rows"),
+        "edges": Field(("users", "words"), "uint64"),
+        "radii": Field(("users",)),
+        "epochs": Field(("rows",), "int64"),
+    }
+
+    def __init__(self, n_users, dim, *, double beta, shape, ridge, schedule, generator):
+        self.beta, self._shape, self.shape = beta, shape, radius_of(shape)
+        Learner.__init__(self, n_users, dim, ridge=ridge, schedule=schedule, generator=generator)
+
+    def adjust(self, *, beta, shape, **others):
+        """β and the radius, which may depend on the number of users."""
+        before = {"beta": self.beta, "shape": self._shape, **others}
+        self.reshaped = self.reshaped or shape != self._shape
+        self.beta, self._shape, self.shape = beta, shape, radius_of(shape)
+        return before
+
+    cdef int bind(self) except -1:
+        self.users = self.ridge_rows("users")
+        self.pools = self.ridge_rows("pools")
+        self.grams, self.radii = <double *> self.pointer("grams"), <double *> self.pointer("radii")
+        self.edges = <uint64_t *> self.pointer("edges")
+        self.stride, self.words = self._arrays["edges"].shape[1], (self.n_users + 63) // 64
+        room = 64 * self.stride
+        if room > len(self._scratch.get("slack", ())):
+            slack, bits = np.full(room, np.inf), np.zeros((3, self.stride), np.uint64)
+            slack[: len(self._scratch.get("slack", ()))] = self._scratch.get("slack", ())
+            least, found = np.full(self.stride, np.inf), np.empty(room, np.int64)
+            least[: len(self._scratch.get("least", ()))] = self._scratch.get("least", ())
+            self._scratch.update(slack=slack, least=least, bits=bits, found=found)
+        self.slack = <double *> cnp.PyArray_DATA(self._scratch["slack"])
+        self.least_slack = <double *> cnp.PyArray_DATA(self._scratch["least"])
+        self.reached = <uint64_t *> cnp.PyArray_DATA(self._scratch["bits"])
+        self.frontier, self.nearby = self.reached + self.stride, self.reached + 2 * self.stride
+        self.found = <int64_t *> cnp.PyArray_DATA(self._scratch["found"])
+        return Learner.bind(self)
+
+    cdef int welcome(self, Py_ssize_t known) except -1:
+        """Newcomers are joined to everybody, as in a complete graph   (Alg. 1, initialisation)."""
+        cdef Py_ssize_t user
+        for user in range(self.n_users):
+            put_up_to(self.neighbours(user), known if user < known else 0, self.n_users)
+            drop(self.neighbours(user), user)
+        for user in range(0 if self.reshaped else known, self.n_users):
+            self.radii[user] = radius(&self.shape, self.users.pulls[user])
+            self.trust(user)
+        self.reshaped = False
+        return 0
+
+    def refresh(self):
+        cdef Py_ssize_t user, other, w
+        cdef uint64_t word
+        if self.array("users.pulls").min() < 0:
+            raise ValueError("has negative numbers in 'users.pulls'")
+        if not (self.array("radii") >= 0).all():
+            raise ValueError("has numbers in 'radii' that are no radii")
+        for user in range(self.n_users):
+            if has(self.neighbours(user), user):
+                raise ValueError("has an edge from a user to itself in 'edges'")
+            for w in range(self.words):
+                word = self.neighbours(user)[w]
+                while word:
+                    other = (w << 6) + lowest_bit(word)
+                    word &= word - 1
+                    if other >= self.n_users or not has(self.neighbours(other), user):
+                        raise ValueError("has an edge in 'edges' that leads nowhere")
+        for user in range(self.n_users):
+            self.trust(user)
+
+    cdef uint64_t *neighbours(self, Py_ssize_t user) noexcept nogil:
+        """The user's edges."""
+        return self.edges + user * self.stride
+
+    cdef void trust(self, Py_ssize_t user) noexcept nogil:
+        """How far a neighbour's θ̂ may reach before it must be compared: f(T) − ‖θ̂‖, and the least of 64 users."""
+        cdef const double *estimate = self.users.estimate + user * self.dim
+        cdef double length = sqrt(dot(estimate, estimate, self.dim)), f = self.radii[user], least = INFINITY
+        cdef Py_ssize_t other, start = user & ~<Py_ssize_t> 63
+        self.slack[user] = (f - length) - ROUNDING * (f + length)
+        for other in range(start, start + 64):
+            if self.slack[other] < least:
+                least = self.slack[other]
+        self.least_slack[user >> 6] = least
+
+    cdef void absorb_user(self, Py_ssize_t user, const double *x, double reward) noexcept nogil:
+        """S, b, T, θ̂ and f(T) of the user served; others remain unchanged   (Alg. 1, line 11)."""
+        if self.users.pulls[user] == 0:
+            clear_row(&self.users, user, self.ridge, self.dim)
+        absorb_row(&self.users, user, x, reward, self.work, self.dim)
+        add_outer(self.grams + user * self.dim * self.dim, x, self.dim)
+        self.radii[user] = radius(&self.shape, self.users.pulls[user])
+        self.trust(user)
+
+    cdef Py_ssize_t strangers(self, Py_ssize_t user) noexcept nogil:
+        """Find the neighbours ℓ with ‖θ̂ᵢ − θ̂_ℓ‖ > f(Tᵢ) + f(T_ℓ); returns how many   (Alg. 1, line 12).
+
+        ‖θ̂ᵢ − θ̂_ℓ‖ ≤ ‖θ̂ᵢ‖ + ‖θ̂_ℓ‖: most neighbours need no comparison, and are passed over 64 at a time.
+        """
+        cdef const double *own = self.users.estimate + user * self.dim
+        cdef double length = sqrt(dot(own, own, self.dim)), f = self.radii[user], reach, need
+        cdef Py_ssize_t w, other, count = 0
+        cdef uint64_t word
+        need = (length - f) + ROUNDING * (length + f)
+        for w in range(self.words):
+            if need <= self.least_slack[w]:
+                continue
+            word = self.neighbours(user)[w]
+            while word:
+                other = (w << 6) + lowest_bit(word)
+                word &= word - 1
+                if need <= self.slack[other]:
+                    continue
+                reach = f + self.radii[other]
+                if distance2(own, self.users.estimate + other * self.dim, self.dim) > reach * reach:
+                    self.found[count] = other
+                    count += 1
+        return count
+
+    cdef void component(self, Py_ssize_t user) noexcept nogil:
+        """The bits of all users that can be reached from one, breadth first, into `reached`   (Alg. 1, line 6)."""
+        cdef Py_ssize_t w, v, size = self.words * sizeof(uint64_t)
+        cdef uint64_t word
+        cdef const uint64_t *row
+        cdef bint growing = True
+        memset(self.reached, 0, size)
+        put(self.reached, user)
+        memcpy(self.frontier, self.reached, size)
+        while growing:
+            growing = False
+            memset(self.nearby, 0, size)
+            for w in range(self.words):
+                word = self.frontier[w]
+                while word:
+                    row = self.neighbours((w << 6) + lowest_bit(word))
+                    word &= word - 1
+                    for v in range(self.words):
+                        self.nearby[v] |= row[v]
+            for w in range(self.words):
+                self.frontier[w] = self.nearby[w] & ~self.reached[w]
+                self.reached[w] |= self.nearby[w]
+                growing = growing or self.frontier[w] != 0
+
+    cdef Py_ssize_t components(self, int64_t *labels) noexcept nogil:
+        """Label every user by connected component, in order of its lowest user; returns how many there are."""
+        cdef Py_ssize_t user, other, count = 0
+        for user in range(self.n_users):
+            labels[user] = -1
+        for user in range(self.n_users):
+            if labels[user] < 0:
+                self.component(user)
+                for other in range(user, self.n_users):
+                    if has(self.reached, other):
+                        labels[other] = count
+                count += 1
+        return count

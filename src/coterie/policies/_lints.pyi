@@ -1,0 +1,3 @@
+from coterie.policies._rows import FixedRows
+
+class SampledRows(FixedRows): ...

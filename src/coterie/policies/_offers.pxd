@@ -1,0 +1,98 @@
+"""The arms of a round, what a decision rests on, and small steps of choosing."""
+
+cimport numpy as cnp
+from libc.math cimport INFINITY, sqrt
+from libc.stdint cimport int64_t
+
+from coterie.policies._elementary cimport natural_log
+from coterie.policies._linalg cimport Ridge
+
+
+cdef struct View:
+    # What the decision for one user rests on: θ̂, M̄⁻¹ and β. `row` names them for `Memory`, -1 if nothing may be
+    # remembered. No eigenvalue of M̄ is less than `ridge`. Arms with xᵀM̄⁻¹x above what is `usual` get a greater bonus.
+    const double *estimate
+    const double *inverse
+    double beta
+    Py_ssize_t row
+    double ridge
+    double usual
+
+
+cdef inline void show_row(
+    View *seen, Ridge *pools, Py_ssize_t row, double beta, double ridge, Py_ssize_t d
+) noexcept nogil:
+    """A decision that rests on a row of pooled statistics   (Alg. 1, lines 6-8)."""
+    seen.estimate, seen.inverse = pools.estimate + row * d, pools.inverse + row * d * d
+    seen.beta, seen.row, seen.ridge, seen.usual = beta, row, ridge, INFINITY
+
+
+cdef struct Offer:
+    # The arms of a round: rows of `items`, those that `picks` names, or the first n where it is NULL
+    const double *items
+    const int64_t *picks
+    Py_ssize_t n
+
+
+cdef struct Memory:
+    # The last known xᵀM̄⁻¹x of every lasting item for every row, the epoch it stems from, and ‖x‖²
+    double *bounds
+    int64_t *epochs
+    const double *squares
+    Py_ssize_t n_items
+
+
+cdef inline double bonus(View *seen, double width2) noexcept nogil:
+    """β√(xᵀM̄⁻¹x), in Alg. 1, line 9; √(2 ln q) times as much if xᵀM̄⁻¹x is q times what is usual, q > √e."""
+    if width2 > seen.usual:
+        width2 *= max(1.0, 2.0 * natural_log(width2 / seen.usual))
+    return seen.beta * sqrt(width2)
+
+
+cdef inline const double *row(Offer *offer, Py_ssize_t k, Py_ssize_t d) noexcept nogil:
+    """The vector of arm k."""
+    return offer.items + (k if offer.picks == NULL else offer.picks[k]) * d
+
+
+cdef inline void largest(const double *values, Py_ssize_t n, Py_ssize_t k, int64_t *out, char *taken) noexcept nogil:
+    """The indices of the k largest values, largest first, the lower index first on ties."""
+    cdef Py_ssize_t j, i, best
+    for i in range(n):
+        taken[i] = 0
+    for j in range(k):
+        best = -1
+        for i in range(n):
+            if not taken[i] and (best < 0 or values[i] > values[best]):
+                best = i
+        taken[best] = 1
+        out[j] = best
+
+
+cdef inline Offer offer_of(object arms, Py_ssize_t dim) except *:
+    """The rows of a contiguous matrix of doubles."""
+    cdef Offer offer
+    if not (
+        cnp.PyArray_CheckExact(arms)  # what a masked array hides must not be read
+        and cnp.PyArray_TYPE(arms) == cnp.NPY_FLOAT64
+        and cnp.PyArray_NDIM(arms) == 2
+        and cnp.PyArray_DIM(arms, 0) > 0
+        and cnp.PyArray_DIM(arms, 1) == dim
+        and cnp.PyArray_ISCARRAY_RO(arms)
+    ):
+        raise TypeError(f"a contiguous (K, {dim}) matrix of float64 is needed")
+    offer.items, offer.picks = <const double *> cnp.PyArray_DATA(arms), NULL
+    offer.n = cnp.PyArray_DIM(arms, 0)
+    return offer
+
+
+cdef inline const double *vector_of(object x, Py_ssize_t n) except NULL:
+    """A contiguous vector of doubles."""
+    if not (
+        cnp.PyArray_CheckExact(x)
+        and cnp.PyArray_TYPE(x) == cnp.NPY_FLOAT64
+        and cnp.PyArray_NDIM(x) == 1
+        and cnp.PyArray_DIM(x, 0) == n
+        and cnp.PyArray_ISCARRAY_RO(x)
+    ):
+        raise TypeError(f"a contiguous vector of {n} float64 is needed")
+    return <const double *> cnp.PyArray_DATA(x)

@@ -1,0 +1,189 @@
+"""PhaseUniCLUB: a user learns from its direct neighbours, not from the whole component   (Alg. 2).
+
+Users with the same neighbourhood share one row of pooled statistics. A row is built when one of its users has been
+served, and kept up to date from then on.
+"""
+
+import numpy as np
+
+cimport numpy as cnp
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcpy
+
+from coterie.policies._bits cimport drop, has, lowest_bit, put, same
+from coterie.policies._graph cimport CuttingGraph
+from coterie.policies._linalg cimport Ridge, absorb_row, add_member, finish_pool, start_pool
+from coterie.policies._offers cimport View, show_row
+
+from coterie.policies._graph import CuttingGraph as Base
+from coterie.policies._arrays import Field
+
+cnp.import_array()
+
+
+cdef class Neighbourhoods(CuttingGraph):
+    """Each user learns from its direct neighbours.
+
+    `neighbourhoods` is the row each user learns from, or -1; `sharers` how many users learn from each row; `members` the users
+    whose data a row holds, as bits.
+
+    Parameters
+    ----------
+    beta : float
+        The factor of the width.
+    shape : Radius
+        The radius f.
+    first : int
+        Rounds before edges are cut.
+    """
+
+    FIELDS = {
+        **Base.FIELDS,
+        "neighbourhoods": Field(("users",), "int64"),
+        "sharers": Field(("rows",), "int64"),
+        "members": Field(("rows", "words"), "uint64"),
+    }
+    NUMBERS = ("rounds", "n_neighbourhoods")
+
+    cdef int64_t *sharers
+    cdef uint64_t *members
+    cdef int64_t patience
+    cdef Ridge once
+    cdef uint64_t *around
+    cdef public int64_t n_neighbourhoods
+
+    def __init__(self, n_users, dim, *, beta, shape, first, ridge, schedule, generator):
+        self.patience = first
+        CuttingGraph.__init__(self, n_users, dim, beta=beta, shape=shape, ridge=ridge, schedule=schedule, generator=generator)
+
+    def adjust(self, *, first, **others):
+        before = CuttingGraph.adjust(self, first=self.patience, **others)
+        self.patience = first
+        return before
+
+    cdef int bind(self) except -1:
+        CuttingGraph.bind(self)
+        self.row_of, self.sharers = <int64_t *> self.pointer("neighbourhoods"), <int64_t *> self.pointer("sharers")
+        self.members = <uint64_t *> self.pointer("members")
+        once, pulls, around = np.empty(self.dim * (self.dim + 2)), np.empty(1, np.int64), np.zeros(self.stride, np.uint64)
+        self._scratch.update(once=once, once_pulls=pulls, around=around)
+        self.once.inverse = <double *> cnp.PyArray_DATA(once)
+        self.once.moment = self.once.inverse + self.dim * self.dim
+        self.once.estimate = self.once.moment + self.dim
+        self.once.pulls = <int64_t *> cnp.PyArray_DATA(pulls)
+        self.around = <uint64_t *> cnp.PyArray_DATA(around)
+        return 0
+
+    cdef int welcome(self, Py_ssize_t known) except -1:
+        """With newcomers, who know everybody, every neighbourhood is another."""
+        cdef Py_ssize_t k
+        CuttingGraph.welcome(self, known)
+        for k in range(self.n_neighbourhoods):
+            self.sharers[k] = 0
+            self.epochs[k] += 1
+        for k in range(known if self.n_neighbourhoods == 0 else 0, self.n_users):
+            self.row_of[k] = -1
+        self.n_neighbourhoods = 0
+        return 0
+
+    def refresh(self):
+        CuttingGraph.refresh(self)
+        rows, sharers = self.array("neighbourhoods"), self.array("sharers")
+        if not 0 <= self.n_neighbourhoods <= self.n_users:
+            raise ValueError(f"has {self.n_neighbourhoods} neighbourhoods of {self.n_users} users")
+        if rows.min() < -1 or rows.max() >= self.n_neighbourhoods:
+            raise ValueError("has numbers in 'neighbourhoods' that are no rows")
+        if not np.array_equal(np.bincount(rows[rows >= 0], minlength=self.n_users), sharers):
+            raise ValueError("has numbers in 'sharers' that are not those of its users")
+        last = self.array("members")[:, -1]
+        if self.n_users % 64 and (last >> np.uint64(self.n_users % 64)).any():
+            raise ValueError("has users in 'members' that are not there")
+
+    cdef void look_around(self, Py_ssize_t user) noexcept nogil:
+        """The user and its neighbours as bits   (Alg. 2, line 13)."""
+        memcpy(self.around, self.neighbours(user), self.words * sizeof(uint64_t))
+        put(self.around, user)
+
+    cdef void pool(self, Ridge *pools, Py_ssize_t row) noexcept nogil:
+        """Sum the statistics of those around   (Alg. 2, lines 14-15)."""
+        cdef Py_ssize_t w
+        cdef uint64_t word
+        start_pool(pools, row, self.dim)
+        for w in range(self.words):
+            word = self.around[w]
+            while word:
+                add_member(pools, row, &self.users, self.grams, (w << 6) + lowest_bit(word), self.dim)
+                word &= word - 1
+        finish_pool(pools, row, self.ridge, self.work, self.dim)
+
+    cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil:
+        """The user and its neighbours   (Alg. 2, lines 13-15); looking changes nothing."""
+        cdef Py_ssize_t row = self.row_of[user]
+        if row >= 0:
+            show_row(seen, &self.pools, row, self.beta, self.ridge, self.dim)
+        else:
+            self.look_around(user)
+            self.pool(&self.once, 0)
+            show_row(seen, &self.once, 0, self.beta, self.ridge, self.dim)
+            seen.row = -1
+        return 0
+
+    cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil:
+        """Update the user and every row that holds its data   (Alg. 2, lines 5 and 18)."""
+        cdef Py_ssize_t row
+        self.absorb_user(user, x, reward)
+        for row in range(self.n_neighbourhoods):
+            if self.sharers[row] and has(self.members + row * self.stride, user):
+                absorb_row(&self.pools, row, x, reward, self.work, self.dim)
+        return 0
+
+    cdef int review(self, Py_ssize_t user) except -1 nogil:
+        """After the first stretch, cut edges   (Alg. 2, line 19); then see that the user has a row."""
+        cdef Py_ssize_t k, count = self.strangers(user) if self.rounds > self.patience else 0
+        for k in range(count):
+            drop(self.neighbours(user), self.found[k])
+            drop(self.neighbours(self.found[k]), user)
+            self.leave(self.found[k])
+        if count:
+            self.leave(user)
+        self.settle(user)
+        return 0
+
+    cdef void leave(self, Py_ssize_t user) noexcept nogil:
+        """The user's neighbourhood has changed: its old row serves it no longer."""
+        if self.row_of[user] >= 0:
+            self.sharers[self.row_of[user]] -= 1
+            self.row_of[user] = -1
+
+    cdef void settle(self, Py_ssize_t user) noexcept nogil:
+        """Give the user a row: its own, one of the same neighbourhood, or a new one   (Alg. 2, lines 13-15)."""
+        cdef Py_ssize_t row, vacant = -1
+        if self.row_of[user] >= 0:
+            return
+        self.look_around(user)
+        for row in range(self.n_neighbourhoods):
+            if self.sharers[row] and same(self.members + row * self.stride, self.around, self.words):
+                break
+            if not self.sharers[row] and vacant < 0:
+                vacant = row
+        else:
+            row = vacant
+            if row < 0:
+                row = self.n_neighbourhoods
+                self.n_neighbourhoods += 1
+            memcpy(self.members + row * self.stride, self.around, self.words * sizeof(uint64_t))
+            self.pool(&self.pools, row)
+            self.epochs[row] += 1
+        self.row_of[user] = row
+        self.sharers[row] += 1
+
+    cdef int label(self, int64_t *out) except -1 nogil:
+        """Connected components: the coarsest reading of neighbourhoods that is a partition."""
+        self.components(out)
+        return 0
+
+    def cluster_of(self, Py_ssize_t user):
+        """The user and its neighbours, ascending."""
+        cdef Py_ssize_t other
+        self.look_around(user)
+        return np.array([other for other in range(self.n_users) if has(self.around, other)], np.int64)

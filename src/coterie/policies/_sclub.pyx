@@ -1,0 +1,348 @@
+"""SCLUB, UniSCLUB, SASCLUB: clusters are sets of users that split and merge   (Alg. 3, with Split and Merge)."""
+
+import numpy as np
+
+cimport numpy as cnp
+from libc.math cimport fabs, sqrt
+from libc.stdint cimport int64_t
+
+from coterie.policies._elementary cimport natural_log
+from coterie.policies._learner cimport Learner
+from coterie.policies._linalg cimport (
+    Ridge, absorb_row, add_outer, add_scaled, clear_row, copy_row, distance2, dot, pool_from_gram
+)
+from coterie.policies._members cimport Members, insert_member, join_members, list_members, remove_member
+from coterie.policies._radius cimport Radius, radius, radius_of
+from coterie.policies._offers cimport View, show_row
+
+from coterie.policies._arrays import Field, ridge_fields
+
+cnp.import_array()
+
+cdef double ROUNDING = 1e-9  # what a bound on a distance may lose
+
+
+cdef double arrival_radius(int64_t t) noexcept nogil:
+    """F(t) = √((1 + ln(1 + t)) / (1 + t))   (Li et al. 2019)."""
+    return sqrt((1.0 + natural_log(1.0 + t)) / (1.0 + t))
+
+
+cdef class SplitMerge(Learner):
+    """Statistics of users and of clusters; each cluster has a slot, its size and its unchecked members.
+
+    `order` holds the slots in use, from the oldest cluster to the youngest.
+
+    Parameters
+    ----------
+    beta : float
+        The factor of the width.
+    shape : Radius
+        The radius f.
+    arrivals : float
+        α_p of the arrival-frequency test; 0 for none.
+    """
+
+    FIELDS = {
+        **ridge_fields("users", "users"),
+        "grams": Field(("users", "dim", "dim")),
+        **ridge_fields("pools", "rows"),
+        "pools.gram": Field(("rows", "dim", "dim")),
+        "labels": Field(("users",), "int64"),
+        "checked": Field(("users",), "bool"),
+        "sizes": Field(("rows",), "int64"),
+        "unchecked": Field(("rows",), "int64"),
+        "order": Field(("rows",), "int64"),
+        "radii": Field(("users",)),
+        "epochs": Field(("rows",), "int64"),
+    }
+    NUMBERS = ("rounds", "n_clusters", "compare_all")
+
+    cdef Ridge users
+    cdef Ridge pools
+    cdef Members members
+    cdef Radius shape
+    cdef object _shape
+    cdef bint reshaped
+    cdef double beta, arrivals
+    cdef double *grams
+    cdef double *pool_grams
+    cdef double *radii
+    cdef char *checked
+    cdef int64_t *sizes
+    cdef int64_t *unchecked
+    cdef int64_t *order
+    cdef double *slack  # of users: f(T) − ‖θ̂‖
+    cdef double *reach  # of clusters: f(T)
+    cdef double *length  # of clusters: ‖θ̂‖
+    cdef char *touched  # has a cluster changed in this round?
+    cdef int64_t *changed  # the clusters that have
+    cdef int64_t *places  # where in `order` they stand
+    cdef Py_ssize_t n_changed
+    cdef public int64_t n_clusters
+    cdef public bint compare_all
+
+    def __init__(self, n_users, dim, *, double beta, shape, double arrivals, ridge, schedule, generator):
+        self.beta, self._shape, self.shape, self.arrivals = beta, shape, radius_of(shape), arrivals
+        Learner.__init__(self, n_users, dim, ridge=ridge, schedule=schedule, generator=generator)
+
+    def adjust(self, *, beta, shape, arrivals):
+        """β and the radius, which may depend on the number of users."""
+        before = {"beta": self.beta, "shape": self._shape, "arrivals": arrivals}
+        self.reshaped = self.reshaped or shape != self._shape
+        self.beta, self._shape, self.shape = beta, shape, radius_of(shape)
+        return before
+
+    cdef int bind(self) except -1:
+        cdef Py_ssize_t room = len(self._arrays["labels"])
+        self.users = self.ridge_rows("users")
+        self.pools = self.ridge_rows("pools")
+        self.grams, self.pool_grams = <double *> self.pointer("grams"), <double *> self.pointer("pools.gram")
+        self.radii = <double *> self.pointer("radii")
+        self.checked = <char *> self.pointer("checked")
+        self.sizes, self.unchecked = <int64_t *> self.pointer("sizes"), <int64_t *> self.pointer("unchecked")
+        self.order = <int64_t *> self.pointer("order")
+        if room > self._scratch.get("derived", np.empty((1, 0))).shape[1]:
+            derived, lists, touched = np.zeros((3, room)), np.full((4, room), -1, np.int64), np.zeros(room, np.int8)
+            for name, fresh in (("derived", derived), ("lists", lists), ("touched", touched)):
+                old = self._scratch.get(name)
+                if old is not None:
+                    fresh[..., : old.shape[old.ndim - 1]] = old
+                self._scratch[name] = fresh
+        self.slack = <double *> cnp.PyArray_DATA(self._scratch["derived"])
+        self.reach, self.length = self.slack + room, self.slack + 2 * room
+        self.members.head = <int64_t *> cnp.PyArray_DATA(self._scratch["lists"])
+        self.members.next = self.members.head + room
+        self.changed, self.places = self.members.head + 2 * room, self.members.head + 3 * room
+        self.touched = <char *> cnp.PyArray_DATA(self._scratch["touched"])
+        return Learner.bind(self)
+
+    cdef int welcome(self, Py_ssize_t known) except -1:
+        """Newcomers start as one set of their own, the youngest, unchecked; it merges like any other."""
+        cdef Py_ssize_t user, fresh = self.open(self.n_users - known)
+        for user in range(self.n_users - 1, known - 1, -1):
+            self.row_of[user] = fresh
+            insert_member(&self.members, fresh, user)
+        self.unchecked[fresh] = self.n_users - known
+        clear_row(&self.pools, fresh, self.ridge, self.dim)
+        for user in range(self.dim * self.dim):
+            self.pool_grams[fresh * self.dim * self.dim + user] = 0.0
+        self.compare_all = known > 0
+        for user in range(0 if self.reshaped else known, self.n_users):
+            self.radii[user] = radius(&self.shape, self.users.pulls[user])
+            self.trust(user)
+        for user in range(0 if self.reshaped else self.n_clusters - 1, self.n_clusters):
+            self.measure(self.order[user])
+        self.reshaped = False
+        return 0
+
+    def refresh(self):
+        rows, sizes, order = self.array("labels"), self.array("sizes"), self.array("order")
+        n = self.n_users
+        if not 1 <= self.n_clusters <= n:
+            raise ValueError(f"has {self.n_clusters} clusters of {n} users")
+        used = order[: self.n_clusters]
+        if rows.min() < 0 or rows.max() >= n or used.min() < 0 or used.max() >= n:
+            raise ValueError("has numbers in 'labels' or 'order' that are no rows")
+        if not np.array_equal(np.sort(used), np.flatnonzero(sizes)) or not np.array_equal(np.bincount(rows, minlength=n), sizes):
+            raise ValueError("has sizes of clusters that are not those of its labels")
+        waiting = np.bincount(rows, weights=~self.array("checked"), minlength=n)
+        if not np.array_equal(self.array("unchecked")[used], waiting[used]):
+            raise ValueError("has numbers in 'unchecked' that are not those of its users")
+        if self.array("users.pulls").min() < 0 or self.array("pools.pulls").min() < 0:
+            raise ValueError("has negative numbers of pulls")
+        list_members(&self.members, self.row_of, self.n_users, self.n_users)
+        cdef Py_ssize_t k
+        for k in range(self.n_users):
+            self.trust(k)
+        for k in range(self.n_clusters):
+            self.measure(self.order[k])
+
+    cdef void trust(self, Py_ssize_t user) noexcept nogil:
+        """How far another's θ̂ may reach before it must be compared: f(T) − ‖θ̂‖."""
+        cdef const double *estimate = self.users.estimate + user * self.dim
+        cdef double length = sqrt(dot(estimate, estimate, self.dim)), f = self.radii[user]
+        self.slack[user] = (f - length) - ROUNDING * (f + length)
+
+    cdef void measure(self, Py_ssize_t slot) noexcept nogil:
+        """f(T) and ‖θ̂‖ of a cluster."""
+        cdef const double *estimate = self.pools.estimate + slot * self.dim
+        self.reach[slot] = radius(&self.shape, self.pools.pulls[slot])
+        self.length[slot] = sqrt(dot(estimate, estimate, self.dim))
+
+    cdef void pool(self, Py_ssize_t slot) noexcept nogil:
+        """M̄⁻¹ and θ̂ of a cluster from its gram and moment   (Alg. 3, line 12)."""
+        cdef double *gram = self.pool_grams + slot * self.dim * self.dim
+        pool_from_gram(&self.pools, slot, gram, self.ridge, self.work, self.dim)
+        self.measure(slot)
+
+    cdef Py_ssize_t open(self, Py_ssize_t size) noexcept nogil:
+        """The lowest slot that no cluster uses, as the youngest cluster."""
+        cdef Py_ssize_t slot = 0
+        while self.sizes[slot] > 0:
+            slot += 1
+        self.sizes[slot] = size
+        self.members.head[slot] = -1
+        self.epochs[slot] += 1
+        self.order[self.n_clusters] = slot
+        self.n_clusters += 1
+        return slot
+
+    cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil:
+        """The cluster that holds the user   (Alg. 3, lines 6-7)."""
+        show_row(seen, &self.pools, self.row_of[user], self.beta, self.ridge, self.dim)
+        return 0
+
+    cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil:
+        """Update the user and its cluster   (Alg. 3, lines 11-12)."""
+        cdef Py_ssize_t slot = self.row_of[user], d = self.dim
+        if self.rounds & (self.rounds - 1) == 0:  # a phase begins at t = 2^(s-1): Alg. 3, lines 1-3
+            self.begin_phase()
+        if self.users.pulls[user] == 0:
+            clear_row(&self.users, user, self.ridge, d)
+        absorb_row(&self.users, user, x, reward, self.work, d)
+        add_outer(self.grams + user * d * d, x, d)
+        self.radii[user] = radius(&self.shape, self.users.pulls[user])
+        self.trust(user)
+        absorb_row(&self.pools, slot, x, reward, self.work, d)
+        add_outer(self.pool_grams + slot * d * d, x, d)
+        self.measure(slot)
+        return 0
+
+    cdef void begin_phase(self) noexcept nogil:
+        """Mark every user unchecked   (Alg. 3, line 2)."""
+        cdef Py_ssize_t k
+        for k in range(self.n_users):
+            self.checked[k] = False
+        for k in range(self.n_clusters):
+            self.unchecked[self.order[k]] = self.sizes[self.order[k]]
+
+    cdef int review(self, Py_ssize_t user) except -1 nogil:
+        """Split, mark and merge   (Alg. 3, lines 13-15)."""
+        cdef Py_ssize_t slot = self.row_of[user], k
+        self.touch(slot)
+        if self.parts(user, slot):  # line 13
+            self.touch(self.split(user, slot))
+        if not self.checked[user]:  # line 14
+            self.checked[user] = True
+            self.unchecked[self.row_of[user]] -= 1
+        self.merge(self.arrivals > 0.0 or self.compare_all)  # line 15
+        self.compare_all = False
+        for k in range(self.n_changed):
+            self.touched[self.changed[k]] = False
+        self.n_changed = 0
+        return 0
+
+    cdef void touch(self, Py_ssize_t slot) noexcept nogil:
+        """Note that a cluster has changed in this round."""
+        if not self.touched[slot]:
+            self.touched[slot] = True
+            self.changed[self.n_changed] = slot
+            self.n_changed += 1
+
+    cdef bint parts(self, Py_ssize_t user, Py_ssize_t slot) noexcept nogil:
+        """Is some user of the cluster no longer like this one?   (Split, line 1)."""
+        cdef const double *own = self.users.estimate + user * self.dim
+        cdef double length = sqrt(dot(own, own, self.dim)), f = self.radii[user], need, reach
+        cdef double far = 2.0 * self.arrivals * arrival_radius(self.rounds) * self.rounds
+        cdef int64_t other = self.members.head[slot]
+        need = (length - f) + ROUNDING * (length + f)
+        while other >= 0:
+            if other != user:
+                if need > self.slack[other]:
+                    reach = f + self.radii[other]
+                    if distance2(own, self.users.estimate + other * self.dim, self.dim) > reach * reach:
+                        return True
+                if self.arrivals > 0.0 and fabs(<double> (self.users.pulls[user] - self.users.pulls[other])) > far:
+                    return True
+            other = self.members.next[other]
+        return False
+
+    cdef Py_ssize_t split(self, Py_ssize_t user, Py_ssize_t slot) noexcept nogil:
+        """Take the user out of its cluster into a new one of its own; returns the new slot   (Split, lines 2-4)."""
+        cdef Py_ssize_t d = self.dim, i, fresh = self.open(1)
+        remove_member(&self.members, slot, user)
+        insert_member(&self.members, fresh, user)
+        self.row_of[user] = fresh
+        self.sizes[slot] -= 1
+        self.unchecked[fresh] = 0 if self.checked[user] else 1
+        self.unchecked[slot] -= self.unchecked[fresh]
+        add_scaled(self.pool_grams + slot * d * d, -1.0, self.grams + user * d * d, d * d)
+        add_scaled(self.pools.moment + slot * d, -1.0, self.users.moment + user * d, d)
+        self.pools.pulls[slot] -= self.users.pulls[user]
+        self.epochs[slot] += 1
+        self.pool(slot)
+        copy_row(&self.users, user, &self.pools, fresh, d)
+        for i in range(d * d):
+            self.pool_grams[fresh * d * d + i] = self.grams[user * d * d + i]
+        self.measure(fresh)
+        return fresh
+
+    cdef bint close(self, Py_ssize_t a, Py_ssize_t b) noexcept nogil:
+        """Are two checked clusters alike?   (Merge, line 2)."""
+        cdef double reach = self.reach[a] + self.reach[b], apart = fabs(self.length[a] - self.length[b]), often
+        if self.unchecked[a] or self.unchecked[b]:
+            return False
+        if apart * (1.0 - ROUNDING) > reach:  # ‖a − b‖ ≥ |‖a‖ − ‖b‖|
+            return False
+        if distance2(self.pools.estimate + a * self.dim, self.pools.estimate + b * self.dim, self.dim) >= reach * reach:
+            return False
+        if self.arrivals <= 0.0:
+            return True
+        often = <double> self.pools.pulls[a] / self.sizes[a] - <double> self.pools.pulls[b] / self.sizes[b]
+        return fabs(often) < self.arrivals * arrival_radius(self.rounds) * self.rounds
+
+    cdef void merge(self, bint every) noexcept nogil:
+        """Merge until no two checked clusters are close, oldest pair first   (Merge, line 1).
+
+        When a round begins no pair is close, so only pairs with a cluster touched since can be, unless `every` pair must
+        be looked at.
+        """
+        cdef Py_ssize_t i, j
+        while True:
+            i, j = self.first_close(every)
+            if i < 0:
+                return
+            self.touch(self.order[i])
+            self.join(i, j)
+
+    cdef (Py_ssize_t, Py_ssize_t) first_close(self, bint every) noexcept nogil:
+        """The places in `order` of the oldest close pair; -1 if there is none."""
+        cdef Py_ssize_t i, j, k, a, later, n_places = 0
+        for i in range(self.n_clusters):
+            if self.touched[self.order[i]]:
+                self.places[n_places] = i
+                n_places += 1
+        later = 0
+        for i in range(self.n_clusters):
+            a = self.order[i]
+            while later < n_places and self.places[later] <= i:
+                later += 1
+            if self.unchecked[a]:
+                continue
+            if every or self.touched[a]:
+                for j in range(i + 1, self.n_clusters):
+                    if self.close(a, self.order[j]):
+                        return i, j
+            else:
+                for k in range(later, n_places):
+                    if self.close(a, self.order[self.places[k]]):
+                        return i, self.places[k]
+        return -1, -1
+
+    cdef void join(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+        """The older cluster takes in the younger   (Merge, lines 3-4)."""
+        cdef Py_ssize_t older = self.order[i], younger = self.order[j], d = self.dim, k
+        cdef int64_t user = self.members.head[younger]
+        while user >= 0:
+            self.row_of[user] = older
+            user = self.members.next[user]
+        join_members(&self.members, older, younger)
+        self.sizes[older] += self.sizes[younger]
+        self.sizes[younger] = 0
+        add_scaled(self.pool_grams + older * d * d, 1.0, self.pool_grams + younger * d * d, d * d)
+        add_scaled(self.pools.moment + older * d, 1.0, self.pools.moment + younger * d, d)
+        self.pools.pulls[older] += self.pools.pulls[younger]
+        self.pool(older)
+        for k in range(j + 1, self.n_clusters):
+            self.order[k - 1] = self.order[k]
+        self.n_clusters -= 1

@@ -1,0 +1,35 @@
+"""Every policy by name. A new family adds one import here, and nothing else in the library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from coterie.errors import unknown
+from coterie.policies.autoclub import AutoCLUB as AutoCLUB
+from coterie.policies.club import CLUB as CLUB
+from coterie.policies.club import SACLUB as SACLUB
+from coterie.policies.club import UniCLUB as UniCLUB
+from coterie.policies.entries import ENTRIES, PolicyEntry
+from coterie.policies.laplacian import GOBLin as GOBLin
+from coterie.policies.laplacian import GraphUCB as GraphUCB
+from coterie.policies.lints import LinTSInd as LinTSInd
+from coterie.policies.lints import LinTSOne as LinTSOne
+from coterie.policies.lints import LinTSOracle as LinTSOracle
+from coterie.policies.linucb import LinUCBInd as LinUCBInd
+from coterie.policies.linucb import LinUCBOne as LinUCBOne
+from coterie.policies.linucb import LinUCBOracle as LinUCBOracle
+from coterie.policies.phase import PhaseUniCLUB as PhaseUniCLUB
+from coterie.policies.sclub import SASCLUB as SASCLUB
+from coterie.policies.sclub import SCLUB as SCLUB
+from coterie.policies.sclub import UniSCLUB as UniSCLUB
+
+REGISTRY: Mapping[str, PolicyEntry] = MappingProxyType(ENTRIES)
+"""Filled by the imports above."""
+
+
+def find(name: str) -> PolicyEntry:
+    """The entry of this name; a wrong name suggests the right one."""
+    if name not in REGISTRY:
+        raise unknown("policy", name, REGISTRY, "`coterie policies` lists all")
+    return REGISTRY[name]

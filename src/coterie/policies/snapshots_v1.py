@@ -1,0 +1,52 @@
+"""Snapshots of format version 1 as version 2: single numbers stood in arrays, by position."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from coterie.policies._learner import Learner
+from coterie.types import Floats, Ints
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+CLOCKS = {
+    "FixedRows": ("rounds",),
+    "Components": ("rounds", "n_components"),
+    "Neighbourhoods": ("rounds", "n_neighbourhoods"),
+    "SplitMerge": ("rounds", "n_clusters", "slots", "compare_all"),
+    "ByEvidence": ("rounds", "n_clusters"),
+    "JointRidge": ("rounds",),
+    "WalkRidge": ("rounds",),
+}
+"""What the positions of `clock` were, by kind of learner."""
+PRIOR = ("noise2", "weight", "squares", "reach", "seen", "fitted", "length2")
+"""What the positions of `prior.numbers` were."""
+
+
+def upgraded(learner: type[Learner], arrays: Arrays) -> tuple[Arrays, dict[str, float]]:
+    """The arrays and numbers as this version has them."""
+    left = dict(arrays)
+    kind = learner.__name__
+    numbers: dict[str, float] = dict(zip(CLOCKS[kind], left.pop("clock").tolist(), strict=True))
+    if kind == "ByEvidence":
+        numbers |= dict(zip(PRIOR, left.pop("prior.numbers").tolist(), strict=True))
+    if kind == "JointRidge":
+        for name in ("inverse", "moment", "estimate", "weights", "pulls"):
+            left[f"joint.{name}"] = left.pop(name)
+    if kind == "Neighbourhoods":
+        left["neighbourhoods"], left["sharers"] = left.pop("room"), left.pop("tenants")
+    if kind == "SplitMerge":
+        del numbers["slots"]
+        left["pools.gram"] = _pooled(left["grams"], left["labels"])
+    return left, numbers
+
+
+def _pooled(grams: Floats, labels: Ints) -> Floats:
+    """The sum of the grams of each cluster's members."""
+    if len(labels) != len(grams) or labels.min() < 0 or labels.max() >= len(grams):
+        raise ValueError("labels that are no rows")
+    pools = np.zeros_like(grams)
+    np.add.at(pools, labels, grams)
+    return pools

@@ -1,0 +1,30 @@
+from coterie.environments.blocks import Block
+from coterie.policies._learner import Learner
+from coterie.types import Floats, Ints
+
+class AnyPolicy(Learner):
+    policy: object
+    def __init__(self, policy: object, n_users: int, dim: int) -> None: ...
+    def grow(self, n_users: int) -> None: ...
+
+class Ledger:
+    marks: Ints
+    regrets: Floats
+    rewards: Floats
+    uniform_rounds: Ints
+    labels: Ints
+    regret: float
+    reward: float
+    rounds: int
+    explored: int
+    def __init__(self, marks: Ints, n_users: int) -> None: ...
+
+class Pending:
+    def __init__(self, longest: int, length: int, dim: int) -> None: ...
+
+class Remembered:
+    def __init__(self, items: Floats, n_rows: int) -> None: ...
+
+def play(
+    learner: Learner, block: Block, ledger: Ledger, pending: Pending, remembered: Remembered | None
+) -> None: ...

@@ -1,0 +1,285 @@
+"""The only loop over rounds: a learner meets a block of rounds that an environment has drawn.
+
+Compiled policies are learners; any other policy plays through `AnyPolicy`. Both meet the same rounds in the same loop.
+"""
+
+from operator import index
+
+import numpy as np
+
+cimport cython
+cimport numpy as cnp
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy
+
+from coterie.policies._learner cimport Learner
+from coterie.policies._offers cimport Memory, Offer
+
+from coterie.errors import ArgumentError
+from coterie.policies.schedule import never
+from coterie.validation import shown as printed
+
+cnp.import_array()
+
+
+cdef class AnyPolicy(Learner):
+    """A policy that is driven through its methods, as a learner.
+
+    Parameters
+    ----------
+    policy : Policy
+        Any object with `recommend` and `update`, or `recommend_list` and `update_list`.
+    """
+
+    cdef readonly object policy
+
+    def __init__(self, policy, Py_ssize_t n_users, Py_ssize_t dim):
+        self.policy = policy
+        Learner.__init__(
+            self, n_users, dim, ridge=1.0, schedule=never(), generator=np.random.Generator(np.random.PCG64(0))
+        )
+
+    cdef int choose(
+        self, Py_ssize_t user, Offer *offer, Memory *memory, Py_ssize_t k, int64_t *out
+    ) except -1 nogil:
+        with gil:
+            return self.ask(user, offer, k, out)
+
+    cdef int ask(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1:
+        """The policy's choice, if it is one."""
+        cdef Py_ssize_t j
+        arms = copied_rows(offer.items, offer.picks, offer.n, self.dim)
+        if k == 1:
+            out[0] = arm_of(self.policy.recommend(user, arms), offer.n)
+            return 0
+        found = [arm_of(arm, offer.n) for arm in self.policy.recommend_list(user, arms, k)]
+        if len(set(found)) != k:
+            raise ArgumentError(f"recommend_list must return {k} different arms, got {printed(found)}")
+        for j in range(k):
+            out[j] = found[j]
+        return 0
+
+    cdef int learn(
+        self, Py_ssize_t user, const double *xs, const double *rewards, Py_ssize_t n, Py_ssize_t shown
+    ) except -1 nogil:
+        with gil:
+            return self.tell(user, xs, rewards, n, shown)
+
+    cdef int tell(
+        self, Py_ssize_t user, const double *xs, const double *rewards, Py_ssize_t n, Py_ssize_t shown
+    ) except -1:
+        """Hand the policy what was observed."""
+        rows = copied_rows(xs, NULL, shown, self.dim)
+        self.rounds += n
+        if shown == 1:
+            self.policy.update(user, rows[0], rewards[0])
+        else:
+            self.policy.update_list(user, rows, n - 1 if rewards[n - 1] == 1.0 else None)
+        return 0
+
+    cdef int label(self, int64_t *out) except -1 nogil:
+        with gil:
+            return self.write_labels(out)
+
+    cdef int write_labels(self, int64_t *out) except -1:
+        """The policy's labels, or -1 for each user where it has none."""
+        cdef Py_ssize_t user
+        labels = np.full(self.n_users, -1)
+        if hasattr(self.policy, "labels"):
+            labels = np.asarray(self.policy.labels())
+            if labels.shape != (self.n_users,) or labels.dtype.kind not in "iu" or labels.min() < 0:
+                raise ArgumentError(
+                    f"labels() must give a whole number of at least 0 for each of {self.n_users} users, "
+                    f"got {labels.dtype} of shape {labels.shape}"
+                )
+        for user in range(self.n_users):
+            out[user] = labels[user]
+        return 0
+
+    def grow(self, Py_ssize_t n_users):
+        """There are so many users now."""
+        self.n_users = n_users
+
+
+cdef object copied_rows(const double *items, const int64_t *picks, Py_ssize_t n, Py_ssize_t dim):
+    """A matrix of its own for whoever is handed it."""
+    rows = np.empty((n, dim))
+    cdef double *out = <double *> cnp.PyArray_DATA(rows)
+    cdef Py_ssize_t k
+    for k in range(n):
+        memcpy(out + k * dim, items + (k if picks == NULL else picks[k]) * dim, dim * sizeof(double))
+    return rows
+
+
+cdef int64_t arm_of(object arm, Py_ssize_t n) except -1:
+    """What a policy chose, if it is the number of an arm."""
+    try:
+        chosen = index(arm)
+    except TypeError:
+        chosen = -1
+    if not 0 <= chosen < n:
+        raise ArgumentError(f"recommend must return a row number from 0 to {n - 1}, got {printed(arm)}")
+    return chosen
+
+
+cdef class Ledger:
+    """What is written down at each mark, and the running totals.
+
+    Parameters
+    ----------
+    marks : array of int
+        The rounds after which to write down, ascending.
+    n_users : int
+        Users in the end.
+    """
+
+    cdef readonly object marks, regrets, rewards, uniform_rounds, labels
+    cdef readonly double regret, reward
+    cdef readonly int64_t rounds, explored
+    cdef Py_ssize_t passed
+    cdef int64_t next_mark
+
+    def __init__(self, marks, n_users):
+        n = len(marks)
+        self.marks, self.next_mark = marks, marks[0]
+        self.regrets, self.rewards = np.zeros(n), np.zeros(n)
+        self.uniform_rounds, self.labels = np.zeros(n, np.int64), np.full((n, n_users), -1, np.int64)
+
+    cdef int note(self, Learner learner) except -1:
+        """Write down where things stand."""
+        cdef int64_t[:, ::1] labels = self.labels
+        self.regrets[self.passed], self.rewards[self.passed] = self.regret, self.reward
+        self.uniform_rounds[self.passed] = self.explored
+        learner.label(&labels[self.passed, 0])
+        self.passed += 1
+        self.next_mark = self.marks[self.passed] if self.passed < len(self.marks) else -1
+        return 0
+
+
+cdef class Pending:
+    """Feedback that has not arrived yet: one slot a round, by round number modulo the number of slots."""
+
+    cdef Py_ssize_t slots, length, dim
+    cdef int64_t[::1] due, users, observed
+    cdef double[:, :, ::1] xs
+    cdef double[:, ::1] rewards
+
+    def __init__(self, longest, length, dim):
+        self.slots = longest + 1 if longest else 0
+        self.length, self.dim = length, dim
+        room = max(self.slots, 1)
+        self.due, self.users = np.full(room, -1, np.int64), np.zeros(room, np.int64)
+        self.observed = np.zeros(room, np.int64)
+        self.xs, self.rewards = np.zeros((room, length, dim)), np.zeros((room, length))
+
+    cdef int deliver(self, Learner learner, int64_t t) except -1 nogil:
+        """Hand over what is due by round t, oldest round first."""
+        cdef int64_t back, slot
+        for back in range(self.slots - 1, -1, -1):
+            slot = (t - back) % self.slots
+            if t >= back and 0 <= self.due[slot] <= t:
+                self.due[slot] = -1
+                learner.learn(
+                    self.users[slot], &self.xs[slot, 0, 0], &self.rewards[slot, 0], self.observed[slot], self.length
+                )
+        return 0
+
+
+cdef class Remembered:
+    """Widths of lasting items, remembered for each row of a learner: `Memory` with its arrays."""
+
+    cdef object _arrays
+    cdef Memory memory
+
+    def __init__(self, items, n_rows):
+        bounds, epochs = np.empty((n_rows, len(items))), np.full(n_rows, -1, np.int64)
+        squares = np.einsum("ki,ki->k", items, items)
+        self._arrays = (bounds, epochs, squares)
+        self.memory.bounds = <double *> cnp.PyArray_DATA(bounds)
+        self.memory.epochs = <int64_t *> cnp.PyArray_DATA(epochs)
+        self.memory.squares = <const double *> cnp.PyArray_DATA(squares)
+        self.memory.n_items = len(items)
+
+
+cdef double click_probability(const double *means, const int64_t *arms, Py_ssize_t k) noexcept nogil:
+    """1 − Π(1 − w) over the arms of a list."""
+    cdef double missed = 1.0
+    cdef Py_ssize_t j
+    for j in range(k):
+        missed *= 1.0 - means[arms[j]]
+    return 1.0 - missed
+
+
+cdef void most_attractive(const double *means, Py_ssize_t n, Py_ssize_t k, int64_t *out) noexcept nogil:
+    """The k arms of largest mean, by insertion."""
+    cdef Py_ssize_t count = 0, arm, j
+    for arm in range(n):
+        if count == k and means[arm] <= means[out[k - 1]]:
+            continue
+        j = count if count < k else k - 1
+        while j > 0 and means[arm] > means[out[j - 1]]:
+            out[j] = out[j - 1]
+            j -= 1
+        out[j] = arm
+        count = min(count + 1, k)
+
+
+def play(Learner learner, block, Ledger ledger, Pending pending, Remembered remembered):
+    """Play the rounds of a block; without the GIL, unless the policy needs it."""
+    cdef const int64_t[::1] users = block.users
+    cdef const double[:, ::1] items = block.items
+    cdef const int64_t[:, ::1] picks = block.picks
+    cdef const double[:, ::1] means = block.means
+    cdef Py_ssize_t k = block.length, n = users.shape[0]
+    cdef const double[:, ::1] noise = np.reshape(block.noise, (n, k))
+    cdef const int64_t[::1] delays = block.delays
+    cdef bint binary = block.binary
+    cdef Memory *memory = NULL if remembered is None or learner.epochs == NULL else &remembered.memory
+    cdef Offer offer
+    cdef int64_t[::1] chosen = np.empty(2 * k, np.int64)
+    cdef double[:, ::1] xs = np.empty((k, learner.dim))
+    cdef double[::1] rewards = np.empty(k)
+    cdef Py_ssize_t t, j, slot, observed, dim = learner.dim
+    cdef double mean, best, reward
+    offer.items, offer.n = &items[0, 0], picks.shape[1]
+    learner.reserve(offer.n)
+    with nogil:
+        for t in range(n):
+            offer.picks = &picks[t, 0]
+            if learner.choose(users[t], &offer, memory, k, &chosen[0]):
+                with gil:
+                    raise ArgumentError("arms must be shorter than 1e6·√ridge, or rounding destroys the inverse")
+            ledger.explored += learner.explored
+            observed = 0
+            reward = 0.0
+            for j in range(k):
+                memcpy(&xs[j, 0], offer.items + offer.picks[chosen[j]] * dim, dim * sizeof(double))
+                if observed == j and (j == 0 or rewards[j - 1] != 1.0):  # nothing was clicked above
+                    mean = means[t, chosen[j]]
+                    rewards[j] = (1.0 if noise[t, j] < mean else 0.0) if binary else mean + noise[t, j]
+                    reward = rewards[j]
+                    observed += 1
+            if k == 1:
+                best = means[t, 0]
+                for j in range(1, offer.n):
+                    best = max(best, means[t, j])
+                ledger.regret += best - means[t, chosen[0]]
+            else:
+                most_attractive(&means[t, 0], offer.n, k, &chosen[k])
+                ledger.regret += click_probability(&means[t, 0], &chosen[k], k) - click_probability(
+                    &means[t, 0], &chosen[0], k
+                )
+            ledger.reward += reward
+            if pending.slots == 0:
+                learner.learn(users[t], &xs[0, 0], &rewards[0], observed, k)
+            else:
+                slot = ledger.rounds % pending.slots
+                pending.due[slot], pending.users[slot] = ledger.rounds + delays[t], users[t]
+                pending.observed[slot] = observed
+                memcpy(&pending.xs[slot, 0, 0], &xs[0, 0], k * dim * sizeof(double))
+                memcpy(&pending.rewards[slot, 0], &rewards[0], k * sizeof(double))
+                pending.deliver(learner, ledger.rounds)
+            ledger.rounds += 1
+            if ledger.rounds == ledger.next_mark:
+                with gil:
+                    ledger.note(learner)

@@ -1,0 +1,236 @@
+"""Running policies in environments, one by one or many at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from time import perf_counter
+from typing import TypeVar
+
+import numpy as np
+
+from coterie.environments.blocks import BLOCK, Block, Environment
+from coterie.errors import ArgumentError
+from coterie.parallel import run_all
+from coterie.policies._learner import Learner
+from coterie.policies.base import LinearBandit, by_appearance
+from coterie.policies.protocols import ListPolicy, Policy
+from coterie.progress import Progress, quiet, visible
+from coterie.simulation._rounds import AnyPolicy, Ledger, Pending, Remembered, play
+from coterie.simulation.metrics import adjusted_rand
+from coterie.simulation.traces import Trace
+from coterie.types import Floats
+from coterie.validation import shown, whole
+
+E = TypeVar("E", bound=Environment)
+
+MOST_REMEMBERED = 2**28
+"""Bytes that remembered widths may take; beyond, every width is bounded anew."""
+
+
+class Stopped(Exception):
+    """A simulation was cancelled from outside."""
+
+
+def simulate(
+    policy: Policy,
+    environment: Environment,
+    horizon: int,
+    *,
+    record: int = 500,
+    stop: threading.Event | None = None,
+    progress: Progress | None = None,
+) -> Trace:
+    """Play a policy in an environment; the policy learns on.
+
+    Parameters
+    ----------
+    policy : Policy
+        Any object with `recommend(user, arms)` and `update(user, x, reward)`; where the environment shows
+        lists, with `recommend_list` and `update_list`. Ours are played without the GIL, with the same
+        numbers. A policy with fewer users than the world gets them by `add_users` as they appear.
+    environment : Environment
+        The world: its rounds depend on its seed alone, never on the policy.
+    horizon : int
+        Rounds to play.
+    record : int
+        Evenly spaced points to write down.
+    stop : threading.Event, optional
+        Raises `Stopped` soon after it is set.
+    progress : callable, optional
+        Called with the number of rounds just played and the regret so far.
+
+    Returns
+    -------
+    Trace
+        Cumulative regret, reward and clusters. `seconds` counts playing alone, not drawing the rounds.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> data = coterie.datasets.load("synthetic", dim=5, n_users=20, n_items=100)
+    >>> world = coterie.environments.Stochastic(data, n_users=8, n_clusters=2, n_arms=10, seed=1)
+    >>> trace = coterie.simulate(coterie.LinUCBInd(8, 5, beta=0.1), world, 600, record=3)
+    >>> trace.rounds.tolist()
+    [200, 400, 600]
+    """
+    game = _Game(policy, environment, whole("horizon", horizon, 1), whole("record", record, 1))
+    for number in range(-(-horizon // BLOCK)):
+        if stop is not None and stop.is_set():
+            raise Stopped
+        rounds = game.play(number)
+        if progress is not None:
+            progress(rounds, game.ledger.regret)
+    return game.trace()
+
+
+class _Game:
+    """A policy and an environment on their way to a trace."""
+
+    def __init__(self, policy: Policy, environment: Environment, horizon: int, record: int) -> None:
+        check(policy, environment)
+        self.policy, self.environment, self.horizon = policy, environment, horizon
+        self.known = int(getattr(policy, "n_users", environment.present(0)))
+        self.learner: Learner = AnyPolicy(policy, self.known, environment.dim)
+        self.lock: AbstractContextManager[object] = nullcontext()
+        if isinstance(policy, LinearBandit):
+            self.learner, self.lock = policy.learner, policy.lock
+        points = min(record, horizon)
+        marks = -(-np.arange(1, points + 1) * horizon // points)
+        self.ledger = Ledger(marks.astype(np.int64), environment.n_users)
+        self.pending: Pending | None = None
+        self.remembered: Remembered | None = None
+        self.seconds = 0.0
+
+    def play(self, number: int) -> int:
+        """Play a block; returns its rounds."""
+        grown = self._let_in(self.environment.present(number))
+        block = self.environment.block(number).first(self.horizon - number * BLOCK)
+        pending = self.pending = self.pending or self._start(block)
+        began = perf_counter()
+        with self.lock:
+            if block.lasting and (grown or number == 0):
+                self.remembered = self._remember(block)
+            play(self.learner, block, self.ledger, pending, self.remembered)
+        self.seconds += perf_counter() - began
+        return len(block.users)
+
+    def _start(self, block: Block) -> Pending:
+        """No feedback is under way; the policy must have the methods that the rounds ask for."""
+        lists = block.length > 1
+        if not isinstance(self.policy, ListPolicy if lists else Policy):
+            wanted = "recommend_list and update_list" if lists else "recommend and update"
+            raise ArgumentError(f"policy must have the methods {wanted} here, got {shown(self.policy)}")
+        return Pending(self.environment.longest_delay, block.length, self.environment.dim)
+
+    def _let_in(self, present: int) -> bool:
+        """Let in who has come by now; only a policy that is told the true clusters is told theirs."""
+        known, self.known = self.known, max(self.known, present)
+        if known >= present:
+            return False
+        told = "labels" in getattr(self.policy, "arguments", ())
+        labels = {"labels": self.environment.labels[known:present]} if told else {}
+        if hasattr(self.policy, "add_users"):
+            self.policy.add_users(present - known, **labels)
+        if isinstance(self.learner, AnyPolicy):
+            self.learner.grow(present)
+        return True
+
+    def _remember(self, block: Block) -> Remembered | None:
+        """Room for the widths of lasting items, for policies that have rows of statistics."""
+        if not isinstance(self.policy, LinearBandit):
+            return None
+        if not self.learner.accepts(block.items):
+            raise ArgumentError("the items are too long for this ridge: rounding would destroy the inverse")
+        rows = self.learner.n_rows
+        return Remembered(block.items, rows) if 8 * rows * len(block.items) <= MOST_REMEMBERED else None
+
+    def trace(self) -> Trace:
+        """What was written down."""
+        ledger, truth = self.ledger, self.environment.labels
+        known = [row[row >= 0] for row in ledger.labels]
+        ari: Floats = np.array(
+            [adjusted_rand(by_appearance(row), truth[: len(row)]) if len(row) else np.nan for row in known]
+        )
+        return Trace(
+            policy=str(getattr(self.policy, "name", type(self.policy).__name__)),
+            seed=self.environment.seed,
+            rounds=ledger.marks,
+            regret=ledger.regrets,
+            reward=ledger.rewards,
+            clusters=np.array([len(np.unique(row)) if len(row) else -1 for row in known]),
+            ari=ari,
+            explored=ledger.uniform_rounds / ledger.marks,
+            seconds=self.seconds,
+        )
+
+
+def simulate_many(
+    policies: Mapping[str, Callable[[E, int], Policy]],
+    environment: Callable[[int], E],
+    horizon: int,
+    *,
+    seeds: Iterable[int] = range(5),
+    record: int = 500,
+    jobs: int | None = None,
+    progress: bool | None = None,
+) -> list[Trace]:
+    """Play every policy in the world of every seed, on all cores; the same numbers as one by one.
+
+    Parameters
+    ----------
+    policies : mapping
+        From a name to a maker that gets the world and the seed.
+    environment : callable
+        Makes the world of a seed.
+    horizon, record : int
+        As for `simulate`.
+    seeds : iterable of int
+        The seeds; all policies meet the same rounds in each.
+    jobs : int, optional
+        Runs at a time; as many as there are processors unless told.
+    progress : bool, optional
+        Whether to show a bar; by default on a terminal, after two seconds.
+
+    Returns
+    -------
+    list of Trace
+        By policy, then by seed. Ctrl-C stops all of them.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> data = coterie.datasets.load("synthetic", dim=5, n_users=20, n_items=100)
+    >>> def world(seed):
+    ...     return coterie.environments.Stochastic(data, n_users=8, n_clusters=2, n_arms=10, seed=seed)
+    >>> makers = {"one": lambda w, seed: coterie.LinUCBOne(w.n_users, w.dim, beta=0.1, seed=seed)}
+    >>> [trace.policy for trace in simulate_many(makers, world, 300, seeds=[1, 2])]
+    ['one', 'one']
+    """
+    chosen = list(seeds)
+    tasks = [(name, seed) for name in policies for seed in chosen]
+    stop = threading.Event()
+    bar = visible if (progress is None or progress) else quiet
+    with bar(len(tasks) * horizon, forced=bool(progress)) as advance:
+
+        def run(task: tuple[str, int]) -> tuple[tuple[str, int], Trace]:
+            name, seed = task
+            world = environment(seed)
+            policy = policies[name](world, seed)
+            trace = simulate(policy, world, horizon, record=record, stop=stop, progress=advance)
+            return task, trace.named(name)
+
+        traces = dict(run_all(tasks, run, jobs=jobs, stop=stop))
+    return [traces[task] for task in tasks]
+
+
+def check(policy: Policy, environment: Environment) -> None:
+    """Refuse what cannot be simulated."""
+    if isinstance(policy, type) or not isinstance(policy, Policy | ListPolicy):
+        raise ArgumentError(f"policy must have the methods recommend and update, got {shown(policy)}")
+    dim, n_users = getattr(policy, "dim", environment.dim), getattr(policy, "n_users", 0)
+    if dim != environment.dim:
+        raise ArgumentError(f"the policy has dim {dim}, the environment {environment.dim}")
+    if isinstance(n_users, int) and n_users > environment.n_users:
+        raise ArgumentError(f"the policy has {n_users} users, the environment {environment.n_users}")

@@ -1,0 +1,85 @@
+"""Whatever the compiler is told, the numbers are the same; a wheel holds the sources of its modules too."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+
+import build_backend
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "coterie"
+SHARED = PACKAGE / "_cyutility.c"
+"""A module that has no source: Cython's own, shared by all others."""
+FLAGS = {
+    "baseline": ("-Doptimization=1", "-Dc_args=-march=x86-64 -DCOTERIE_ONE_TARGET"),
+    "native": ("-Doptimization=3", "-Dc_args=-march=native"),
+}
+WITHOUT_FMA = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4,-AVX2_Usable,-FMA_Usable,-FMA4_Usable"}
+"""Makes the C library compute exp, log and the like as on processors that fuse no products with sums."""
+BUILD = """
+import sys, build_backend
+target, objects, *args = sys.argv[1:]
+print(build_backend.build_wheel(target, {"builddir": objects, "setup-args": args}))
+"""
+
+
+def build(folder: Path, args: tuple[str, ...]) -> Path:
+    """A wheel made with these arguments of `meson setup`; C sources are generated once for all of them."""
+    command = [sys.executable, "-c", BUILD, str(folder), str(folder / "objects"), *args]
+    environment = {**os.environ, "PYTHONPATH": str(Path(build_backend.__file__).parent)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, encoding="utf-8")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / done.stdout.splitlines()[-1]
+
+
+def play(site: Path | None, **variables: str) -> dict[str, Any]:
+    """What `play.py` prints, with the package in a folder, or the one that is installed."""
+    environment = {**os.environ, **variables}
+    if site is not None:
+        editable = (getattr(finder, "_build_path", "") for finder in sys.meta_path)
+        environment["MESONPY_EDITABLE_SKIP"] = os.pathsep.join(filter(None, editable))
+        environment["PYTHONPATH"] = str(site)
+    command = [sys.executable, str(Path(__file__).with_name("play.py"))]
+    done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert site is None or Path(found["from"]).is_relative_to(site)
+    return found
+
+
+def in_package(path: Path) -> str:
+    """Where a source is installed."""
+    return f"coterie/{path.relative_to(PACKAGE).as_posix()}"
+
+
+def check_contents(names: set[str]) -> None:
+    """Sources beside compiled modules, the marker of types, and nothing that only builds or tests need."""
+    kept = {".py", ".pyx", ".pxd", ".pyi", ".c", ".h", ".typed"}
+    assert {in_package(path) for path in PACKAGE.rglob("*.*") if path.suffix in kept} <= names
+    compiled = {name.partition(".")[0] for name in names if name.endswith(".so")}
+    assert compiled == {in_package(path.with_suffix("")) for path in [*PACKAGE.rglob("*.pyx"), SHARED]}
+    assert {name.partition("/")[0].partition("-")[0] for name in names} == {"coterie"}
+    assert not [name for name in names if "meson.build" in name or "__pycache__" in name]
+
+
+@pytest.mark.skipif(
+    (sys.platform, platform.machine()) != ("linux", "x86_64"), reason="the flags are those of x86-64 on Linux"
+)
+def test_policies_play_the_same_bits_for_every_processor_compiler_flag_and_libm(tmp_path: Path) -> None:
+    """Two wheels and the installed package; about a minute of CPU."""
+    expected = play(None)["bits"]
+    assert play(None, **WITHOUT_FMA)["bits"] == expected
+    for name, args in FLAGS.items():
+        with ZipFile(build(tmp_path, args)) as wheel:
+            check_contents(set(wheel.namelist()))
+            wheel.extractall(tmp_path / name)
+        assert play(tmp_path / name)["bits"] == expected, name

@@ -1,0 +1,137 @@
+"""Policies and environments as data."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coterie import environments
+from coterie.errors import ArgumentError, UnknownName
+from coterie.experiments.shelf import Shelf
+from coterie.experiments.specs import EnvironmentSpec, PolicySpec, World, labels_of, same_cluster
+from coterie.experiments.tuning import usual_spec
+from coterie.policies.registry import REGISTRY
+
+
+@pytest.fixture
+def world(small: EnvironmentSpec, shelf: Shelf) -> World:
+    return small.make(shelf.dataset(small), 3)
+
+
+def test_the_order_of_parameters_does_not_matter() -> None:
+    one, two = PolicySpec("CLUB", {"alpha": 1.5, "beta": 2}), PolicySpec("CLUB", {"beta": 2, "alpha": 1.5})
+    assert (one, hash(one), str(one)) == (two, hash(two), str(two))
+    assert list(two.params) == ["alpha", "beta"]
+    assert one != PolicySpec("CLUB", {"alpha": 1.5})
+
+
+def test_a_spec_is_data() -> None:
+    params: dict[str, Any] = {"size": np.int64(3), "rate": np.float64(0.5), "kind": "odd", "on": True}
+    spec = PolicySpec("mine:Greedy", params)
+    assert json.loads(json.dumps(dict(spec.params))) == {"kind": "odd", "on": True, "rate": 0.5, "size": 3}
+    assert pickle.loads(pickle.dumps(spec)) == spec
+    assert (spec.label, str(spec)) == ("Greedy", "mine:Greedy (kind odd, on True, rate 0.5, size 3)")
+
+
+def test_a_spec_does_not_change_with_what_it_was_made_from() -> None:
+    params: dict[str, Any] = {"alpha": 1.0}
+    spec = PolicySpec("CLUB", params)
+    params["alpha"] = 2.0
+    assert spec.params == {"alpha": 1.0}
+    with pytest.raises(TypeError):
+        spec.params["alpha"] = 2.0  # type: ignore[index]
+
+
+@pytest.mark.parametrize("wrong", [None, [1], float("nan"), float("inf"), 1j])
+def test_a_parameter_that_json_cannot_hold_is_refused(wrong: Any) -> None:
+    with pytest.raises(ArgumentError, match="alpha must be a finite number, text, true or false, got"):
+        PolicySpec("CLUB", {"alpha": wrong})
+
+
+def test_labels_are_as_short_as_they_can_be() -> None:
+    specs = [PolicySpec("CLUB"), PolicySpec("a:Mine"), PolicySpec("b:Mine"), PolicySpec("a:Mine", {"c": 1})]
+    assert labels_of(specs) == ("CLUB", "a:Mine", "b:Mine", "Mine (c 1)")
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_every_registered_policy_can_be_made(world: World, small: EnvironmentSpec, name: str) -> None:
+    policy = usual_spec(name, small).make(world, 7)
+    assert (policy.name, policy.n_users, policy.dim) == (name, 8, 4)
+    assert policy.arguments["seed"] == 7
+
+
+def test_flat_parameters_become_a_confidence(world: World) -> None:
+    params = {"alpha": 1.0, "beta": 0.2, "explore": 5, "phase": 6, "growth": 3.0, "ridge": 2.0}
+    arguments = PolicySpec("PhaseUniCLUB", params).make(world, 0).arguments
+    confidence = arguments["confidence"]
+    assert {name: getattr(confidence, name) for name in params if name != "ridge"} == {
+        name: value for name, value in params.items() if name != "ridge"
+    }
+    assert arguments["ridge"] == 2.0
+
+
+def test_only_who_is_present_at_the_start_is_known_to_a_policy(small: EnvironmentSpec, shelf: Shelf) -> None:
+    late = replace(small, late=0.5).make(shelf.dataset(small), 1)
+    oracle = PolicySpec("LinUCBOracle", {"beta": 0.1}).make(late, 0)
+    assert oracle.n_users == 4
+    assert oracle.arguments["labels"].tolist() == late.labels[:4].tolist()
+
+
+def test_the_graph_joins_users_of_one_cluster() -> None:
+    assert same_cluster(np.array([0, 1, 0])).astype(int).tolist() == [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("spec", "error", "sentence"),
+    [
+        (PolicySpec("CLBU"), UnknownName, "did you mean 'CLUB'?"),
+        (PolicySpec("CLUB", {"alfa": 1}), UnknownName, "did you mean 'alpha'"),
+        (PolicySpec("CLUB", {"seed": 1}), UnknownName, "no parameter of CLUB: 'seed'"),
+        (PolicySpec("CLUB", {"beta": 1}), ArgumentError, "CLUB needs alpha and beta, got beta 1"),
+        (PolicySpec("CLUB"), ArgumentError, "CLUB cannot be made: missing a required argument: 'confidence'"),
+        (PolicySpec("CLUB", {"alpha": "much", "beta": 1}), ArgumentError, "alpha must be at least 0"),
+    ],
+)
+def test_a_policy_that_cannot_be_made_is_refused(
+    world: World, spec: PolicySpec, error: type[Exception], sentence: str
+) -> None:
+    with pytest.raises(error, match=sentence):
+        spec.make(world, 0)
+
+
+@pytest.mark.parametrize("rewards", ["gaussian", "uniform", "bernoulli"])
+@pytest.mark.parametrize("setting", ["stochastic", "smoothed"])
+def test_every_kind_of_environment_can_be_made(
+    small: EnvironmentSpec, shelf: Shelf, setting: Any, rewards: Any
+) -> None:
+    spec = replace(small, setting=setting, rewards=rewards)
+    made = spec.make(shelf.dataset(spec), 5)
+    assert type(made).__name__.lower() == setting
+    assert (made.seed, made.n_users, made.n_arms) == (5, 8, 6)
+
+
+def test_every_argument_of_an_environment_is_passed_on(small: EnvironmentSpec, shelf: Shelf) -> None:
+    changed: dict[str, Any] = {"sizes": "zipf", "zipf": 0.5, "late": 0.25, "settled": 99, "drift": 0.1}
+    spec = replace(small, setting="smoothed", sigma=0.2, truncation=0.7, adversary="one", delay=3, **changed)
+    made = spec.make(shelf.dataset(spec), 0)
+    assert isinstance(made, environments.Smoothed)
+    assert (made.sigma, made.truncation, made.delay.most) == (0.2, 0.7, 3)
+    assert made.adversary is environments.smoothed.ADVERSARIES["one"]
+    assert {name: getattr(made.population, name) for name in changed} == changed
+
+
+def test_spread_multiplies_the_gap(small: EnvironmentSpec, shelf: Shelf) -> None:
+    data = shelf.dataset(small)
+    whole, half = (replace(small, spread=s).make(data, 1).gamma for s in (1.0, 0.5))
+    assert half == pytest.approx(whole / 2)
+
+
+@pytest.mark.parametrize("wrong", [{"setting": "odd"}, {"rewards": "odd"}, {"spread": 0.0}])
+def test_an_environment_that_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError):
+        EnvironmentSpec(**wrong)

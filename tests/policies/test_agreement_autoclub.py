@@ -1,0 +1,58 @@
+"""AutoCLUB against its naive transcription: the same arm, clusters and estimates in every round."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+import coterie
+from policies.agreeing import SEEDS, TIE, clusters
+from policies.test_agreement import Pair, play
+from reference import autoclub
+from worlds import World, world
+
+
+def acting(policy: coterie.LinearBandit) -> NDArray[np.float64]:
+    """The estimates that users act on, read off the scores of unit vectors."""
+    return np.array([policy.scores(user, np.eye(policy.dim)).mean for user in range(policy.n_users)])
+
+
+def walk_by_evidence(w: World, seed: int) -> tuple[int, autoclub.AutoCLUB]:
+    """Play on both up to the first tie; returns how many rounds were compared.
+
+    In every other setup users are few and reviewed often, and one more is never seen; in two of three, users
+    arrive at half-time.
+    """
+    crew = min(w.n_users, 4 + seed % 7) if seed % 2 else w.n_users
+    late = seed % 3 if crew > 3 else 0
+    fast = coterie.AutoCLUB(crew + seed % 2 - late, w.dim, ridge=w.ridge)
+    slow = autoclub.AutoCLUB(crew + seed % 2 - late, w.dim, ridge=w.ridge)
+    half = len(w.rounds) // 2
+    for t, turn in enumerate(w.rounds):
+        if t == half and late:
+            fast.add_users(late)
+            slow.welcome(late)
+        present = crew if t >= half else crew - late
+        play(Pair(fast, slow), w, turn._replace(user=turn.user % present))
+        if slow.margin < TIE:
+            return t, slow
+        assert clusters(fast) == slow.clusters()
+        if t % 8 == 7:
+            np.testing.assert_allclose(acting(fast), slow.estimates(), atol=1e-9)
+        found = fast.learner.numbers()
+        np.testing.assert_allclose([found["noise2"], found["weight"]], [slow.noise2, slow.lam], rtol=1e-9)
+    return len(w.rounds), slow
+
+
+def test_autoclub_agrees_with_its_reference_while_users_move_and_clusters_merge() -> None:
+    compared = moves = splits = merges = 0
+    for seed in SEEDS:
+        rounds, slow = walk_by_evidence(world(seed, 400, noise=(0.1, 0.4)[seed % 2]), seed)
+        compared += rounds
+        moves += slow.moves
+        splits += slow.splits
+        merges += slow.merges
+    assert compared > 0.97 * len(SEEDS) * 400
+    assert moves > 450
+    assert splits > 200
+    assert merges > 20

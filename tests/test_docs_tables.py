@@ -1,0 +1,41 @@
+"""Tables of the documentation follow from the numbers that lie beside them."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from coterie.experiments.figures import find
+from coterie.experiments.plan import Plan
+from coterie.experiments.tuning import Protocol
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+
+def test_the_table_of_auto_is_what_follows_from_its_summary() -> None:
+    spots = Plan(figure=find("auto"), seeds=(0,), protocol=Protocol()).spots()
+    limits = {(spot.label, spot.environment.dataset): spot.variation.limit for spot in spots}
+    found: dict[tuple[str, str], dict[str, dict[str, str]]] = {place: {} for place in limits}
+    with (DOCS / "reproduce" / "auto" / "summary.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            found[row["variation"], row["dataset"]][row["policy"]] = row
+    wanted, kept, least = [], [], 0
+    for place, limit in limits.items():
+        regrets = {name: float(row["regret"]) for name, row in found[place].items()}
+        ours, oracle = regrets.pop("AutoCLUB"), regrets.pop("LinUCBOracle")
+        error, ari = (float(found[place]["AutoCLUB"][name]) for name in ("regret_error", "ari"))
+        rival = (limit and limit.of) or min(regrets, key=lambda name: regrets[name])
+        ratio, verdict = ours / regrets[rival], ["–", "–"]
+        if limit is not None:
+            kept.append(ratio <= limit.factor)
+            verdict = [f"≤ {limit.factor:.2f}", "yes" if kept[-1] else "no"]
+        least += ours < min(regrets.values())
+        cells = (f"{ours:,.0f} ± {error:.0f}", rival, f"{regrets[rival]:,.0f}", f"{ratio:.2f}", *verdict)
+        wanted.append((*place, *cells, f"{oracle:,.0f}", f"{ours / oracle:.2f}", f"{ari:.2f}"))
+    text = (DOCS / "reproduce" / "auto.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
+    header = next(k for k, row in enumerate(rows) if row[1:4] == ["dataset", "AutoCLUB", "rival"])
+    table = rows[header + 2 : rows.index([], header)]
+    assert sorted((row[0], row[1].lower().replace(".", ""), *row[2:]) for row in table) == sorted(wanted)
+    count = f"in {sum(kept)} of {len(kept)} worlds, and has the least regret in {least} of {len(wanted)}"
+    assert count in text

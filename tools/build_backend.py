@@ -1,0 +1,117 @@
+"""The build backend: meson-python that finds its tools anywhere, and brings a C compiler where there is none.
+
+pip calls the hooks below (PEP 517, PEP 660).
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any
+
+Settings = Mapping[str, Any]
+
+COMPILERS = ("cc", "gcc", "clang")
+ZIG = "ziglang>=0.13"
+"""A wheel with a C compiler (clang) and libc headers in it."""
+TOOLS = {"CYTHON": "cython", "NINJA": "ninja"}
+"""The variables by which meson finds a tool, and the distributions that bring a command of the same name."""
+MESON = Path(__file__).resolve().with_name("run_meson.py")
+
+
+def lacks_compiler() -> bool:
+    """Is there no C compiler, neither on PATH nor named by $CC? Windows has its own ways to find one."""
+    return os.name == "posix" and "CC" not in os.environ and not any(map(shutil.which, COMPILERS))
+
+
+def compiler_requirements() -> list[str]:
+    """What must be installed to have a C compiler; says so if it is anything."""
+    if not lacks_compiler():
+        return []
+    print(f"no C compiler found ({', '.join(COMPILERS)}): using that of {ZIG}", file=sys.stderr, flush=True)
+    return [ZIG]
+
+
+def find_command(name: str) -> str | None:
+    """The absolute path of the command of an installed distribution of the same name, wherever PATH leads."""
+    try:
+        files = distribution(name).files or ()
+    except PackageNotFoundError:
+        return None
+    found = (Path(os.fspath(file.locate())).resolve() for file in files if file.stem == name)
+    return next((str(path) for path in found if path.parent.name in ("bin", "Scripts")), None)
+
+
+def name_tools(*, portable: bool = True) -> None:
+    """Name cython, ninja and the C compiler by absolute paths, unless the environment already does.
+
+    zig compiles for the processor it runs on unless the result is to be `portable`. meson splits $CYTHON, $CC
+    and $AR into words, as a shell would, but not $NINJA.
+    """
+    for variable, name in TOOLS.items():
+        if command := find_command(name):
+            os.environ.setdefault(variable, shlex.quote(command) if variable == "CYTHON" else command)
+    if lacks_compiler():
+        zig = shlex.quote(str(distribution("ziglang").locate_file("ziglang/zig")))
+        os.environ["CC"] = f"{zig} cc -mcpu=baseline" if portable else f"{zig} cc"
+        os.environ.setdefault("AR", f"{zig} ar")
+
+
+def with_meson_args(settings: Settings | None) -> dict[str, Any]:
+    """The settings given to pip, and $MESON_ARGS as further arguments of `meson setup`."""
+    listed = (settings or {}).get("setup-args", [])
+    extra = shlex.split(os.environ.get("MESON_ARGS", ""))
+    return {**(settings or {}), "setup-args": [*([listed] if isinstance(listed, str) else listed), *extra]}
+
+
+def call(hook: str, directory: str, settings: Settings | None) -> str:
+    """meson-python's hook of this name; it runs meson, and checks for ninja, by what the environment says."""
+    name_tools(portable=hook != "build_editable")  # an editable install never leaves its machine
+    os.environ["MESON"] = str(MESON)
+    built: str = getattr(import_module("mesonpy"), hook)(directory, with_meson_args(settings))
+    return built
+
+
+def requirements(hook: str) -> list[str]:
+    """What meson-python's hook of this name asks for, and a compiler if there is none."""
+    return [*getattr(import_module("mesonpy"), hook)(), *compiler_requirements()]
+
+
+def get_requires_for_build_sdist(config_settings: Settings | None = None) -> list[str]:
+    """What building an sdist needs besides pyproject.toml's requirements."""
+    return requirements("get_requires_for_build_sdist")
+
+
+def get_requires_for_build_wheel(config_settings: Settings | None = None) -> list[str]:
+    """What building a wheel needs besides pyproject.toml's requirements."""
+    return requirements("get_requires_for_build_wheel")
+
+
+def get_requires_for_build_editable(config_settings: Settings | None = None) -> list[str]:
+    """What an editable install needs besides pyproject.toml's requirements."""
+    return requirements("get_requires_for_build_editable")
+
+
+def build_sdist(sdist_directory: str, config_settings: Settings | None = None) -> str:
+    """Build an sdist; its file name."""
+    return call("build_sdist", sdist_directory, config_settings)
+
+
+def build_wheel(
+    wheel_directory: str, config_settings: Settings | None = None, metadata_directory: str | None = None
+) -> str:
+    """Build a wheel; its file name."""
+    return call("build_wheel", wheel_directory, config_settings)
+
+
+def build_editable(
+    wheel_directory: str, config_settings: Settings | None = None, metadata_directory: str | None = None
+) -> str:
+    """Build a wheel that leads to this folder and rebuilds itself on import; its file name."""
+    return call("build_editable", wheel_directory, config_settings)
