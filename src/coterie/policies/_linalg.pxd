@@ -26,7 +26,7 @@ cdef extern from "linalg.h" nogil:
     void back_substitute(const double *upper, const double *moment, double *out, size_t d)
     void finish_inverse(const double *upper, double *factor, double *out, size_t d)
     void invert(double *matrix, double *work, size_t d, double floor)
-    void cholesky(const double *matrix, double *factor, size_t d)
+    void cholesky(const double *matrix, double *factor, double *work, size_t d)
 
 
 cdef struct Ridge:

@@ -100,7 +100,8 @@ def cholesky_factor(const double[:, ::1] matrix):
     """The lower L with A = LLᵀ."""
     out = np.zeros((matrix.shape[0], matrix.shape[0]))
     cdef double[:, ::1] factor = out
-    cholesky(&matrix[0, 0], &factor[0, 0], matrix.shape[0])
+    cdef double[::1] work = np.empty((matrix.shape[0] + 1) * matrix.shape[0])
+    cholesky(&matrix[0, 0], &factor[0, 0], &work[0], matrix.shape[0])
     return out
 
 

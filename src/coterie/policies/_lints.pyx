@@ -33,7 +33,7 @@ cdef class SampledRows(FixedRows):
         cdef Py_ssize_t i
         cdef double *normals = self.sample + self.dim
         self.view(user, &seen)
-        cholesky(seen.inverse, self.factor, self.dim)
+        cholesky(seen.inverse, self.factor, self.work, self.dim)
         for i in range(self.dim):
             normals[i] = random_standard_normal(self.bitgen)
         for i in range(self.dim):

@@ -251,24 +251,47 @@ double largest_eigenvalue(const double *restrict matrix, double *restrict work, 
     return bound < largest ? bound : largest;
 }
 
+/* out[i] += s₀r₀[i] + s₁r₁[i] + s₂r₂[i] + s₃r₃[i] for first ≤ i < last, with four rows that follow each other */
+INLINE void add_four_rows(double *out, const double *rows, size_t stride, const double *scales, size_t first, size_t last) {
+    const double *r0 = rows, *r1 = r0 + stride, *r2 = r1 + stride, *r3 = r2 + stride;
+    double s0 = scales[0], s1 = scales[1], s2 = scales[2], s3 = scales[3];
+    size_t i = first;
+    for (; i + LANES <= last; i += LANES) {
+        lanes sum = (s0 * load(r0 + i) + s1 * load(r1 + i)) + (s2 * load(r2 + i) + s3 * load(r3 + i));
+        *(lanes *)(out + i) = load(out + i) + sum;
+    }
+    for (; i < last; i++) out[i] += (s0 * r0[i] + s1 * r1[i]) + (s2 * r2[i] + s3 * r3[i]);
+}
+
+INLINE void add_one_row(double *out, const double *row, double scale, size_t first, size_t last) {
+    size_t i = first;
+    for (; i + LANES <= last; i += LANES) *(lanes *)(out + i) = load(out + i) + scale * load(row + i);
+    for (; i < last; i++) out[i] += scale * row[i];
+}
+
 FOR_EVERY_TARGET
-void eliminate(double *restrict upper, double *restrict moment, size_t d, double floor, double *restrict logdet,
-               double *restrict explained) {
-    for (size_t k = 0; k + 1 < d; k += 2) { /* two pivots at a time */
-        double *first = upper + k * d, *second = first + d;
-        if (!(first[k] > floor)) first[k] = floor;
-        double factor = first[k + 1] / first[k];
-        moment[k + 1] -= factor * moment[k];
-        for (size_t i = k + 1; i < d; i++) second[i] -= factor * first[i];
-        if (!(second[k + 1] > floor)) second[k + 1] = floor;
-        double inverse = 1.0 / first[k], other = 1.0 / second[k + 1];
-        for (size_t j = k + 2; j < d; j++) {
-            double one = first[j] * inverse, two = second[j] * other, *row = upper + j * d;
-            moment[j] -= one * moment[k] + two * moment[k + 1];
-            for (size_t i = j; i < d; i++) row[i] -= one * first[i] + two * second[i];
+void eliminate(double *upper, double *moment, size_t d, double floor, double *logdet, double *explained) {
+    for (size_t k = 0; k < d; k += 4) { /* four pivots at a time */
+        size_t end = k + 4 < d ? k + 4 : d;
+        double scales[4], inverses[4];
+        for (size_t p = k; p < end; p++) { /* among themselves */
+            double *pivot = upper + p * d;
+            if (!(pivot[p] > floor)) pivot[p] = floor;
+            inverses[p - k] = 1.0 / pivot[p];
+            for (size_t j = p + 1; j < end; j++) {
+                double scale = -(pivot[j] * inverses[p - k]);
+                moment[j] += scale * moment[p];
+                add_one_row(upper + j * d, pivot, scale, j, d);
+            }
+        }
+        for (size_t j = end; j < d; j++) { /* then everything below them; there are four, or nothing is below */
+            const double *rows = upper + k * d;
+            for (size_t p = 0; p < 4; p++) scales[p] = -(rows[p * d + j] * inverses[p]);
+            moment[j] += (scales[0] * moment[k] + scales[1] * moment[k + 1]) +
+                         (scales[2] * moment[k + 2] + scales[3] * moment[k + 3]);
+            add_four_rows(upper + j * d, rows, d, scales, j, d);
         }
     }
-    if (d % 2 && !(upper[d * d - 1] > floor)) upper[d * d - 1] = floor;
     *logdet = *explained = 0.0;
     for (size_t k = 0; k < d; k++) {
         *logdet += natural_log(upper[k * d + k]);
@@ -284,22 +307,30 @@ void back_substitute(const double *upper, const double *moment, double *out, siz
     }
 }
 
-/* A⁻¹ = Σ rⱼrⱼᵀ/pⱼ with the pivots pⱼ and the rows rⱼ of L⁻¹ */
+/* A⁻¹ = Σ rⱼrⱼᵀ/pⱼ with the pivots pⱼ and the rows rⱼ of L⁻¹, which `factor` takes in, zeros above the diagonal */
 FOR_EVERY_TARGET
 void finish_inverse(const double *upper, double *factor, double *out, size_t d) {
+    double scales[4];
     for (size_t j = 0; j < d; j++) {
         double *own = factor + j * d;
-        for (size_t i = 0; i < j; i++) own[i] = 0.0;
-        own[j] = 1.0;
-        for (size_t k = 0; k < j; k++) {
-            double scale = upper[k * d + j] / upper[k * d + k];
-            add_scaled(own, -scale, factor + k * d, k + 1);
+        size_t k = 0;
+        for (size_t i = 0; i < d; i++) own[i] = i == j ? 1.0 : 0.0;
+        for (; k + 4 <= j; k += 4) {
+            for (size_t p = 0; p < 4; p++) scales[p] = -(upper[(k + p) * d + j] / upper[(k + p) * d + k + p]);
+            add_four_rows(own, factor + k * d, d, scales, 0, k + 4);
         }
+        for (; k < j; k++) add_one_row(own, factor + k * d, -(upper[k * d + j] / upper[k * d + k]), 0, k + 1);
     }
-    for (size_t j = 0; j < d; j++) { /* row j of the sum is not read again once j has been added */
-        double pivot = upper[j * d + j], *own = factor + j * d;
-        for (size_t i = 0; i <= j; i++) out[j * d + i] = 0.0;
-        for (size_t k = 0; k <= j; k++) add_scaled(out + k * d, own[k] / pivot, own, k + 1);
+    for (size_t k = 0; k < d; k++) { /* `out` may be `upper`: of row j only the pivot is read, before row j is written */
+        double *row = out + k * d;
+        size_t j = k;
+        double first = factor[k * d + k] / upper[k * d + k];
+        for (size_t i = 0; i <= k; i++) row[i] = first * factor[k * d + i];
+        for (j = k + 1; j + 4 <= d; j += 4) {
+            for (size_t p = 0; p < 4; p++) scales[p] = factor[(j + p) * d + k] / upper[(j + p) * d + j + p];
+            add_four_rows(row, factor + j * d, d, scales, 0, k + 1);
+        }
+        for (; j < d; j++) add_one_row(row, factor + j * d, factor[j * d + k] / upper[j * d + j], 0, k + 1);
     }
     for (size_t k = 0; k < d; k++)
         for (size_t i = 0; i < k; i++) out[i * d + k] = out[k * d + i];
@@ -313,16 +344,15 @@ void invert(double *matrix, double *work, size_t d, double floor) {
     finish_inverse(matrix, work + d, matrix, d);
 }
 
+/* From A = L̃PL̃ᵀ: column k of L is √pₖ times that of L̃ */
 FOR_EVERY_TARGET
-void cholesky(const double *restrict matrix, double *restrict factor, size_t d) {
-    for (size_t j = 0; j < d; j++) {
-        double *own = factor + j * d;
-        for (size_t k = 0; k <= j; k++) {
-            double left = matrix[j * d + k] - dot(own, factor + k * d, k);
-            if (k < j)
-                own[k] = factor[k * d + k] > 0.0 ? left / factor[k * d + k] : 0.0;
-            else
-                own[j] = left > 0.0 ? sqrt(left) : 0.0;
-        }
+void cholesky(const double *matrix, double *factor, double *work, size_t d) {
+    double logdet, explained, *moment = work + d * d;
+    for (size_t i = 0; i < d * d; i++) work[i] = matrix[i];
+    for (size_t i = 0; i < d; i++) moment[i] = 0.0;
+    eliminate(work, moment, d, 1e-200, &logdet, &explained);
+    for (size_t k = 0; k < d; k++) {
+        double root = work[k * d + k] > 0.0 ? 1.0 / sqrt(work[k * d + k]) : 0.0;
+        for (size_t j = k; j < d; j++) factor[j * d + k] = work[k * d + j] * root;
     }
 }

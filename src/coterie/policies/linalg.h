@@ -63,7 +63,8 @@ void finish_inverse(const double *upper, double *factor, double *out, size_t d);
 /* Replace a positive definite matrix by its inverse; `work` holds d × d + d numbers */
 void invert(double *matrix, double *work, size_t d, double floor);
 
-/* The lower Cholesky factor of a positive definite matrix: A = LLᵀ; entries above the diagonal are not touched */
-void cholesky(const double *matrix, double *factor, size_t d);
+/* The lower Cholesky factor of a positive definite matrix: A = LLᵀ; entries above the diagonal are not touched;
+ * `work` holds d × d + d numbers */
+void cholesky(const double *matrix, double *factor, double *work, size_t d);
 
 #endif
