@@ -10,6 +10,7 @@ from coterie.errors import (
     CoterieError,
     DataError,
     MissingData,
+    PolicyError,
     SnapshotError,
     UnknownName,
     unknown,
@@ -22,6 +23,7 @@ BUILT_IN = {
     SnapshotError: ValueError,
     DataError: ValueError,
     MissingData: FileNotFoundError,
+    PolicyError: RuntimeError,
 }
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from coterie.errors import CoterieError as CoterieError
     from coterie.errors import DataError as DataError
     from coterie.errors import MissingData as MissingData
+    from coterie.errors import PolicyError as PolicyError
     from coterie.errors import SnapshotError as SnapshotError
     from coterie.errors import UnknownName as UnknownName
     from coterie.policies.base import LinearBandit as LinearBandit
@@ -31,7 +32,15 @@ if TYPE_CHECKING:
     from coterie.types import Scores as Scores
 
 _HOMES = {
-    "errors": ("ArgumentError", "CoterieError", "DataError", "MissingData", "SnapshotError", "UnknownName"),
+    "errors": (
+        "ArgumentError",
+        "CoterieError",
+        "DataError",
+        "MissingData",
+        "PolicyError",
+        "SnapshotError",
+        "UnknownName",
+    ),
     "types": ("Scores",),
     "policies.base": ("LinearBandit",),
     "policies.confidence": ("Confidence", "SmoothedTheory", "Theory", "Tuned"),

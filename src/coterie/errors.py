@@ -4,6 +4,7 @@ CoterieError
 ├── ArgumentError   (also a ValueError)         what came cannot be used
 ├── UnknownName     (also a LookupError)        no policy, dataset or figure of that name
 ├── SnapshotError   (also a ValueError)         a file is not a snapshot this version can read
+├── PolicyError     (also a RuntimeError)       a policy of somebody else's raised an exception
 ├── DataError       (also a ValueError)         a data file is malformed
 └── MissingData     (also a FileNotFoundError)  a data file is not there
 """
@@ -28,6 +29,10 @@ class UnknownName(CoterieError, LookupError):
 
 class SnapshotError(CoterieError, ValueError):
     """A file is not a snapshot that this version can read."""
+
+
+class PolicyError(CoterieError, RuntimeError):
+    """A policy of somebody else's raised an exception; the sentence names it and says where."""
 
 
 class DataError(CoterieError, ValueError):

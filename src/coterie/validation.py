@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import nan
+from math import inf, nan
 from numbers import Integral, Real
 from typing import Any
 
@@ -60,9 +60,12 @@ def number(name: str, value: float) -> float:
         return value
     if isinstance(value, bool | np.bool_):
         return float(value)
-    if not abs(_float(value)) < LARGEST:
+    given = _float(value)
+    if LARGEST <= abs(given) < inf:
+        raise ArgumentError(f"{name} must be less than {LARGEST:g} in size, got {shown(value)}")
+    if not abs(given) < inf:
         raise ArgumentError(f"{name} must be a finite number, got {shown(value)}")
-    return float(value)
+    return given
 
 
 def flag(name: str, value: bool) -> bool:
@@ -157,6 +160,8 @@ def arms_matrix(arms: ArrayLike, dim: int, name: str = "arms") -> Floats:
 
 def arm_vector(x: ArrayLike, dim: int) -> Floats:
     """One arm's vector; whether all numbers are finite is for the caller to see."""
+    if isinstance(x, np.ndarray) and x.shape != (dim,):  # before anything is copied
+        raise ArgumentError(f"x must have shape ({dim},), got {x.shape}")
     vector = reals("x", x, f"a vector of length {dim}")
     if vector.shape != (dim,):
         raise ArgumentError(f"x must have shape ({dim},), got {vector.shape}")

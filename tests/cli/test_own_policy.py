@@ -1,6 +1,5 @@
 """`coterie run` with a policy of one's own.
 
-These tests need a `coterie.simulate` that plays any object with `recommend` and `update`.
 """
 
 from __future__ import annotations
@@ -132,3 +131,20 @@ def test_it_can_be_timed(coterie: Call) -> None:
     result = coterie("bench", "greedy:Greedy", "--rounds", 256, "--repeats", 1, "--json")
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)[0]["microseconds"] > 0
+
+
+def test_a_policy_that_fails_is_named_with_the_place(coterie: Call, tmp_path: Path) -> None:
+    (tmp_path / "failing.py").write_text(
+        "class Failing:\n"
+        "    def __init__(self, n_users, dim): pass\n"
+        "    def recommend(self, user, arms): raise KeyError('mine')\n"
+        "    def update(self, user, x, reward): pass\n",
+        encoding="utf-8",
+    )
+    sys.path.insert(0, str(tmp_path))
+    try:
+        told = coterie("run", "failing:Failing", "LinUCBOne", "--horizon", "300", "--seeds", "1")
+    finally:
+        sys.path.remove(str(tmp_path))
+    assert told.exit_code == 1
+    assert told.stderr.strip() == "coterie: failing:Failing (seed 0) raised KeyError: 'mine', at failing.py:3"

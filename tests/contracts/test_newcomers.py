@@ -150,3 +150,28 @@ def test_a_newcomer_of_the_oracle_learns_from_its_cluster_at_once() -> None:
     assert policy.cluster_of(7).tolist() == [0, 2, 4, 7]
     assert policy.cluster_of(8).tolist() == [8]
     assert np.array_equal(policy.scores(6, np.eye(3)).ucb, policy.scores(1, np.eye(3)).ucb)
+
+
+@pytest.mark.parametrize("example", ALL)
+@pytest.mark.parametrize("call", ["zeros", "full", "empty"])
+def test_a_lack_of_memory_while_growing_changes_nothing(
+    example: str, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = make(example)
+    play(policy, 60)
+    before = memory(policy)
+
+    def fails(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(np, call, fails)
+        failed = False
+        try:
+            grow(policy, 200)
+        except MemoryError:
+            failed = True
+    assert not failed or changed(before, policy) == []
+    play(policy, 60)
+    grow(policy, 5)
+    play(policy, 60)

@@ -168,3 +168,33 @@ def test_arrays_that_do_not_fit_the_arguments_are_refused(tmp_path: Path) -> Non
     }
     with_header(tmp_path / "policy", arguments=arguments)
     assert refusal(tmp_path / "policy").startswith("it has no array 'users.inverse' of shape (5, 3, 3)")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (((",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }     \n  x",
+        "{'descr': 'O', 'fortran_order': False, 'shape': (3,), }",
+        "'''",
+        "(" * 300,
+    ],
+)
+def test_an_array_whose_header_cannot_be_parsed_is_refused(header: str, tmp_path: Path) -> None:
+    text = header.encode()
+    content = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(24)
+    path = tmp_path / "policy"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.npy", content)
+    assert refusal(path) == "it is not a whole Coterie snapshot"
+
+
+def test_an_array_that_the_policy_does_not_have_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "policy"
+    make("CLUB").save(path)
+    with np.load(path) as file:
+        content = {name: file[name] for name in file.files}
+    content["state/nonsense"] = np.ones(3)
+    with path.open("wb") as out:
+        np.savez(out, allow_pickle=False, **content)
+    assert refusal(path) == "it has an array 'nonsense' that this policy does not have"

@@ -93,7 +93,7 @@ def test_a_wrapped_policy_gets_users_who_come_later(data: Dataset, name: str) ->
 
 @pytest.mark.parametrize("answer", [9, -1, 10**30, None, 1.0, np.float64(1), "0", [0], np.arange(2), np.nan])
 def test_an_answer_that_is_no_arm_is_refused_by_one_sentence(data: Dataset, answer: Any) -> None:
-    with pytest.raises(ArgumentError, match="recommend must return a row number from 0 to 8") as caught:
+    with pytest.raises(ArgumentError, match="recommend must return row numbers from 0 to 8") as caught:
         simulate(Answers(answer), WORLDS["stochastic"](data), 10)
     assert is_one_sentence(caught.value), str(caught.value)
 

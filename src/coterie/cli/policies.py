@@ -13,22 +13,6 @@ from coterie.cli.terminal import console, table, write_json
 if TYPE_CHECKING:
     from coterie.policies.entries import PolicyEntry
 
-MEANINGS = {
-    "n_users": "how many users there are at the start; add_users brings more",
-    "dim": "the length d of an arm's vector",
-    "confidence": "how sure it is: Tuned(alpha, beta, explore, phase, growth), Theory(…) or Smoothed(…)",
-    "beta": "factor of the width of the bonus; larger explores more; about σ is a place to start",
-    "alpha": "factor of the width of the bonus; --beta sets it in `coterie run`",
-    "labels": "the cluster of each user; `coterie run` gives the true ones",
-    "graph": "users × users, 1 between friends; `coterie run` joins users of one true cluster",
-    "growing": "multiply the width by the growing factor of the source",
-    "delta": "probability that the confidence fails; matters with growing",
-    "arrivals": "α_p of the arrival-frequency test, for users who come unevenly",
-    "ridge": "the regulariser λ",
-    "seed": "decides the uniform rounds",
-}
-"""The parameters of all policies in words."""
-
 FOOT = examples(
     ("all of them", "coterie policies"),
     ("one of them, with its parameters", "coterie policies UniCLUB"),
@@ -55,9 +39,9 @@ def policies(
 
 def parameters(entry: PolicyEntry) -> list[dict[str, Any]]:
     """Name, default and meaning of each parameter; no default means that it must be given."""
-    from inspect import Parameter, signature
+    from inspect import Parameter, getdoc, signature
 
-    found = []
+    found, meanings = [], described(getdoc(entry.make) or "")
     for parameter in signature(entry.make).parameters.values():
         required = parameter.default is Parameter.empty
         found.append(
@@ -66,9 +50,26 @@ def parameters(entry: PolicyEntry) -> list[dict[str, Any]]:
                 "required": required,
                 "default": None if required else parameter.default,
                 "type": str(parameter.annotation),
-                "meaning": MEANINGS.get(parameter.name, ""),
+                "meaning": meanings.get(parameter.name, ""),
             }
         )
+    return found
+
+
+def described(text: str) -> dict[str, str]:
+    """What the section "Parameters" of a docstring says of each.
+
+    >>> described("Parameters\\n----------\\na, b : int\\n    Two numbers.")
+    {'a': 'Two numbers.', 'b': 'Two numbers.'}
+    """
+    section = text.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+    found: dict[str, str] = {}
+    names: list[str] = []
+    for line in section.splitlines():
+        if line.startswith(" "):
+            found.update({name: f"{found.get(name, '')} {line.strip()}".strip() for name in names})
+        else:
+            names = [name.strip() for name in line.partition(" : ")[0].split(",")]
     return found
 
 
@@ -102,7 +103,7 @@ def _show_one(entry: PolicyEntry) -> None:
     from inspect import getdoc
 
     out = console()
-    text = (getdoc(entry.make) or "").split(">>>")[0].rstrip()
+    text = (getdoc(entry.make) or "").partition("\nParameters\n")[0].rstrip()
     out.print(f"[bold]{entry.name}[/bold]: {entry.summary}. Use it when {entry.use_when}.\n")
     out.print(text, markup=False)
     shown = table("parameter", "default", "meaning", left=("default", "meaning"))

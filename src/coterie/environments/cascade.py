@@ -47,6 +47,10 @@ class Cascade(Peopled):
         self.dataset, self.population, self.delay = base.dataset, base.population, base.delay
         self.seed, self.n_arms, self.noise = base.seed, base.n_arms, base.noise
 
+    def __repr__(self) -> str:
+        """The same as of the base, with the length of lists."""
+        return f"<{type(self).__name__} of {self.length} in {self.base!r}>"
+
     @cached_property
     def lambda_x(self) -> float:
         """The least eigenvalue of E[XXᵀ] of the base   (Assumption 3)."""

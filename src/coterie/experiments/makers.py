@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib import import_module
@@ -10,11 +11,13 @@ from importlib.util import find_spec
 from inspect import Parameter, Signature, signature
 from operator import attrgetter
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
-from coterie.errors import ArgumentError, unknown
+from coterie.errors import ArgumentError, CoterieError, PolicyError, unknown
 from coterie.policies.confidence import Tuned
 from coterie.policies.registry import REGISTRY, find
+from coterie.simulation import Stopped
 from coterie.validation import shown
 
 TUNED = tuple(field.name for field in fields(Tuned))
@@ -25,6 +28,23 @@ GIVEN = ("n_users", "dim", "seed")
 
 ASKED = ("confidence", "labels", "graph")
 """Arguments that are made only for a policy that names them."""
+
+
+@contextmanager
+def blamed(name: str, seed: int) -> Iterator[None]:
+    """Name the policy in what goes wrong, if it is not one of ours."""
+    try:
+        yield
+    except Exception as error:
+        if not is_own(name) or isinstance(error, Stopped):
+            raise
+        if isinstance(error, CoterieError):
+            raise ArgumentError(f"{name} (seed {seed}): {error}") from error
+        last = extract_tb(error.__traceback__)[-1]
+        where = f"{Path(last.filename).name}:{last.lineno}"
+        raise PolicyError(
+            f"{name} (seed {seed}) raised {type(error).__name__}: {error}, at {where}"
+        ) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from threading import Event
 
 from coterie.datasets.dataset import Dataset
 from coterie.experiments.fingerprint import fingerprint
+from coterie.experiments.makers import blamed
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec
 from coterie.progress import Progress
 from coterie.simulation import Trace, simulate
@@ -60,8 +61,9 @@ class Run:
     def play(self, dataset: Dataset, *, stop: Event | None = None, progress: Progress | None = None) -> Trace:
         """Play it: the same trace on every thread, process and machine, but for `seconds`."""
         world = self.environment.make(dataset, self.seed)
-        policy = self.policy.make(world, self.seed)
-        return simulate(policy, world, self.horizon, record=self.record, stop=stop, progress=progress)
+        with blamed(self.policy.name, self.seed):
+            policy = self.policy.make(world, self.seed)
+            return simulate(policy, world, self.horizon, record=self.record, stop=stop, progress=progress)
 
 
 def read_description(text: str) -> Run:

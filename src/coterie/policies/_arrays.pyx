@@ -72,7 +72,7 @@ cdef class NamedArrays:
                 room = [have if have >= want else max(2 * have, want) for have, want in zip(old.shape, shape)]
                 made[name] = np.zeros(room, field.dtype)
                 made[name][tuple([slice(0, have) for have in old.shape])] = old
-        self._arrays.update(made)  # only now: a lack of memory changes nothing
+        self._arrays.update(made)
         self.bind()
 
     def array(self, str name):
@@ -108,11 +108,13 @@ cdef class NamedArrays:
     cdef int make_room(self, Py_ssize_t n_users) except -1:
         """Arrays for more users; all or nothing."""
         cdef Py_ssize_t known = self.n_users
+        before = dict(self._arrays)
         self.n_users = n_users
         try:
             self._allocate()
         except BaseException:
-            self.n_users = known
+            self.n_users, self._arrays = known, before
+            self.bind()
             raise
         return 0
 

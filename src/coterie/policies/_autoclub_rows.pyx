@@ -10,7 +10,7 @@ from coterie.policies._autoclub_prior cimport Prior
 from coterie.policies._linalg cimport (
     Ridge, absorb_row, add_outer, add_scaled, apply, clear_row, dot, eliminate, finish_inverse
 )
-from coterie.policies._members cimport insert_member, list_members
+from coterie.policies._members cimport append_members, list_members
 from coterie.policies._offers cimport View
 
 from coterie.policies._arrays import Field, ridge_fields
@@ -68,9 +68,9 @@ cdef class EvidenceRows(Prior):
         self.members.head = <int64_t *> cnp.PyArray_DATA(self._scratch["lists"])
         self.members.next = self.members.head + room
         self.counts = <double *> cnp.PyArray_DATA(self._scratch["counts"])
-        if "desk" not in self._scratch:
-            self._scratch["desk"] = np.empty(3 * d * d + (4 + MOST) * d)
-        self.upper = <double *> cnp.PyArray_DATA(self._scratch["desk"])
+        if "review" not in self._scratch:
+            self._scratch["review"] = np.empty(3 * d * d + (4 + MOST) * d)
+        self.upper = <double *> cnp.PyArray_DATA(self._scratch["review"])
         self.factor, self.inverse = self.upper + d * d, self.upper + 2 * d * d
         self.reduced = self.upper + 3 * d * d
         self.centred, self.around, self.acting = self.reduced + d, self.reduced + 2 * d, self.reduced + 3 * d
@@ -91,9 +91,9 @@ cdef class EvidenceRows(Prior):
         for i in range(self.dim):
             self.pools.estimate[row * self.dim + i] = self.mean[i]
         self.sizes[row] += self.n_users - known
-        for user in range(self.n_users - 1, known - 1, -1):
+        append_members(&self.members, row, self.row_of, known, self.n_users)
+        for user in range(known, self.n_users):
             self.row_of[user], self.shares[user], self.due[user] = row, 1.0, FIRST_REVIEW
-            insert_member(&self.members, row, user)
         return 0
 
     def refresh(self):

@@ -23,9 +23,7 @@ cdef class Learner(NamedArrays):
     cdef double *bounds
     cdef double *upper
     cdef double *widths
-    cdef int64_t *chosen
     cdef int64_t *waiting
-    cdef char *exact
 
     cdef int welcome(self, Py_ssize_t known) except -1
     cdef int reserve(self, Py_ssize_t n_arms) except -1

@@ -14,13 +14,16 @@ from libc.stdint cimport int64_t
 
 from coterie.policies._arrays cimport NamedArrays
 from coterie.policies._elementary cimport natural_log, power_of_two
-from coterie.policies._linalg cimport dot, largest_eigenvalue, means, quadratic, quadratics, squares
+from coterie.policies._linalg cimport ARMS_AT_A_TIME, dot, largest_eigenvalue, means, quadratic, quadratics, squares
 from coterie.policies._offers cimport Memory, Offer, View, bonus, largest, offer_of, row, vector_of
 
 cnp.import_array()
 
 cdef double SLACK = 1.0 + 1e-9  # a width remembered from an earlier round bounds today's up to rounding
-cdef Py_ssize_t AT_A_TIME = 8  # exact widths are computed for so many arms together
+cdef enum:
+    AT_A_TIME = 8  # exact widths are computed for so many arms together
+if AT_A_TIME != ARMS_AT_A_TIME:
+    raise ImportError("linalg.c and _learner.pyx take different numbers of arms at a time")
 LONGEST2 = 1e12
 """‖x‖² may be so many times the ridge: beyond it, rounding destroys the inverse."""
 
@@ -60,12 +63,13 @@ cdef class Learner(NamedArrays):
         before = self.adjust(**settings)
         try:
             self.make_room(known + n)
+            self.welcome(known)
         except BaseException:
+            self.n_users = known
             self.adjust(**before)
             raise
         self.schedule = schedule
         self.first, self.phase, self.growth = schedule
-        self.welcome(known)
 
     def adjust(self, **settings):
         """Take over settings that may depend on the number of users; returns those that were in force."""
@@ -116,15 +120,12 @@ cdef class Learner(NamedArrays):
         if n_arms <= self.n_arms:
             return 0
         scratch = np.empty((3, n_arms))
-        chosen = np.empty((2, n_arms), np.int64)
-        exact = np.empty(n_arms, np.int8)
-        self._scratch.update(scores=scratch, chosen=chosen, exact=exact)
+        waiting = np.empty(n_arms, np.int64)
+        self._scratch.update(scores=scratch, waiting=waiting)
         self.bounds = <double *> cnp.PyArray_DATA(scratch)
         self.upper = self.bounds + n_arms
         self.widths = self.upper + n_arms
-        self.chosen = <int64_t *> cnp.PyArray_DATA(chosen)
-        self.waiting = self.chosen + n_arms
-        self.exact = <char *> cnp.PyArray_DATA(exact)
+        self.waiting = <int64_t *> cnp.PyArray_DATA(waiting)
         self.n_arms = n_arms
         return 0
 
@@ -242,8 +243,8 @@ cdef class Learner(NamedArrays):
     ) noexcept nogil:
         """The exact scores of the waiting arms against the best so far."""
         cdef Py_ssize_t j, k
-        cdef int64_t rows[8]
-        cdef double widths2[8]
+        cdef int64_t rows[AT_A_TIME]
+        cdef double widths2[AT_A_TIME]
         cdef double ucb
         for j in range(count):
             k = self.waiting[j]
@@ -265,7 +266,7 @@ cdef class Learner(NamedArrays):
         quadratics(seen.inverse, offer.items, offer.picks, offer.n, self.dim, self.widths)
         for j in range(offer.n):
             self.upper[j] += bonus(&seen, max(self.widths[j], 0.0))
-        largest(self.upper, offer.n, k, out, self.exact)
+        largest(self.upper, offer.n, k, out)
         return 0
 
     cdef int learn(

@@ -3,6 +3,8 @@
 from libc.stdint cimport int64_t
 
 cdef extern from "linalg.h" nogil:
+    enum:
+        ARMS_AT_A_TIME
     double dot(const double *a, const double *b, size_t d)
     double distance2(const double *a, const double *b, size_t d)
     void add_scaled(double *out, double scale, const double *x, size_t d)

@@ -51,5 +51,5 @@ cdef class SampledRows(FixedRows):
         """The k arms of largest xᵀθ̃, of one sample."""
         self.draw(user)
         means(self.sample, offer.items, offer.picks, offer.n, self.dim, self.upper)
-        largest(self.upper, offer.n, k, out, self.exact)
+        largest(self.upper, offer.n, k, out)
         return 0

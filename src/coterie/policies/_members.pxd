@@ -26,6 +26,22 @@ cdef inline void insert_member(Members *m, Py_ssize_t row, int64_t user) noexcep
     at[0] = user
 
 
+cdef inline void append_members(
+    Members *m, Py_ssize_t row, const int64_t *labels, int64_t first, int64_t last
+) noexcept nogil:
+    """Put users first to last − 1, who are higher than all before them, at the end of a row's list."""
+    cdef int64_t user
+    cdef int64_t *at = &m.head[row]
+    if first > 0 and labels[first - 1] == row:  # the last newcomer is the end already
+        at = &m.next[first - 1]
+    while at[0] >= 0:
+        at = &m.next[at[0]]
+    for user in range(first, last):
+        at[0] = user
+        at = &m.next[user]
+    at[0] = -1
+
+
 cdef inline void join_members(Members *m, Py_ssize_t row, Py_ssize_t other) noexcept nogil:
     """Merge the list of another row into a row's, and empty the other."""
     cdef int64_t *at = &m.head[row]

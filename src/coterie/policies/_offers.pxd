@@ -54,18 +54,18 @@ cdef inline const double *row(Offer *offer, Py_ssize_t k, Py_ssize_t d) noexcept
     return offer.items + (k if offer.picks == NULL else offer.picks[k]) * d
 
 
-cdef inline void largest(const double *values, Py_ssize_t n, Py_ssize_t k, int64_t *out, char *taken) noexcept nogil:
-    """The indices of the k largest values, largest first, the lower index first on ties."""
-    cdef Py_ssize_t j, i, best
+cdef inline void largest(const double *values, Py_ssize_t n, Py_ssize_t k, int64_t *out) noexcept nogil:
+    """The indices of the k largest values, largest first, the lower index first on ties; by insertion."""
+    cdef Py_ssize_t count = 0, i, j
     for i in range(n):
-        taken[i] = 0
-    for j in range(k):
-        best = -1
-        for i in range(n):
-            if not taken[i] and (best < 0 or values[i] > values[best]):
-                best = i
-        taken[best] = 1
-        out[j] = best
+        if count == k and values[i] <= values[out[k - 1]]:
+            continue
+        j = count if count < k else k - 1
+        while j > 0 and values[i] > values[out[j - 1]]:
+            out[j] = out[j - 1]
+            j -= 1
+        out[j] = i
+        count = min(count + 1, k)
 
 
 cdef inline Offer offer_of(object arms, Py_ssize_t dim) except *:

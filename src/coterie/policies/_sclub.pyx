@@ -11,7 +11,7 @@ from coterie.policies._learner cimport Learner
 from coterie.policies._linalg cimport (
     Ridge, absorb_row, add_outer, add_scaled, clear_row, copy_row, distance2, dot, pool_from_gram
 )
-from coterie.policies._members cimport Members, insert_member, join_members, list_members, remove_member
+from coterie.policies._members cimport Members, append_members, insert_member, join_members, list_members, remove_member
 from coterie.policies._radius cimport Radius, radius, radius_of
 from coterie.policies._offers cimport View, show_row
 
@@ -119,9 +119,9 @@ cdef class SplitMerge(Learner):
     cdef int welcome(self, Py_ssize_t known) except -1:
         """Newcomers start as one set of their own, the youngest, unchecked; it merges like any other."""
         cdef Py_ssize_t user, fresh = self.open(self.n_users - known)
-        for user in range(self.n_users - 1, known - 1, -1):
+        append_members(&self.members, fresh, self.row_of, known, self.n_users)
+        for user in range(known, self.n_users):
             self.row_of[user] = fresh
-            insert_member(&self.members, fresh, user)
         self.unchecked[fresh] = self.n_users - known
         clear_row(&self.pools, fresh, self.ridge, self.dim)
         for user in range(self.dim * self.dim):

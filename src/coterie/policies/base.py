@@ -7,7 +7,7 @@ from functools import wraps
 from inspect import signature
 from os import PathLike
 from threading import RLock
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,6 +38,8 @@ A = TypeVar("A", bound=np.ndarray[Any, Any])
 
 MOST_USERS = 2**31
 """More users than any memory holds; keeps sizes inside 64 bits."""
+MOST_DIM = 2**20
+"""A longer vector would need a matrix of terabytes."""
 
 
 class Plan(NamedTuple):
@@ -58,6 +60,7 @@ PLANS: dict[str, Callable[..., Plan]] = {}
 """What plans each of our policies, by name; filled as the modules of the families are imported."""
 
 
+@final
 class LinearBandit:
     """A contextual linear bandit over many users, made by `CLUB`, `AutoCLUB` and so on.
 
@@ -177,6 +180,8 @@ class LinearBandit:
             or (not shared and len(stack) != n)
         ):
             raise ArgumentError(f"arms must have shape (K, {d}) or ({n}, K, {d}), got {stack.shape}")
+        if n == 0:
+            return np.empty(0, np.int64)
         with self._lock:
             if not self._learner.accepts(stack.reshape(-1, d)):
                 raise self._too_long("arms", stack)
@@ -242,7 +247,10 @@ class LinearBandit:
             raise self._too_long("xs", matrix)
 
     def scores(self, user: int, arms: ArrayLike) -> Scores:
-        """Estimate the mean, the width of the bonus and their sum for each arm: why an arm is chosen."""
+        """Estimate the mean, the width of the bonus and their sum for each arm.
+
+        Outside uniform rounds `recommend` takes the arm of the largest sum; LinTS draws a sample instead.
+        """
         user, matrix = user_index(user, self._n_users), arms_matrix(arms, self._dim)
         with self._lock:
             if not self._learner.accepts(matrix):
@@ -296,18 +304,23 @@ class LinearBandit:
     def _too_long(self, name: str, rows: ArrayLike) -> ArgumentError:
         """What is wrong with a vector whose length is not finite, or would destroy an inverse by rounding."""
         finite(name, np.asarray(rows, np.float64))
-        longest = np.sqrt(LONGEST2 * self._arguments["ridge"])
-        return ArgumentError(
-            f"{name} must be shorter than {longest:.3g} (1e6·√ridge), or rounding destroys the inverse; "
-            "scale the features down"
-        )
+        return too_long(name, self._arguments["ridge"])
+
+
+def too_long(name: str, ridge: float) -> ArgumentError:
+    """What is wrong with a vector so long that rounding would destroy an inverse."""
+    longest = np.sqrt(LONGEST2 * ridge)
+    return ArgumentError(
+        f"{name} must be shorter than {longest:.3g} (1e6·√ridge), or rounding destroys the inverse; "
+        "scale the features down"
+    )
 
 
 def checked(arguments: dict[str, Any]) -> dict[str, Any]:
     """The arguments that all policies share, checked and copied."""
     own = dict(arguments)
     own["n_users"] = whole("n_users", own["n_users"], 1, MOST_USERS)
-    own["dim"] = whole("dim", own["dim"], 1)
+    own["dim"] = whole("dim", own["dim"], 1, MOST_DIM)
     own["ridge"] = positive("ridge", own["ridge"])
     own["seed"] = check_seed(own["seed"])
     for name, check in (("labels", label_vector), ("graph", user_graph)):
@@ -342,7 +355,11 @@ def maker(plan: Callable[P, Plan]) -> Callable[P, LinearBandit]:
 
     @wraps(plan)
     def make(*args: P.args, **kwargs: P.kwargs) -> LinearBandit:
-        bound = parameters.bind(*args, **kwargs)
+        try:
+            bound = parameters.bind(*args, **kwargs)
+        except TypeError as error:
+            hint = ", such as confidence=Tuned(alpha=1.5, beta=0.1)" if "'confidence'" in str(error) else ""
+            raise TypeError(f"{name}() {error}{hint}") from None
         bound.apply_defaults()
         return LinearBandit(name, dict(bound.arguments))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
 from inspect import signature
+from types import MappingProxyType
 from typing import NamedTuple, ParamSpec
 
 from coterie.policies.base import LinearBandit, Plan, maker
@@ -28,26 +28,23 @@ class Style(NamedTuple):
     line: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Values to be crossed when a policy is tuned; an empty tuple leaves a parameter out.
+    """Values to be crossed when a policy is tuned, by parameter.
 
-    `alpha` and `beta` are in units of the noise σ, `explore` and `phase` in rounds per user: tuning knows σ
-    and the number of users, and nothing else about the world.
+    `alpha` and `beta` are in units of the noise σ, `explore` and `phase` in rounds per user: tuning knows
+    σ and the number of users, and nothing else about the world. Other parameters are taken as they are.
+
+    >>> dict(Grid(beta=(0.5, 1.0)).axes())
+    {'beta': (0.5, 1.0)}
     """
 
-    alpha: tuple[float, ...] = ()
-    beta: tuple[float, ...] = ()
-    explore: tuple[float, ...] = ()
-    phase: tuple[float, ...] = ()
-    ridge: tuple[float, ...] = ()
-    n_clusters: tuple[float, ...] = ()
+    def __init__(self, **values: tuple[float, ...]) -> None:
+        """The values to try of each parameter."""
+        self._values = MappingProxyType(dict(values))
 
     def axes(self) -> Iterator[tuple[str, tuple[float, ...]]]:
         """The parameters that are tuned, each with its values."""
-        for field in fields(self):
-            if values := getattr(self, field.name):
-                yield field.name, values
+        yield from self._values.items()
 
 
 class PolicyEntry(NamedTuple):

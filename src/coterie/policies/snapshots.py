@@ -13,6 +13,7 @@ from dataclasses import asdict, is_dataclass
 from math import prod
 from os import PathLike
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, NamedTuple
 from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
@@ -38,6 +39,9 @@ UNREADABLE = (
     TypeError,
     AttributeError,
     MemoryError,
+    SyntaxError,
+    RecursionError,
+    TokenError,
     BadZipFile,
     zlib.error,
 )
@@ -68,6 +72,8 @@ def revived(state: State) -> LinearBandit:
     """A policy of its own that goes on from a state."""
     policy = LinearBandit(state.name, state.arguments)
     policy.generator.bit_generator.state = state.generator
+    if policy.generator.bit_generator.state != state.generator:
+        raise ValueError("has a generator in a state that cannot be")
     policy.learner.restore(state.arrays, state.numbers)
     return policy
 
@@ -245,6 +251,8 @@ def _arguments(header: Header, content: Arrays) -> dict[str, Any]:
 
 def _check_arrays(shapes: dict[str, tuple[tuple[int, ...], np.dtype[Any]]], arrays: Arrays) -> None:
     """Every array that the policy has, and no other, of its shape and type, with finite numbers."""
+    if more := sorted(set(arrays) - set(shapes)):
+        raise SnapshotError(f"has an array {shown(more[0])} that this policy does not have")
     for name, (shape, dtype) in shapes.items():
         stored = arrays.get(name)
         if stored is None or stored.shape != shape or stored.dtype != dtype:

@@ -35,6 +35,8 @@ def upgraded(learner: type[Learner], arrays: Arrays) -> tuple[Arrays, dict[str, 
     if kind == "JointRidge":
         for name in ("inverse", "moment", "estimate", "weights", "pulls"):
             left[f"joint.{name}"] = left.pop(name)
+    if kind == "WalkRidge":
+        del left["joint.clock"], left["joint.epochs"]
     if kind == "Neighbourhoods":
         left["neighbourhoods"], left["sharers"] = left.pop("room"), left.pop("tenants")
     if kind == "SplitMerge":

@@ -23,6 +23,7 @@ class Pending:
     def __init__(self, longest: int, length: int, dim: int) -> None: ...
 
 class Remembered:
+    n_rows: int
     def __init__(self, items: Floats, n_rows: int) -> None: ...
 
 def play(

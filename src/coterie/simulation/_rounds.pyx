@@ -13,9 +13,10 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from coterie.policies._learner cimport Learner
-from coterie.policies._offers cimport Memory, Offer
+from coterie.policies._offers cimport Memory, Offer, largest
 
 from coterie.errors import ArgumentError
+from coterie.policies.base import too_long
 from coterie.policies.schedule import never
 from coterie.validation import shown as printed
 
@@ -49,12 +50,14 @@ cdef class AnyPolicy(Learner):
         """The policy's choice, if it is one."""
         cdef Py_ssize_t j
         arms = copied_rows(offer.items, offer.picks, offer.n, self.dim)
+        self.explored = bool(getattr(self.policy, "exploring", False))
         if k == 1:
-            out[0] = arm_of(self.policy.recommend(user, arms), offer.n)
+            out[0] = arm_of("recommend", self.policy.recommend(user, arms), offer.n)
             return 0
-        found = [arm_of(arm, offer.n) for arm in self.policy.recommend_list(user, arms, k)]
-        if len(set(found)) != k:
-            raise ArgumentError(f"recommend_list must return {k} different arms, got {printed(found)}")
+        answer = self.policy.recommend_list(user, arms, k)
+        found = [arm_of("recommend_list", arm, offer.n) for arm in answer] if hasattr(answer, "__iter__") else []
+        if len(found) != k or len(set(found)) != k:
+            raise ArgumentError(f"recommend_list must return {k} different arms, got {printed(answer)}")
         for j in range(k):
             out[j] = found[j]
         return 0
@@ -111,14 +114,14 @@ cdef object copied_rows(const double *items, const int64_t *picks, Py_ssize_t n,
     return rows
 
 
-cdef int64_t arm_of(object arm, Py_ssize_t n) except -1:
+cdef int64_t arm_of(str method, object arm, Py_ssize_t n) except -1:
     """What a policy chose, if it is the number of an arm."""
     try:
         chosen = index(arm)
     except TypeError:
         chosen = -1
     if not 0 <= chosen < n:
-        raise ArgumentError(f"recommend must return a row number from 0 to {n - 1}, got {printed(arm)}")
+        raise ArgumentError(f"{method} must return row numbers from 0 to {n - 1}, got {printed(arm)}")
     return chosen
 
 
@@ -190,8 +193,10 @@ cdef class Remembered:
 
     cdef object _arrays
     cdef Memory memory
+    cdef readonly Py_ssize_t n_rows
 
     def __init__(self, items, n_rows):
+        self.n_rows = n_rows
         bounds, epochs = np.empty((n_rows, len(items))), np.full(n_rows, -1, np.int64)
         squares = np.einsum("ki,ki->k", items, items)
         self._arrays = (bounds, epochs, squares)
@@ -210,20 +215,6 @@ cdef double click_probability(const double *means, const int64_t *arms, Py_ssize
     return 1.0 - missed
 
 
-cdef void most_attractive(const double *means, Py_ssize_t n, Py_ssize_t k, int64_t *out) noexcept nogil:
-    """The k arms of largest mean, by insertion."""
-    cdef Py_ssize_t count = 0, arm, j
-    for arm in range(n):
-        if count == k and means[arm] <= means[out[k - 1]]:
-            continue
-        j = count if count < k else k - 1
-        while j > 0 and means[arm] > means[out[j - 1]]:
-            out[j] = out[j - 1]
-            j -= 1
-        out[j] = arm
-        count = min(count + 1, k)
-
-
 def play(Learner learner, block, Ledger ledger, Pending pending, Remembered remembered):
     """Play the rounds of a block; without the GIL, unless the policy needs it."""
     cdef const int64_t[::1] users = block.users
@@ -240,6 +231,8 @@ def play(Learner learner, block, Ledger ledger, Pending pending, Remembered reme
     cdef double[:, ::1] xs = np.empty((k, learner.dim))
     cdef double[::1] rewards = np.empty(k)
     cdef Py_ssize_t t, j, slot, observed, dim = learner.dim
+    if k != pending.length or (pending.slots == 0 and delays.shape[0] and np.max(block.delays) > 0):
+        raise ArgumentError("the environment must show lists of one length, and state its longest delay")
     cdef double mean, best, reward
     offer.items, offer.n = &items[0, 0], picks.shape[1]
     learner.reserve(offer.n)
@@ -248,7 +241,7 @@ def play(Learner learner, block, Ledger ledger, Pending pending, Remembered reme
             offer.picks = &picks[t, 0]
             if learner.choose(users[t], &offer, memory, k, &chosen[0]):
                 with gil:
-                    raise ArgumentError("arms must be shorter than 1e6·√ridge, or rounding destroys the inverse")
+                    raise too_long("arms", learner.ridge)
             ledger.explored += learner.explored
             observed = 0
             reward = 0.0
@@ -265,7 +258,7 @@ def play(Learner learner, block, Ledger ledger, Pending pending, Remembered reme
                     best = max(best, means[t, j])
                 ledger.regret += best - means[t, chosen[0]]
             else:
-                most_attractive(&means[t, 0], offer.n, k, &chosen[k])
+                largest(&means[t, 0], offer.n, k, &chosen[k])
                 ledger.regret += click_probability(&means[t, 0], &chosen[k], k) - click_probability(
                     &means[t, 0], &chosen[0], k
                 )

@@ -14,7 +14,7 @@ from coterie.environments.blocks import BLOCK, Block, Environment
 from coterie.errors import ArgumentError
 from coterie.parallel import run_all
 from coterie.policies._learner import Learner
-from coterie.policies.base import LinearBandit, by_appearance
+from coterie.policies.base import LinearBandit, by_appearance, too_long
 from coterie.policies.protocols import ListPolicy, Policy
 from coterie.progress import Progress, quiet, visible
 from coterie.simulation._rounds import AnyPolicy, Ledger, Pending, Remembered, play
@@ -34,7 +34,7 @@ class Stopped(Exception):
 
 
 def simulate(
-    policy: Policy,
+    policy: Policy | ListPolicy,
     environment: Environment,
     horizon: int,
     *,
@@ -75,7 +75,8 @@ def simulate(
     >>> trace.rounds.tolist()
     [200, 400, 600]
     """
-    game = _Game(policy, environment, whole("horizon", horizon, 1), whole("record", record, 1))
+    horizon = whole("horizon", horizon, 1)
+    game = _Game(policy, environment, horizon, whole("record", record, 1))
     for number in range(-(-horizon // BLOCK)):
         if stop is not None and stop.is_set():
             raise Stopped
@@ -88,10 +89,11 @@ def simulate(
 class _Game:
     """A policy and an environment on their way to a trace."""
 
-    def __init__(self, policy: Policy, environment: Environment, horizon: int, record: int) -> None:
-        check(policy, environment)
+    def __init__(
+        self, policy: Policy | ListPolicy, environment: Environment, horizon: int, record: int
+    ) -> None:
+        self.known = check(policy, environment)
         self.policy, self.environment, self.horizon = policy, environment, horizon
-        self.known = int(getattr(policy, "n_users", environment.present(0)))
         self.learner: Learner = AnyPolicy(policy, self.known, environment.dim)
         self.lock: AbstractContextManager[object] = nullcontext()
         if isinstance(policy, LinearBandit):
@@ -105,12 +107,17 @@ class _Game:
 
     def play(self, number: int) -> int:
         """Play a block; returns its rounds."""
-        grown = self._let_in(self.environment.present(number))
+        self._let_in(self.environment.present(number))
         block = self.environment.block(number).first(self.horizon - number * BLOCK)
         pending = self.pending = self.pending or self._start(block)
         began = perf_counter()
         with self.lock:
-            if block.lasting and (grown or number == 0):
+            if self.learner.n_users > self.environment.n_users:
+                raise ArgumentError(
+                    "users were added to the policy while it was simulated, more than there are"
+                )
+            check_block(block, self.learner.n_users, self.environment.dim, self.environment.longest_delay)
+            if block.lasting and (self.remembered is None or self.remembered.n_rows != self.learner.n_rows):
                 self.remembered = self._remember(block)
             play(self.learner, block, self.ledger, pending, self.remembered)
         self.seconds += perf_counter() - began
@@ -124,25 +131,24 @@ class _Game:
             raise ArgumentError(f"policy must have the methods {wanted} here, got {shown(self.policy)}")
         return Pending(self.environment.longest_delay, block.length, self.environment.dim)
 
-    def _let_in(self, present: int) -> bool:
+    def _let_in(self, present: int) -> None:
         """Let in who has come by now; only a policy that is told the true clusters is told theirs."""
         known, self.known = self.known, max(self.known, present)
         if known >= present:
-            return False
+            return
         told = "labels" in getattr(self.policy, "arguments", ())
         labels = {"labels": self.environment.labels[known:present]} if told else {}
         if hasattr(self.policy, "add_users"):
             self.policy.add_users(present - known, **labels)
         if isinstance(self.learner, AnyPolicy):
             self.learner.grow(present)
-        return True
 
     def _remember(self, block: Block) -> Remembered | None:
         """Room for the widths of lasting items, for policies that have rows of statistics."""
         if not isinstance(self.policy, LinearBandit):
             return None
         if not self.learner.accepts(block.items):
-            raise ArgumentError("the items are too long for this ridge: rounding would destroy the inverse")
+            raise too_long("items", self.learner.ridge)
         rows = self.learner.n_rows
         return Remembered(block.items, rows) if 8 * rows * len(block.items) <= MOST_REMEMBERED else None
 
@@ -167,7 +173,7 @@ class _Game:
 
 
 def simulate_many(
-    policies: Mapping[str, Callable[[E, int], Policy]],
+    policies: Mapping[str, Callable[[E, int], Policy | ListPolicy]],
     environment: Callable[[int], E],
     horizon: int,
     *,
@@ -208,6 +214,14 @@ def simulate_many(
     >>> [trace.policy for trace in simulate_many(makers, world, 300, seeds=[1, 2])]
     ['one', 'one']
     """
+    made = policies.values() if isinstance(policies, Mapping) else ()
+    if not callable(environment) or not made or not all(map(callable, made)):
+        raise ArgumentError(
+            "policies must map names to makers that get a world and a seed, "
+            "and environment must make the world of a seed"
+        )
+    if not isinstance(seeds, Iterable):
+        raise ArgumentError(f"seeds must be whole numbers such as range(5), got {shown(seeds)}")
     chosen = list(seeds)
     tasks = [(name, seed) for name in policies for seed in chosen]
     stop = threading.Event()
@@ -225,12 +239,41 @@ def simulate_many(
     return [traces[task] for task in tasks]
 
 
-def check(policy: Policy, environment: Environment) -> None:
-    """Refuse what cannot be simulated."""
+def check(policy: Policy | ListPolicy, environment: Environment) -> int:
+    """Refuse what cannot be simulated; returns how many users the policy knows."""
+    if not hasattr(environment, "block"):
+        raise ArgumentError(f"environment must be a world such as Stochastic(...), got {shown(environment)}")
     if isinstance(policy, type) or not isinstance(policy, Policy | ListPolicy):
         raise ArgumentError(f"policy must have the methods recommend and update, got {shown(policy)}")
-    dim, n_users = getattr(policy, "dim", environment.dim), getattr(policy, "n_users", 0)
+    dim = getattr(policy, "dim", environment.dim)
     if dim != environment.dim:
         raise ArgumentError(f"the policy has dim {dim}, the environment {environment.dim}")
-    if isinstance(n_users, int) and n_users > environment.n_users:
-        raise ArgumentError(f"the policy has {n_users} users, the environment {environment.n_users}")
+    users = getattr(policy, "n_users", None)
+    if users is None:
+        return environment.present(0)
+    known = whole("n_users of the policy", users, 1)
+    if known > environment.n_users:
+        raise ArgumentError(f"the policy has {known} users, the environment {environment.n_users}")
+    if known < environment.n_users and not hasattr(policy, "add_users"):
+        raise ArgumentError(
+            f"the policy has {known} users and no add_users, the environment has {environment.n_users}"
+        )
+    return known
+
+
+def check_block(block: Block, n_users: int, dim: int, longest: int) -> None:
+    """Refuse rounds whose numbers are no users, no items or no delays: compiled code trusts them."""
+    n, width = block.picks.shape
+    shapes = (block.users.shape, block.means.shape, block.noise.size, block.delays.shape)
+    if shapes != ((n,), (n, width), n * block.length, (n,)) or block.items.shape[1:] != (dim,):
+        raise ArgumentError("the environment must give a block whose arrays have the shapes that Block tells")
+    within = (
+        (block.users, n_users, "users"),
+        (block.picks, len(block.items), "picks"),
+        (block.delays, longest + 1, "delays"),
+    )
+    for numbers, limit, name in within:
+        if numbers.size and not (numbers.min() >= 0 and numbers.max() < limit):
+            raise ArgumentError(f"the environment must give {name} from 0 to {limit - 1}")
+    if not 1 <= block.length <= width:
+        raise ArgumentError(f"the environment must show lists of 1 to {width} arms, got {block.length}")
