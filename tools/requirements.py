@@ -1,7 +1,7 @@
 """`python tools/requirements.py build`, or the name of an extra: what pyproject.toml asks for, one a line.
 
-With `build`, what compiling without isolation needs; with an extra, what the library with that extra needs,
-but for the library itself. So both can be installed at the same time as it is compiled.
+With `build`, what compiling without isolation needs. With an extra, what the library with that extra needs,
+but not the library itself, so that it can be installed while the library is compiled.
 """
 
 from __future__ import annotations
