@@ -1,7 +1,8 @@
 # Needs make, Python 3.11 or newer and a C compiler (where there is none, one is installed too). Each target makes .venv and
 # installs what it needs, once, and again when pyproject.toml changes; compiled modules follow every change of their sources.
 # MESON_ARGS goes to `meson setup`, such as MESON_ARGS=-Dbuildtype=debug; CC and CFLAGS are heeded in a new build.
-# --no-compile: Python compiles what is imported when it is, and that is less.
+# --no-compile: Python compiles what is imported when it is, and that is less; it may keep that of the build's tools, which
+# run many times.
 
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo "$$p" && break; done)
@@ -10,7 +11,7 @@ PYTEST_ARGS ?=
 MESON_ARGS ?=
 BIN := .venv/bin
 BUILD := build/editable
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+PIP := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 SANITIZED := tests/contracts $(wildcard $(patsubst %,tests/policies/test_%*.py,snapshots linalg choice graph schedule))
 
 export MESON_ARGS
@@ -42,7 +43,7 @@ docs: .venv/.installed-docs ## build the site into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 wheel: .venv/.tools ## build a wheel for this machine into dist/
-	$(BIN)/python -m pip wheel --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir dist .
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pip wheel --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir dist .
 
 sanitize: .venv/.installed-test ## run the tests that reach deepest under AddressSanitizer and UBSan (needs gcc)
 	@echo "compiling coterie with AddressSanitizer and UBSan into build/sanitize"
