@@ -1,6 +1,4 @@
-"""`coterie run` with a policy of one's own.
-
-"""
+"""`coterie run` with a policy of one's own."""
 
 from __future__ import annotations
 
