@@ -14,6 +14,7 @@ from coterie import (
     SASCLUB,
     SCLUB,
     AutoCLUB,
+    DynUCB,
     GOBLin,
     GraphUCB,
     LinearBandit,
@@ -74,6 +75,7 @@ EXAMPLES: dict[str, Maker] = {
     "LinTSOracle": lambda m: LinTSOracle(
         m.n_users, m.dim, labels=halves(m.n_users), beta=0.3, ridge=m.ridge, seed=m.seed
     ),
+    "DynUCB": lambda m: DynUCB(m.n_users, m.dim, n_clusters=3, alpha=0.3, ridge=m.ridge, seed=m.seed),
     "CLUB": lambda m: CLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
     "CLUB theory": lambda m: CLUB(m.n_users, m.dim, confidence=THEORY, ridge=m.ridge, seed=m.seed),
     "SCLUB": lambda m: SCLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),

@@ -10,6 +10,7 @@ from coterie.policies.autoclub import AutoCLUB as AutoCLUB
 from coterie.policies.club import CLUB as CLUB
 from coterie.policies.club import SACLUB as SACLUB
 from coterie.policies.club import UniCLUB as UniCLUB
+from coterie.policies.dynucb import DynUCB as DynUCB
 from coterie.policies.entries import ENTRIES, PolicyEntry
 from coterie.policies.laplacian import GOBLin as GOBLin
 from coterie.policies.laplacian import GraphUCB as GraphUCB
