@@ -27,10 +27,10 @@ import numpy as np
 
 from coterie.errors import MissingData
 from coterie.experiments.figures import find
-from coterie.experiments.plan import Plan, Spot
-from coterie.experiments.shelf import Shelf
+from coterie.experiments.plans import FigurePlan, PanelSpec
+from coterie.experiments.runner import DataFiles
 from coterie.experiments.specs import World as Place
-from coterie.experiments.tuning import Protocol
+from coterie.experiments.tuning import TuningProtocol
 from coterie.policies import Policy
 from coterie.progress import visible
 from coterie.simulation import simulate
@@ -111,23 +111,23 @@ def absorb(estimate: Floats, inverse: Floats, x: Floats, reward: float) -> None:
     inverse -= np.outer(gain, gain) / scale
 
 
-def wanted(spot: Spot, long: bool) -> bool:
+def wanted(panel: PanelSpec, long: bool) -> bool:
     """Worlds of stochastic contexts and Gaussian noise in which there are clusters to be told apart."""
-    world = spot.environment
+    world = panel.environment
     plain = world.setting == "stochastic" and world.rewards == "gaussian"
-    return plain and world.n_clusters not in (1, world.n_users) and (long or spot.variation.horizon is None)
+    return plain and world.n_clusters not in (1, world.n_users) and (long or panel.variation.horizon is None)
 
 
-def report(spot: Spot, shelf: Shelf, seeds: Sequence[int]) -> str:
+def report(panel: PanelSpec, data: DataFiles, seeds: Sequence[int]) -> str:
     """A line of what each of them has in a world."""
-    line = f"{spot.label:<30}{spot.environment.dataset:<12}"
-    with visible(len(TELLINGS) * len(seeds) * spot.horizon) as advance:
+    line = f"{panel.label:<30}{panel.environment.dataset:<12}"
+    with visible(len(TELLINGS) * len(seeds) * panel.horizon) as advance:
         for what, told in TELLINGS.items():
             found = []
             for seed in seeds:
-                place = spot.environment.make(shelf.dataset(spot.environment), seed)
-                policy = told(place, spot.environment.noise)
-                trace = simulate(policy, place, spot.horizon, record=1, progress=advance)
+                place = panel.environment.make(data.dataset(panel.environment), seed)
+                policy = told(place, panel.environment.noise)
+                trace = simulate(policy, place, panel.horizon, record=1, progress=advance)
                 found.append(trace.regret[-1])
             error = np.std(found, ddof=1) / len(found) ** 0.5 if len(found) > 1 else float("nan")
             line += f"{what} {np.mean(found):7,.0f} ± {error:<5.0f}"
@@ -143,12 +143,12 @@ def main() -> None:
     if given.seeds < 1:
         parser.error(f"--seeds must be at least 1, got {given.seeds}")
     figure = find("auto") if given.data else find("auto").on(("synthetic",))
-    plan = Plan(figure=figure, seeds=tuple(range(given.seeds)), protocol=Protocol())
-    shelf = Shelf(given.data)
+    plan = FigurePlan(figure=figure, seeds=tuple(range(given.seeds)), protocol=TuningProtocol())
+    data = DataFiles(given.data)
     try:
-        for spot in plan.spots():
-            if wanted(spot, given.long):
-                print(report(spot, shelf, plan.seeds), flush=True)
+        for panel in plan.panel_specs():
+            if wanted(panel, given.long):
+                print(report(panel, data, plan.seeds), flush=True)
     except MissingData as error:
         parser.error(str(error))
 

@@ -6,15 +6,15 @@ import csv
 from pathlib import Path
 
 from coterie.experiments.figures import find
-from coterie.experiments.plan import Plan
-from coterie.experiments.tuning import Protocol
+from coterie.experiments.plans import FigurePlan
+from coterie.experiments.tuning import TuningProtocol
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 def test_the_table_of_auto_is_what_follows_from_its_summary() -> None:
-    spots = Plan(figure=find("auto"), seeds=(0,), protocol=Protocol()).spots()
-    limits = {(spot.label, spot.environment.dataset): spot.variation.limit for spot in spots}
+    panels = FigurePlan(figure=find("auto"), seeds=(0,), protocol=TuningProtocol()).panel_specs()
+    limits = {(panel.label, panel.environment.dataset): panel.variation.limit for panel in panels}
     found: dict[tuple[str, str], dict[str, dict[str, str]]] = {place: {} for place in limits}
     with (DOCS / "reproduce" / "auto" / "summary.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):

@@ -9,13 +9,13 @@ from coterie.cli.bench import best
 from coterie.policies import REGISTRY
 
 
-def test_each_policy_is_compared_with_its_floor(coterie: Call) -> None:
+def test_each_policy_is_compared_with_its_own_yardstick(coterie: Call) -> None:
     result = coterie("bench", "CLUB", "LinUCBOracle", "GOBLin", "--rounds", 512, "--repeats", 1, "--json")
     told = {one["policy"]: one for one in json.loads(result.stdout)}
     assert list(told) == ["CLUB", "LinUCBOracle", "GOBLin"]
-    assert told["CLUB"]["floor"] == told["LinUCBOracle"]["floor"] != told["GOBLin"]["floor"]
+    assert told["CLUB"]["yardstick"] == told["LinUCBOracle"]["yardstick"] != told["GOBLin"]["yardstick"]
     for one in told.values():
-        assert one["ratio"] == one["microseconds"] / one["floor"] > 0
+        assert one["ratio"] == one["microseconds"] / one["yardstick"] > 0
 
 
 def test_every_policy_is_timed_unless_some_are_named(coterie: Call) -> None:
@@ -23,10 +23,10 @@ def test_every_policy_is_timed_unless_some_are_named(coterie: Call) -> None:
     assert [one["policy"] for one in json.loads(result.stdout)] == list(REGISTRY)
 
 
-def test_the_table_names_the_floor(coterie: Call) -> None:
+def test_the_table_names_the_yardstick(coterie: Call) -> None:
     page = coterie("bench", "LinUCBOne", "--rounds", 256, "--repeats", 1).output
     assert "X·M⁻¹" in page
-    assert "× floor" in page
+    assert "BLAS µs" in page
 
 
 def test_best_is_the_least_of_many() -> None:

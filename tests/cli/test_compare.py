@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from cli.conftest import SMALL, Call
-from coterie.cli.pairing import Match, compared
-from coterie.experiments.runs import Run
+from coterie.experiments.comparison import PolicyDifference, compare_results
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec
-from coterie.experiments.store import Finished
+from coterie.experiments.store import FinishedRun, Run
 from coterie.simulation import Trace
 
 
@@ -80,21 +79,21 @@ def test_of_two_versions_of_a_run_that_of_todays_code_counts() -> None:
         finished(run, name, end) for name, end in ((run.id, 1.0), ("older", 2.0), ("oldest", 3.0))
     )
     for results, end in (([now, before], 1.0), ([before, now], 1.0), ([before, long_ago], 2.0)):
-        (found,) = compared(results, [now], metric="regret", level=0.95).matches
+        (found,) = compare_results(results, [now], metric="regret", level=0.95).differences
         assert found.first.tolist() == [end]
 
 
-def finished(run: Run, name: str, end: float) -> Finished:
+def finished(run: Run, name: str, end: float) -> FinishedRun:
     line = np.array([end])
     trace = Trace("LinUCBOne", 0, np.array([10]), line, line, np.array([1]), line, line, float("nan"))
-    return Finished(name, run, trace)
+    return FinishedRun(name, run, trace)
 
 
 def test_clusters_that_nobody_knows_are_not_compared_as_numbers() -> None:
     run = Run(environment=EnvironmentSpec(), policy=PolicySpec("nowhere:Mine"), horizon=10, seed=0)
     one = finished(run, "one", 1.0)
     one = one._replace(trace=replace(one.trace, clusters=np.array([-1])))
-    (found,) = compared([one], [one], metric="clusters", level=0.95).matches
+    (found,) = compare_results([one], [one], metric="clusters", level=0.95).differences
     assert np.isnan(found.first).all()
     assert found.verdict() == "unknown"
 
@@ -102,13 +101,13 @@ def test_clusters_that_nobody_knows_are_not_compared_as_numbers() -> None:
 def test_runs_of_a_policy_that_cannot_be_imported_are_compared() -> None:
     run = Run(environment=EnvironmentSpec(), policy=PolicySpec("nowhere:Mine"), horizon=10, seed=0)
     first = [finished(run, "a", 1.0), finished(run, "b", 2.0)]
-    (found,) = compared(first, [finished(run, "c", 3.0)], metric="regret", level=0.95).matches
+    (found,) = compare_results(first, [finished(run, "c", 3.0)], metric="regret", level=0.95).differences
     assert (found.first.tolist(), found.second.tolist()) == ([1.0], [3.0])
 
 
-def match(*differences: float) -> Match:
+def match(*differences: float) -> PolicyDifference:
     first = np.full(len(differences), 10.0)
-    return Match("w", "p", tuple(range(len(differences))), first, first + differences, 0.95)
+    return PolicyDifference("w", "p", tuple(range(len(differences))), first, first + differences, 0.95)
 
 
 def test_the_interval_is_students() -> None:

@@ -30,15 +30,20 @@ def test_list_says_what_is_ready_and_what_is_missing(coterie: Call) -> None:
     assert "missing: ml-25m.zip" in page
 
 
-def test_list_finds_files_in_a_folder(coterie: Call, tmp_path: Path) -> None:
-    (tmp_path / "ml-latest-small").mkdir()
-    (tmp_path / "ml-25m").mkdir()
-    for folder in ("ml-latest-small", "ml-25m"):
-        (tmp_path / folder / "ratings.csv").write_text("userId,movieId,rating,timestamp\n1,1,5,0\n")
-    told = {
-        one["name"]: one for one in json.loads(coterie("data", "list", "--data", tmp_path, "--json").stdout)
-    }
-    assert told["movielens"]["state"] == f"ready: {tmp_path / 'ml-25m' / 'ratings.csv'}"
+def ratings(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "ratings.csv").write_text("userId,movieId,rating,timestamp\n1,1,5,0\n")
+
+
+def test_list_finds_files_in_a_folder_and_does_not_guess_between_two(coterie: Call, tmp_path: Path) -> None:
+    def state() -> str:
+        told = json.loads(coterie("data", "list", "--data", tmp_path, "--json").stdout)
+        return next(str(one["state"]) for one in told if one["name"] == "movielens")
+
+    ratings(tmp_path / "ml-25m")
+    assert state() == f"ready: {tmp_path / 'ml-25m' / 'ratings.csv'}"
+    ratings(tmp_path / "ml-latest-small")
+    assert "holds several ratings.csv, name one: ml-25m" in state()
 
 
 def test_describe_without_a_file_says_where_to_get_it(coterie: Call) -> None:

@@ -12,7 +12,7 @@ import typer.main
 
 from cli.conftest import Call
 from coterie.cli.app import app
-from coterie.cli.teaching import CODES, coloured
+from coterie.cli.options import EXIT_CODES, coloured
 
 ROOT: Any = typer.main.get_command(app)
 
@@ -35,7 +35,7 @@ def test_every_page_has_examples_and_exit_codes(coterie: Call, path: list[str]) 
     page = coterie(*path, "--help").output
     assert "Examples:" in page
     assert "  $ coterie" in page
-    assert CODES in page
+    assert EXIT_CODES in page
 
 
 @pytest.mark.parametrize("path", [[], *pages()], ids=" ".join)
@@ -51,7 +51,7 @@ def test_examples_name_commands_and_options_that_exist(coterie: Call, path: list
 
 def test_the_first_example_is_the_default(coterie: Call) -> None:
     first = re.findall(r"^  # (.*)\n  \$ (.*)$", coterie("--help").output, flags=re.MULTILINE)[0]
-    assert first == ("try AutoCLUB, the default, on synthetic users", "coterie run")
+    assert first == ("AutoCLUB beside a LinUCB for each user, on synthetic users", "coterie run")
 
 
 @pytest.mark.parametrize("path", list(pages()), ids=" ".join)

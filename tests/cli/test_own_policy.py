@@ -44,7 +44,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         sys.modules.pop(name, None)
 
 
-def told(coterie: Call, *arguments: object) -> dict[str, Any]:
+def results_of(coterie: Call, *arguments: object) -> dict[str, Any]:
     result = coterie("run", *arguments, *SMALL, "--json")
     assert result.exit_code == 0, result.stderr
     found: dict[str, Any] = json.loads(result.stdout)
@@ -52,7 +52,7 @@ def told(coterie: Call, *arguments: object) -> dict[str, Any]:
 
 
 def test_it_plays_beside_registered_policies(coterie: Call) -> None:
-    found = told(coterie, "--policy", "greedy:Greedy", "--policy", "CLUB", "--param", "epsilon=0.3")
+    found = results_of(coterie, "--policy", "greedy:Greedy", "--policy", "CLUB", "--param", "epsilon=0.3")
     greedy, club = found["policies"]
     assert (greedy["policy"], greedy["label"]) == ("greedy:Greedy", "Greedy")
     assert greedy["constants"] == {"epsilon": 0.3}
@@ -61,13 +61,13 @@ def test_it_plays_beside_registered_policies(coterie: Call) -> None:
 
 
 def test_positional_words_name_it_too(coterie: Call) -> None:
-    found = told(coterie, "greedy:Greedy", "greedy:Greedy:epsilon=0.5", "LinUCBOne")
+    found = results_of(coterie, "greedy:Greedy", "greedy:Greedy:epsilon=0.5", "LinUCBOne")
     assert [one["label"] for one in found["policies"]] == ["Greedy", "Greedy (epsilon 0.5)", "LinUCBOne"]
     assert found["policies"][0]["regret"] != found["policies"][1]["regret"]
 
 
 def test_the_same_command_gives_the_same_numbers(coterie: Call) -> None:
-    one, two = (told(coterie, "greedy:Greedy")["policies"][0] for _ in range(2))
+    one, two = (results_of(coterie, "greedy:Greedy")["policies"][0] for _ in range(2))
     assert one["regret_by_seed"] == two["regret_by_seed"]
 
 
@@ -76,38 +76,38 @@ def test_clusters_that_nobody_knows_are_a_dash(coterie: Call) -> None:
         line for line in coterie("run", "greedy:Greedy", *SMALL).stdout.splitlines() if "Greedy" in line
     )
     assert re.split(r" {2,}", row.strip())[3:5] == ["–", "–"]
-    assert told(coterie, "greedy:Greedy")["policies"][0]["clusters"] is None
+    assert results_of(coterie, "greedy:Greedy")["policies"][0]["clusters"] is None
 
 
 def test_labels_are_shown_where_a_policy_has_them(coterie: Call) -> None:
-    (found,) = told(coterie, "labelled:Labelled")["policies"]
+    (found,) = results_of(coterie, "labelled:Labelled")["policies"]
     assert (found["clusters"], found["ari"]) == (1.0, 0.0)
 
 
 def test_results_are_kept_and_used_again_until_the_module_changes(coterie: Call, folder: Path) -> None:
     words = ("greedy:Greedy", "--out", folder / "results")
-    first = told(coterie, *words)
+    first = results_of(coterie, *words)
     kept = {path: path.stat().st_mtime_ns for path in (folder / "results" / "runs").iterdir()}
-    again = told(coterie, *words)
+    again = results_of(coterie, *words)
     assert again["runs"] == first["runs"]
     assert {path: path.stat().st_mtime_ns for path in (folder / "results" / "runs").iterdir()} == kept
     (folder / "greedy.py").write_text(GREEDY.replace("epsilon=0.1", "epsilon=0.7"), encoding="utf-8")
     sys.modules.pop("greedy")
-    assert not set(told(coterie, *words)["runs"]) & set(first["runs"])
+    assert not set(results_of(coterie, *words)["runs"]) & set(first["runs"])
     assert len(list(Store(folder / "results"))) == 4
 
 
 def test_the_picture_has_its_class_and_a_colour_of_its_own(coterie: Call, folder: Path) -> None:
-    told(coterie, "greedy:Greedy", "labelled:Labelled", "CLUB", "--out", folder / "results")
+    results_of(coterie, "greedy:Greedy", "labelled:Labelled", "CLUB", "--out", folder / "results")
     picture = (folder / "results" / "regret.svg").read_text(encoding="utf-8")
-    assert "<!-- Greedy -->" in picture
-    assert "<!-- Labelled -->" in picture
+    assert ">Greedy<" in picture
+    assert ">Labelled<" in picture
     assert len(set(re.findall(r"stroke: (#\w{6}); stroke-width: 1.6", picture))) == 3
 
 
 def test_folders_with_such_runs_can_be_compared_without_the_module(coterie: Call, folder: Path) -> None:
     for name, epsilon in (("one", 0.1), ("two", 0.4)):
-        told(coterie, "greedy:Greedy", "--param", f"epsilon={epsilon}", "--out", folder / name)
+        results_of(coterie, "greedy:Greedy", "--param", f"epsilon={epsilon}", "--out", folder / name)
     (folder / "greedy.py").unlink()
     sys.modules.pop("greedy")
     result = coterie("compare", folder / "one", folder / "two", "--json")

@@ -8,10 +8,10 @@ import tomllib
 from pathlib import Path
 
 from cli.test_help import found, pages
-from coterie.cli.plan import environment_of, plan
-from coterie.cli.settings import gather
-from coterie.cli.showing import COLUMNS, title
-from coterie.cli.teaching import CODES
+from coterie.cli.options import EXIT_CODES
+from coterie.cli.run_plan import environment_of, plan_runs
+from coterie.cli.run_results import COLUMNS, RunResults
+from coterie.cli.settings import read_settings
 from coterie.experiments.specs import EnvironmentSpec
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -34,10 +34,10 @@ def test_the_file_on_the_page_can_be_read(tmp_path: Path) -> None:
     block = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)[0]
     tomllib.loads(block)
     (tmp_path / "run.toml").write_text(block, encoding="utf-8")
-    settings = gather(tmp_path / "run.toml", {})
+    settings = read_settings(tmp_path / "run.toml", {})
     assert settings.params == {"arrivals": 2.0}
     assert environment_of(settings) == EnvironmentSpec(zipf=1.0, drift=0.1)
-    assert len(plan(settings).runs) == 15
+    assert len(plan_runs(settings).runs) == 15
 
 
 def test_the_commands_on_the_page_have_these_options() -> None:
@@ -48,7 +48,7 @@ def test_the_commands_on_the_page_have_these_options() -> None:
 
 
 def test_every_exit_code_is_on_the_page() -> None:
-    for code in re.findall(r"\d+", CODES):
+    for code in re.findall(r"\d+", EXIT_CODES):
         assert f"| {code} |" in PAGE
 
 
@@ -56,9 +56,9 @@ def test_the_sample_is_what_the_command_above_it_prints() -> None:
     command, sample = re.findall(r"^    coterie run ([^\n]*)\n\n```text\n(.*?)```", PAGE, flags=re.M | re.S)[
         0
     ]
-    settings = gather(None, {"policies": command.split()})
-    planned = plan(settings)
-    assert sample.startswith(title(planned, settings))
+    settings = read_settings(None, {"policies": command.split()})
+    planned = plan_runs(settings)
+    assert sample.startswith(RunResults(planned, settings.horizon, settings.seeds, ()).title)
     assert tuple(re.split(r" {2,}", sample.splitlines()[2].strip())) == COLUMNS
     rows = [re.split(r" {2,}", line.strip()) for line in sample.splitlines()[4 : 4 + len(planned.labels)]]
     assert sorted(row[0] for row in rows) == sorted(planned.labels)

@@ -20,6 +20,8 @@ WRONG = [
     ),
     (["fig-1", "--datasets", "interactions"], "no dataset 'interactions'"),
     (["fig-1", "--data", "nowhere"], "--data must be a folder or a file that is there, got 'nowhere'"),
+    (["fig-1", "--data", "movielens=nowhere"], "got 'nowhere'"),
+    (["fig-1", "--widths", "wide"], "--widths must be tuned, theory or both, got 'wide'"),
     (["fig-1", "--engine", "rey"], "did you mean 'ray'?"),
 ]
 

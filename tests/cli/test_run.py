@@ -65,7 +65,12 @@ def test_results_pictures_and_a_table_are_kept(coterie: Call, tmp_path: Path) ->
     assert len(list(Store(out))) == 4
     assert (out / "regret.png").read_bytes().startswith(b"\x89PNG")
     assert b"<svg" in (out / "regret.svg").read_bytes()
-    assert (out / "summary.csv").read_text().splitlines()[0].startswith("policy,regret,standard_error")
+    assert (
+        (out / "summary.csv")
+        .read_text()
+        .splitlines()[0]
+        .startswith("dataset,variation,policy,seeds,horizon,gamma,regret,regret_error")
+    )
     for name in ("regret.png", "regret.svg", "summary.csv"):
         assert str(out / name) in result.stdout
 
@@ -73,7 +78,7 @@ def test_results_pictures_and_a_table_are_kept(coterie: Call, tmp_path: Path) ->
 def test_what_a_single_seed_cannot_tell_is_empty_in_the_table(coterie: Call, tmp_path: Path) -> None:
     assert coterie("run", "LinUCBOne", *SMALL, "--seeds", "1", "--out", tmp_path).exit_code == 0
     heading, row = (line.split(",") for line in (tmp_path / "summary.csv").read_text().splitlines())
-    assert row[heading.index("standard_error")] == ""
+    assert row[heading.index("regret_error")] == ""
     assert row[heading.index("clusters")] == "1"
 
 

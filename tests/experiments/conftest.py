@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from coterie.experiments.runs import Run
-from coterie.experiments.shelf import Shelf
+from coterie.experiments.runner import DataFiles
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec
-from coterie.experiments.store import Store
+from coterie.experiments.store import Run, Store
 
 SMALL = EnvironmentSpec(n_users=8, n_clusters=2, n_arms=6, dim=4, pool_users=12, pool_items=40)
 
@@ -31,5 +30,5 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.fixture
-def shelf() -> Shelf:
-    return Shelf()
+def data() -> DataFiles:
+    return DataFiles()

@@ -8,23 +8,22 @@ from pathlib import Path
 import pytest
 
 from coterie.cli.reproduce import show
-from coterie.experiments.engines.local import Local
+from coterie.experiments.engines import LocalEngine
 from coterie.experiments.figures import Figure, find
-from coterie.experiments.plan import Plan, Spot
-from coterie.experiments.reproduce import Outcomes, Request, reproduce
-from coterie.experiments.shelf import Shelf
+from coterie.experiments.plans import FigurePlan, PanelSpec
+from coterie.experiments.reproduce import ReproduceOptions, Reproduction, reproduce
+from coterie.experiments.runner import DataFiles, NoCallback
 from coterie.experiments.specs import EnvironmentSpec
-from coterie.experiments.tuning import Protocol
-from coterie.experiments.watching import Silence
+from coterie.experiments.tuning import TuningProtocol
 
 
-def plan(name: str, horizon: int | None = None, *, datasets: tuple[str, ...] | None = None) -> Plan:
+def plan(name: str, horizon: int | None = None, *, datasets: tuple[str, ...] | None = None) -> FigurePlan:
     figure = find(name) if datasets is None else find(name).on(datasets)
-    return Plan(figure=figure, horizon=horizon, seeds=(0, 1), protocol=Protocol())
+    return FigurePlan(figure=figure, horizon=horizon, seeds=(0, 1), protocol=TuningProtocol())
 
 
-def spots(label: str, horizon: int | None = None) -> list[Spot]:
-    return [spot for spot in plan("auto", horizon).spots() if spot.label == label]
+def panels_of(label: str, horizon: int | None = None) -> list[PanelSpec]:
+    return [spot for spot in plan("auto", horizon).panel_specs() if spot.label == label]
 
 
 def small(world: EnvironmentSpec) -> EnvironmentSpec:
@@ -48,95 +47,100 @@ def shrunk() -> Figure:
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
-    request = Request(
+def found(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
+    request = ReproduceOptions(
         figures=(shrunk(),),
         out=tmp_path_factory.mktemp("auto"),
         horizon=120,
         seeds=2,
-        protocol=Protocol(n_seeds=1),
+        protocol=TuningProtocol(n_seeds=1),
         command="coterie reproduce auto",
     )
-    return reproduce(request, Local(1), Silence())
+    return reproduce(request, LocalEngine(1), NoCallback())
 
 
 def test_a_world_is_played_on_its_own_datasets_by_its_own_policies_for_its_own_time() -> None:
-    assert [spot.environment.dataset for spot in spots("no clusters")] == ["synthetic", "movielens"]
-    assert [spot.environment.dataset for spot in spots("clusters")] == list(find("auto").datasets)
-    (bernoulli,) = spots("0/1 rewards")
+    assert [spot.environment.dataset for spot in panels_of("no clusters")] == ["synthetic", "movielens"]
+    assert [spot.environment.dataset for spot in panels_of("clusters")] == list(find("auto").datasets)
+    (bernoulli,) = panels_of("0/1 rewards")
     assert (bernoulli.environment.dataset, bernoulli.horizon) == ("synthetic", 20_000)
     assert set(bernoulli.policies) == {"LinUCBOne", "LinUCBInd", "CLUB", "SCLUB", "AutoCLUB", "LinUCBOracle"}
-    assert {spot.horizon for spot in spots("clusters, T = 100,000")} == {100_000}
+    assert {spot.horizon for spot in panels_of("clusters, T = 100,000")} == {100_000}
 
 
 def test_a_given_horizon_holds_for_all_and_what_it_makes_equal_is_played_once() -> None:
-    assert {spot.horizon for spot in plan("auto", 300).spots()} == {300}
-    assert len(plan("auto").spots()) - len(plan("auto", 300).spots()) == 19
-    assert len(spots("clusters", 300)) == 4
-    assert len(plan("gap", 300).spots()) == 8
+    assert {spot.horizon for spot in plan("auto", 300).panel_specs()} == {300}
+    once = {(spot.environment, spot.policies) for spot in plan("auto").panel_specs()}
+    assert len(plan("auto", 300).panel_specs()) == len(once) < len(plan("auto").panel_specs())
+    assert len(panels_of("clusters", 300)) == 4
+    assert len(plan("gap", 300).panel_specs()) == 8
 
 
-def test_the_runs_are_those_of_the_spots(shelf: Shelf) -> None:
+def test_the_runs_are_those_of_the_panels_of(data: DataFiles) -> None:
     ours = plan("auto", datasets=("synthetic",))
-    wanted = {(spot.tuned_in, policy, spot.horizon) for spot in ours.spots() for policy in spot.policies}
-    assert {study[:3] for study in ours.studies(shelf)} == wanted
+    wanted = {
+        (spot.tuned_in, policy, spot.horizon) for spot in ours.panel_specs() for policy in spot.policies
+    }
+    assert {study[:3] for study in ours.studies(data)} == wanted
 
 
 @pytest.mark.parametrize(("name", "label"), [("fig-1", "clusters, T = 100,000"), ("fig-2", "smoothed")])
-def test_the_studies_of_the_papers_figures_are_used_again(name: str, label: str, shelf: Shelf) -> None:
+def test_the_studies_of_the_papers_figures_are_used_again(name: str, label: str, data: DataFiles) -> None:
     theirs, ours = plan(name, datasets=("synthetic",)), plan("auto", datasets=("synthetic",))
-    assert set(theirs.studies(shelf)) < set(ours.studies(shelf))
-    worlds = [(spot.environment, spot.tuned_in, spot.horizon) for spot in plan(name).spots()]
-    assert [(spot.environment, spot.tuned_in, spot.horizon) for spot in spots(label)] == worlds
+    assert set(theirs.studies(data)) < set(ours.studies(data))
+    worlds = [(spot.environment, spot.tuned_in, spot.horizon) for spot in plan(name).panel_specs()]
+    assert [(spot.environment, spot.tuned_in, spot.horizon) for spot in panels_of(label)] == worlds
 
 
 def test_every_world_has_our_policy_and_the_oracle_and_somebody_to_be_measured_against() -> None:
-    for spot in plan("auto").spots():
+    for spot in plan("auto").panel_specs():
         assert {"AutoCLUB", "LinUCBOracle"} < set(spot.policies)
         limit = spot.variation.limit
         assert limit is None or limit.of is None or limit.of in spot.policies
 
 
-def test_there_is_a_table_a_picture_a_summary_and_a_report(found: Outcomes) -> None:
+def test_there_is_a_table_a_picture_a_summary_and_a_report(found: Reproduction) -> None:
     (outcome,) = found.figures
     table = outcome.tables[0]
-    assert len(table.rows) == len(outcome.panels) == 8
-    folder = found.request.out / "auto"
+    assert len(table.rows) == len(outcome.panels) == len({v.label for v in shrunk().variations})
+    folder = found.options.out / "auto"
     for kind, magic in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
         assert (folder / f"auto.{kind}").read_bytes().startswith(magic)
     lines = (folder / "summary.csv").read_text().splitlines()
-    assert len(lines) == 1 + sum(len(panel.entries) for panel in outcome.panels)
+    assert len(lines) == 1 + sum(len(panel.results) for panel in outcome.panels)
     page = found.report.read_text()
     assert "AutoCLUB at most 0.65 × the best other" in page
     assert "T = 120; seeds 0 to 1" in page
 
 
-def test_the_table_divides_means(found: Outcomes) -> None:
+def test_the_table_divides_means(found: Reproduction) -> None:
     (outcome,) = found.figures
     row = next(row for row in outcome.tables[0].rows if row[0] == "one cluster")
     panel = next(panel for panel in outcome.panels if panel.label == "one cluster")
-    means = {entry.policy: float(entry.finals.mean()) for entry in panel.entries}
-    assert row[2].startswith(f"{means['AutoCLUB']:,.0f} ±")
+    own = panel.result("AutoCLUB")
+    assert own is not None
+    means = {entry.policy: float(entry.finals.mean()) for entry in panel.results}
+    assert row[2] == str(own.final("regret"))
     assert row[3:5] == ("LinUCBOne", f"{means['LinUCBOne']:,.0f}")
     assert row[5] == f"{means['AutoCLUB'] / means['LinUCBOne']:.2f}"
     assert row[6:8] == ("≤ 2.00", "yes" if means["AutoCLUB"] <= 2 * means["LinUCBOne"] else "no")
     assert row[9] == f"{means['AutoCLUB'] / means['LinUCBOracle']:.2f}"
 
 
-def test_only_worlds_with_a_limit_are_judged(found: Outcomes) -> None:
+def test_only_worlds_with_a_limit_are_judged(found: Reproduction) -> None:
     (outcome,) = found.figures
     verdicts = outcome.findings[0].verdicts
-    assert len(verdicts) == 7
+    assert len(verdicts) == len(outcome.panels) - 1
     assert "Synthetic, 0/1 rewards" not in {verdict.where for verdict in verdicts}
     assert outcome.tables[0].rows[-1][6:8] == ("–", "–")
 
 
 def test_the_terminal_ends_with_what_was_kept(
-    found: Outcomes, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    found: Reproduction, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "140")
     show(found)
     lines = capsys.readouterr().out.strip().splitlines()
-    assert lines[-1].startswith("AutoCLUB keeps its limit in ")
+    assert "AutoCLUB keeps its limit in " in lines[-1]
     assert any(line.endswith(str(Path("auto") / "auto.png")) for line in lines)
     assert any("LinUCBOne" in line and "≤ 2.00" in line for line in lines)

@@ -6,11 +6,12 @@ import pytest
 
 from coterie.errors import UnknownName
 from coterie.experiments.claims import AsLong, Below
-from coterie.experiments.figures import FIGURES, chosen, find
-from coterie.experiments.plan import Plan, available
-from coterie.experiments.shelf import Shelf
-from coterie.experiments.styles import styles
-from coterie.experiments.tuning import Protocol
+from coterie.experiments.figures import FIGURES, find, find_all
+from coterie.experiments.plans import FigurePlan, available
+from coterie.experiments.plotting import styles_of
+from coterie.experiments.runner import DataFiles
+from coterie.experiments.specs import PolicySpec
+from coterie.experiments.tuning import TuningProtocol
 from coterie.policies.registry import REGISTRY
 
 NAMES = ["fig-1", "fig-2", "fig-3", "fig-4", "fig-5", "table-1", "table-2", "clusters", "gap", "auto"]
@@ -19,8 +20,8 @@ FIG_1 = {"LinUCBOne", "LinUCBInd", "CLUB", "SCLUB", "UniCLUB", "UniSCLUB"}
 
 def test_everything_the_paper_shows_is_declared() -> None:
     assert set(NAMES) <= set(FIGURES)
-    assert [figure.name for figure in chosen(("all",))] == list(FIGURES)
-    assert [figure.name for figure in chosen(("fig-2", "fig-1", "fig-2"))] == ["fig-2", "fig-1"]
+    assert [figure.name for figure in find_all(("all",))] == list(FIGURES)
+    assert [figure.name for figure in find_all(("fig-2", "fig-1", "fig-2"))] == ["fig-2", "fig-1"]
 
 
 def test_a_wrong_name_suggests_the_right_one() -> None:
@@ -66,20 +67,22 @@ def test_what_the_pages_say_of_figures_4_and_5_and_table_2_is_judged() -> None:
     assert {AsLong("UniCLUB", "CLUB"), AsLong("UniSCLUB", "SCLUB")} <= set(find("table-2").claims)
 
 
-def test_clusters_shares_its_runs_with_figure_1(shelf: Shelf) -> None:
+def test_clusters_shares_its_runs_with_figure_1(data: DataFiles) -> None:
     plans = [
-        Plan(figure=find(name).on(("synthetic",)), horizon=1000, seeds=(0, 1), protocol=Protocol())
+        FigurePlan(
+            figure=find(name).on(("synthetic",)), horizon=1000, seeds=(0, 1), protocol=TuningProtocol()
+        )
         for name in ("fig-1", "clusters")
     ]
-    first, second = (set(plan.studies(shelf)) for plan in plans)
+    first, second = (set(plan.studies(data)) for plan in plans)
     assert second < first
 
 
-def test_sweeps_are_tuned_once_a_dataset_and_the_gap_in_each_world(shelf: Shelf) -> None:
+def test_sweeps_are_tuned_once_a_dataset_and_the_gap_in_each_world(data: DataFiles) -> None:
     def studies(name: str) -> int:
         figure = find(name).on(("synthetic",))
-        plan = Plan(figure=figure, horizon=1000, seeds=(0,), protocol=Protocol())
-        return len(plan.studies(shelf)) // len(figure.policies)
+        plan = FigurePlan(figure=figure, horizon=1000, seeds=(0,), protocol=TuningProtocol())
+        return len(plan.studies(data)) // len(figure.policies)
 
     assert (studies("fig-3"), studies("gap")) == (1, 7)
 
@@ -92,11 +95,18 @@ def test_every_policy_has_its_own_look() -> None:
 
 
 def test_own_policies_are_drawn_in_colours_of_their_own() -> None:
-    found = styles(["mine:Greedy", "CLUB", "mine:Random", "mine:Greedy"])
-    assert [style.label for style in found.values()] == ["Greedy", "CLUB", "Random"]
+    greedy, club, random = styles_of([PolicySpec(name) for name in ("mine:Greedy", "CLUB", "mine:Random")])
+    assert [style.label for style in (greedy, club, random)] == ["Greedy", "CLUB", "Random"]
     ours = {entry.style.colour for entry in REGISTRY.values()}
-    assert found["mine:Greedy"].colour != found["mine:Random"].colour
-    assert not ours & {found[name].colour for name in ("mine:Greedy", "mine:Random")}
+    assert greedy.colour != random.colour
+    assert not ours & {greedy.colour, random.colour}
+
+
+def test_the_same_policy_with_other_parameters_keeps_its_colour_and_gets_another_line() -> None:
+    one, two = styles_of([PolicySpec("CLUB", {"alpha": 1.0}), PolicySpec("CLUB", {"alpha": 2.0})])
+    assert one.colour == two.colour
+    assert (one.label, two.label) == ("CLUB (alpha 1)", "CLUB (alpha 2)")
+    assert one.line != two.line
 
 
 def test_a_missing_dataset_leaves_the_others() -> None:

@@ -12,13 +12,9 @@ from threading import Thread
 
 import pytest
 
-from coterie.experiments.engines.local import Local
-from coterie.experiments.engines.ray import QUIET, Ray, play_one
-from coterie.experiments.execute import execute
-from coterie.experiments.runs import Run
-from coterie.experiments.shelf import Shelf
-from coterie.experiments.store import Store
-from coterie.experiments.watching import Silence
+from coterie.experiments.engines import QUIET, LocalEngine, RayEngine, play_task
+from coterie.experiments.runner import DataFiles, NoCallback, Runner
+from coterie.experiments.store import Run, Store
 
 ray = pytest.importorskip("ray")
 
@@ -41,16 +37,16 @@ def cluster() -> Iterator[None]:
     patch.undo()
 
 
-def files(engine: Local | Ray, runs: list[Run], folder: Path) -> dict[str, bytes]:
+def files(engine: LocalEngine | RayEngine, runs: list[Run], folder: Path) -> dict[str, bytes]:
     store = Store(folder)
-    execute("test", runs, store=store, engine=engine, shelf=Shelf(), watch=Silence())
+    Runner(store, engine, DataFiles(), NoCallback()).play("test", runs)
     return {path.name: path.read_bytes() for path in store.folder.iterdir()}
 
 
 @pytest.mark.usefixtures("cluster")
 def test_ray_writes_the_same_bytes_as_local(run: Run, tmp_path: Path) -> None:
     runs = [replace(run, seed=seed) for seed in range(4)]
-    assert files(Ray(), runs, tmp_path / "ray") == files(Local(2), runs, tmp_path / "local")
+    assert files(RayEngine(), runs, tmp_path / "ray") == files(LocalEngine(2), runs, tmp_path / "local")
 
 
 @pytest.mark.usefixtures("cluster")
@@ -59,10 +55,10 @@ def test_the_run_of_a_killed_worker_is_played_again(run: Run, tmp_path: Path) ->
     killed: list[int] = []
     killer = Thread(target=lambda: killed.append(kill_a_worker()))
     killer.start()
-    written = files(Ray(), [long], tmp_path / "ray")
+    written = files(RayEngine(), [long], tmp_path / "ray")
     killer.join()
     assert killed[0] > 0
-    assert written == files(Local(1), [long], tmp_path / "local")
+    assert written == files(LocalEngine(1), [long], tmp_path / "local")
 
 
 def kill_a_worker() -> int:
@@ -80,7 +76,7 @@ def kill_a_worker() -> int:
 def is_player(path: Path) -> bool:
     """Is this a worker of our own Ray, in the middle of a run?"""
     try:
-        mine = f"ray::{play_one.__name__}" in path.read_text(errors="replace")
+        mine = f"ray::{play_task.__name__}" in path.read_text(errors="replace")
         return mine and ours(path.parent)
     except OSError:
         return False

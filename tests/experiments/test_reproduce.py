@@ -8,31 +8,22 @@ from pathlib import Path
 import pytest
 
 from coterie.errors import MissingData
-from coterie.experiments.engines.local import Local
-from coterie.experiments.execute import Played
+from coterie.experiments.engines import LocalEngine
 from coterie.experiments.figures import Figure, find
-from coterie.experiments.reproduce import Outcomes, Request, reproduce
-from coterie.experiments.runs import Run
-from coterie.experiments.shelf import Shelf
+from coterie.experiments.reproduce import ReproduceOptions, Reproduction, reproduce
+from coterie.experiments.runner import Callback, DataFiles, NoCallback, PlayedRun
 from coterie.experiments.specs import EnvironmentSpec
-from coterie.experiments.tuning import Protocol
-from coterie.experiments.watching import Silence, Watch
+from coterie.experiments.store import Run
+from coterie.experiments.tables import verdict_table
+from coterie.experiments.tuning import TuningProtocol
 
 
 class Never:
     """An engine for when everything is finished."""
 
-    def play(self, runs: Sequence[Run], shelf: Shelf, watch: Watch) -> Iterator[Played]:
+    def play(self, runs: Sequence[Run], data: DataFiles, callback: Callback) -> Iterator[PlayedRun]:
         assert not runs
         return iter(())
-
-
-class Listener(Silence):
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def say(self, line: str) -> None:
-        self.lines.append(line)
 
 
 def shrunk(name: str) -> Figure:
@@ -52,13 +43,13 @@ def shrunk(name: str) -> Figure:
     return replace(figure, datasets=("synthetic",), variations=variations, tuned_in=tuned_in)
 
 
-def request(out: Path, *figures: Figure) -> Request:
-    return Request(
+def request(out: Path, *figures: Figure) -> ReproduceOptions:
+    return ReproduceOptions(
         figures=figures,
         out=out,
         horizon=120,
         seeds=2,
-        protocol=Protocol(n_seeds=1),
+        protocol=TuningProtocol(n_seeds=1),
         command="coterie reproduce <all>",
     )
 
@@ -67,44 +58,45 @@ ALL = ("fig-1", "fig-2", "fig-3", "fig-5", "table-1", "table-2", "clusters", "ga
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+def found(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     figures = [shrunk(name) for name in ALL]
-    return reproduce(request(tmp_path_factory.mktemp("all"), *figures), Local(2), Silence())
+    return reproduce(request(tmp_path_factory.mktemp("all"), *figures), LocalEngine(2), NoCallback())
 
 
-def test_every_figure_comes_in_three_formats(found: Outcomes) -> None:
+def test_every_figure_comes_in_three_formats(found: Reproduction) -> None:
     for name in ("fig-1", "fig-2", "fig-3", "fig-5", "clusters", "gap"):
         for kind, magic in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
-            assert (found.request.out / name / f"{name}.{kind}").read_bytes().startswith(magic)
+            assert (found.options.out / name / f"{name}.{kind}").read_bytes().startswith(magic)
 
 
-def test_pictures_are_fine_enough_for_print(found: Outcomes) -> None:
+def test_pictures_are_fine_enough_for_print(found: Reproduction) -> None:
     from PIL import Image
 
-    with Image.open(found.request.out / "fig-1" / "fig-1.png") as picture:
+    with Image.open(found.options.out / "fig-1" / "fig-1.png") as picture:
         assert min(picture.info["dpi"]) > 200
 
 
-def test_every_figure_has_a_summary(found: Outcomes) -> None:
+def test_every_figure_has_a_summary(found: Reproduction) -> None:
     for outcome in found.figures:
-        lines = (found.request.out / outcome.plan.figure.name / "summary.csv").read_text().splitlines()
+        name = "summary.csv" if outcome.panels else "bounds.csv"
+        lines = (found.options.out / outcome.figure.name / name).read_text().splitlines()
         assert len(lines) > 1
-    fig_1 = (found.request.out / "fig-1" / "summary.csv").read_text()
+    fig_1 = (found.options.out / "fig-1" / "summary.csv").read_text()
     assert fig_1.startswith("dataset,variation,policy,seeds,horizon,gamma,regret,regret_error")
     assert "PhaseUniCLUB,2,120" in fig_1
 
 
-def test_every_figure_has_its_tables_as_markdown(found: Outcomes) -> None:
+def test_every_figure_has_its_tables_as_markdown(found: Reproduction) -> None:
     for outcome in found.figures:
-        text = (found.request.out / outcome.plan.figure.name / "results.md").read_text()
+        text = (found.options.out / outcome.figure.name / "results.md").read_text()
         assert text.startswith(outcome.sentence)
-        for table in outcome.tables:
+        for table in (table for table in outcome.tables if table.rows):
             assert f"{table.title}:\n\n| {' | '.join(table.heading)} |\n|---|" in text
         verdicts = [verdict for finding in outcome.findings for verdict in finding.verdicts]
         assert all(f"| {verdict.answer} | {verdict.evidence} |" in text for verdict in verdicts)
 
 
-def test_the_report_is_one_file_that_needs_no_other(found: Outcomes) -> None:
+def test_the_report_is_one_file_that_needs_no_other(found: Reproduction) -> None:
     page = found.report.read_text()
     assert "<script" not in page
     assert not re.findall(r"""(?:src|href)=["'](?!#)""", page)
@@ -112,7 +104,7 @@ def test_the_report_is_one_file_that_needs_no_other(found: Outcomes) -> None:
     assert page.count("<svg") == 6
 
 
-def test_the_report_tells_how_it_was_made(found: Outcomes) -> None:
+def test_the_report_tells_how_it_was_made(found: Reproduction) -> None:
     page = found.report.read_text()
     for wanted in (
         "coterie reproduce &lt;all&gt;",
@@ -124,47 +116,47 @@ def test_the_report_tells_how_it_was_made(found: Outcomes) -> None:
     ):
         assert wanted in page
     for name in ALL:
-        assert f"id='{name}'" in page
+        assert f'id="{name}"' in page
 
 
-def test_the_report_has_the_verdicts_of_the_markdown_and_colours_them(found: Outcomes) -> None:
+def test_the_report_has_the_verdicts_of_the_markdown_and_colours_them(found: Reproduction) -> None:
     page = found.report.read_text()
     assert page.count("<caption>Claims (") == sum(bool(outcome.findings) for outcome in found.figures)
     answers = [
         v.answer for outcome in found.figures for finding in outcome.findings for v in finding.verdicts
     ]
     for answer in set(answers):
-        assert page.count(f"<td class='{answer}'>{answer}</td>") == answers.count(answer)
+        assert page.count(f'<td class="{answer}">{answer}</td>') == answers.count(answer)
 
 
-def test_only_constants_are_left_out_on_the_terminal(found: Outcomes) -> None:
-    aside = {table.title for outcome in found.figures for table in outcome.tables if table.aside}
-    assert aside == {"Constants, as tuned"}
+def test_only_constants_and_verdicts_are_left_out_on_the_terminal(found: Reproduction) -> None:
+    detail = {table.title for outcome in found.figures for table in outcome.tables if table.detail}
+    assert detail == {"Constants, as tuned", verdict_table([]).title}
 
 
-def test_ids_of_drawings_on_one_page_differ(found: Outcomes) -> None:
+def test_ids_of_drawings_on_one_page_differ(found: Reproduction) -> None:
     ids = re.findall(r'\bid="([^"]+)"', found.report.read_text())
     assert len(ids) == len(set(ids))
 
 
-def test_running_times_are_measured_for_table_2_only(found: Outcomes) -> None:
-    two = next(outcome for outcome in found.figures if outcome.plan.figure.name == "table-2")
-    assert all(entry.seconds().mean > 0 for panel in two.panels for entry in panel.entries)
-    assert len(list((found.request.out / "times").iterdir())) == 2 * len(two.plan.figure.policies)
+def test_running_times_are_measured_for_table_2_only(found: Reproduction) -> None:
+    two = next(outcome for outcome in found.figures if outcome.figure.name == "table-2")
+    assert all(entry.seconds().mean > 0 for panel in two.panels for entry in panel.results)
+    assert len(list((found.options.out / "times").iterdir())) == 2 * len(two.figure.policies)
 
 
-def test_what_is_finished_is_not_repeated(found: Outcomes) -> None:
-    before = {path: path.read_bytes() for path in found.request.out.rglob("*") if path.is_file()}
-    reproduce(found.request, Never(), Silence())
+def test_what_is_finished_is_not_repeated(found: Reproduction) -> None:
+    before = {path: path.read_bytes() for path in found.options.out.rglob("*") if path.is_file()}
+    reproduce(found.options, Never(), NoCallback())
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_a_missing_dataset_is_skipped_with_a_line(tmp_path: Path) -> None:
+def test_a_missing_dataset_is_skipped_with_a_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     figure = replace(shrunk("fig-1"), datasets=("synthetic", "lastfm"), policies=("LinUCBInd",))
-    listener = Listener()
-    found = reproduce(replace(request(tmp_path, figure), data=tmp_path), Local(2), listener)
-    assert listener.lines == list(found.skipped)
-    (line,) = listener.lines
+    options = replace(request(tmp_path, figure), data=DataFiles(tmp_path))
+    found = reproduce(options, LocalEngine(2), NoCallback())
+    assert caplog.messages == list(found.skipped)
+    (line,) = caplog.messages
     assert line.startswith("lastfm is skipped: download")
     assert "lastfm is skipped" in found.report.read_text()
     assert [panel.dataset for panel in found.figures[0].panels] == ["synthetic"]
@@ -173,16 +165,16 @@ def test_a_missing_dataset_is_skipped_with_a_line(tmp_path: Path) -> None:
 def test_when_all_data_are_missing_nothing_is_written(tmp_path: Path) -> None:
     figure = replace(shrunk("fig-3"), datasets=("yelp",))
     with pytest.raises(MissingData, match="nothing is left to reproduce: yelp is missing, download"):
-        reproduce(replace(request(tmp_path, figure), data=tmp_path), Local(1), Silence())
+        reproduce(replace(request(tmp_path, figure), data=DataFiles(tmp_path)), LocalEngine(1), NoCallback())
     assert not list(tmp_path.iterdir())
 
 
-def test_seeds_of_tuning_are_not_those_reported(found: Outcomes) -> None:
+def test_seeds_of_tuning_are_not_those_reported(found: Reproduction) -> None:
     from coterie.experiments.store import Store
 
-    runs = [finished.run for finished in Store(found.request.out)]
+    runs = [finished.run for finished in Store(found.options.out)]
     assert {run.seed for run in runs} == {0, 1, 1000}
     for outcome in found.figures:
         assert all(
-            trace.seed < 1000 for panel in outcome.panels for entry in panel.entries for trace in entry.traces
+            trace.seed < 1000 for panel in outcome.panels for entry in panel.results for trace in entry.traces
         )

@@ -12,15 +12,15 @@ import pytest
 
 from coterie import environments
 from coterie.errors import ArgumentError, UnknownName
-from coterie.experiments.shelf import Shelf
+from coterie.experiments.runner import DataFiles
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec, World, labels_of, same_cluster
 from coterie.experiments.tuning import usual_spec
 from coterie.policies.registry import REGISTRY
 
 
 @pytest.fixture
-def world(small: EnvironmentSpec, shelf: Shelf) -> World:
-    return small.make(shelf.dataset(small), 3)
+def world(small: EnvironmentSpec, data: DataFiles) -> World:
+    return small.make(data.dataset(small), 3)
 
 
 def test_the_order_of_parameters_does_not_matter() -> None:
@@ -75,8 +75,10 @@ def test_flat_parameters_become_a_confidence(world: World) -> None:
     assert arguments["ridge"] == 2.0
 
 
-def test_only_who_is_present_at_the_start_is_known_to_a_policy(small: EnvironmentSpec, shelf: Shelf) -> None:
-    late = replace(small, late=0.5).make(shelf.dataset(small), 1)
+def test_only_who_is_present_at_the_start_is_known_to_a_policy(
+    small: EnvironmentSpec, data: DataFiles
+) -> None:
+    late = replace(small, late=0.5).make(data.dataset(small), 1)
     oracle = PolicySpec("LinUCBOracle", {"beta": 0.1}).make(late, 0)
     assert oracle.n_users == 4
     assert oracle.arguments["labels"].tolist() == late.labels[:4].tolist()
@@ -107,27 +109,27 @@ def test_a_policy_that_cannot_be_made_is_refused(
 @pytest.mark.parametrize("rewards", ["gaussian", "uniform", "bernoulli"])
 @pytest.mark.parametrize("setting", ["stochastic", "smoothed"])
 def test_every_kind_of_environment_can_be_made(
-    small: EnvironmentSpec, shelf: Shelf, setting: Any, rewards: Any
+    small: EnvironmentSpec, data: DataFiles, setting: Any, rewards: Any
 ) -> None:
     spec = replace(small, setting=setting, rewards=rewards)
-    made = spec.make(shelf.dataset(spec), 5)
+    made = spec.make(data.dataset(spec), 5)
     assert type(made).__name__.lower() == setting
     assert (made.seed, made.n_users, made.n_arms) == (5, 8, 6)
 
 
-def test_every_argument_of_an_environment_is_passed_on(small: EnvironmentSpec, shelf: Shelf) -> None:
+def test_every_argument_of_an_environment_is_passed_on(small: EnvironmentSpec, data: DataFiles) -> None:
     changed: dict[str, Any] = {"sizes": "zipf", "zipf": 0.5, "late": 0.25, "settled": 99, "drift": 0.1}
     spec = replace(small, setting="smoothed", sigma=0.2, truncation=0.7, adversary="one", delay=3, **changed)
-    made = spec.make(shelf.dataset(spec), 0)
+    made = spec.make(data.dataset(spec), 0)
     assert isinstance(made, environments.Smoothed)
     assert (made.sigma, made.truncation, made.delay.most) == (0.2, 0.7, 3)
     assert made.adversary is environments.smoothed.ADVERSARIES["one"]
     assert {name: getattr(made.population, name) for name in changed} == changed
 
 
-def test_spread_multiplies_the_gap(small: EnvironmentSpec, shelf: Shelf) -> None:
-    data = shelf.dataset(small)
-    whole, half = (replace(small, spread=s).make(data, 1).gamma for s in (1.0, 0.5))
+def test_spread_multiplies_the_gap(small: EnvironmentSpec, data: DataFiles) -> None:
+    dataset = data.dataset(small)
+    whole, half = (replace(small, spread=s).make(dataset, 1).gamma for s in (1.0, 0.5))
     assert half == pytest.approx(whole / 2)
 
 

@@ -2,29 +2,29 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from coterie.errors import ArgumentError
-from coterie.experiments.engines.local import Local
-from coterie.experiments.execute import execute
+from coterie.experiments.engines import LocalEngine
 from coterie.experiments.figures import FIGURES
-from coterie.experiments.makers import find_maker
-from coterie.experiments.shelf import Shelf
+from coterie.experiments.runner import DataFiles, NoCallback, Runner
 from coterie.experiments.specs import EnvironmentSpec
 from coterie.experiments.store import Store
 from coterie.experiments.tuning import (
     BUDGET,
     FIRST_SEED,
-    Protocol,
     Study,
+    TuningProtocol,
     candidates,
     check_reported,
     choose,
-    needed,
+    theory_beta,
     trials,
+    tuning_runs,
     usual_spec,
 )
-from coterie.experiments.watching import Silence
+from coterie.policies.makers import find_maker
 from coterie.policies.registry import REGISTRY
 
 WITH_GRID = [name for name, entry in REGISTRY.items() if list(entry.grid.axes())]
@@ -64,7 +64,7 @@ def test_every_policy_takes_what_is_tried_and_what_is_usual(policy: str) -> None
 
 def test_reported_seeds_are_never_tuned_on(small: EnvironmentSpec) -> None:
     study = Study(small, "CLUB", 100, None)
-    seeds = {run.seed for run in needed([study], Protocol())}
+    seeds = {run.seed for run in tuning_runs([study], TuningProtocol())}
     assert min(seeds) >= FIRST_SEED
     check_reported(range(FIRST_SEED))
     with pytest.raises(ArgumentError, match="for tuning"):
@@ -75,7 +75,7 @@ def test_every_policy_is_tried_on_the_same_seeds_and_rounds(small: EnvironmentSp
     played = {
         tuple(
             (run.seed, run.horizon)
-            for point in trials(Study(small, policy, 100, None), Protocol())
+            for point in trials(Study(small, policy, 100, None), TuningProtocol())
             for run in point
         )
         for policy in WITH_GRID
@@ -84,12 +84,12 @@ def test_every_policy_is_tried_on_the_same_seeds_and_rounds(small: EnvironmentSp
 
 
 def test_trials_are_as_long_as_what_is_reported() -> None:
-    assert (Protocol().rounds(500), Protocol().rounds(10**7)) == (500, 100_000)
+    assert (TuningProtocol().rounds(500), TuningProtocol().rounds(10**7)) == (500, 100_000)
 
 
-def test_the_point_of_least_regret_is_chosen(small: EnvironmentSpec, store: Store, shelf: Shelf) -> None:
-    study, protocol = Study(small, "LinUCBInd", 300, None), Protocol(n_seeds=1)
-    execute("t", needed([study], protocol), store=store, engine=Local(2), shelf=shelf, watch=Silence())
+def test_the_point_of_least_regret_is_chosen(small: EnvironmentSpec, store: Store, data: DataFiles) -> None:
+    study, protocol = Study(small, "LinUCBInd", 300, None), TuningProtocol(n_seeds=1)
+    Runner(store, LocalEngine(2), data, NoCallback()).play("t", tuning_runs([study], protocol))
     choice = choose(study, protocol, store)
     finals = [store.read(point[0]).regret[-1] for point in trials(study, protocol)]
     assert choice.regret == min(finals)
@@ -98,5 +98,27 @@ def test_the_point_of_least_regret_is_chosen(small: EnvironmentSpec, store: Stor
 
 def test_a_policy_without_constants_needs_no_trial(small: EnvironmentSpec, store: Store) -> None:
     study = Study(small, "AutoCLUB", 300, None)
-    assert needed([study], Protocol()) == []
-    assert choose(study, Protocol(), store).tried == 1
+    assert tuning_runs([study], TuningProtocol()) == []
+    assert choose(study, TuningProtocol(), store).tried == 1
+
+
+def test_with_the_theorys_widths_beta_is_the_same_for_all_and_the_rest_is_tuned() -> None:
+    world = EnvironmentSpec()
+    beta = 0.1 * (2 * np.log(60_000) + 50 * np.log(1 + 60_000 / 50)) ** 0.5 + 1.0
+    for policy, points in (("LinUCBInd", 1), ("CLUB", 6), ("AutoCLUB", 1)):
+        tried = candidates(policy, world, widths="theory", horizon=60_000)
+        assert len(tried) == points
+        assert all(spec.params.get("beta", beta) == pytest.approx(beta, rel=1e-5) for spec in tried)
+    graphs = candidates("GOBLin", world, widths="theory", horizon=60_000)
+    assert {spec.params["ridge"]: spec.params["alpha"] for spec in graphs} == {
+        ridge: theory_beta(world, 60_000, ridge=ridge) for ridge in (0.1, 1.0)
+    }
+    alphas = {spec.params["alpha"] for spec in candidates("CLUB", world)}
+    assert {spec.params["alpha"] for spec in candidates("CLUB", world, widths="theory")} == alphas
+
+
+def test_a_study_with_the_theorys_widths_is_another_study(small: EnvironmentSpec) -> None:
+    tuned, theory = Study(small, "CLUB", 100, None), Study(small, "CLUB", 100, None, "theory")
+    first, second = ({run.id for run in tuning_runs([s], TuningProtocol())} for s in (tuned, theory))
+    assert len(second) < len(first)
+    assert not first & second

@@ -8,17 +8,17 @@ import typer
 
 import coterie
 from coterie.cli import bench, compare, data, policies, reproduce, run, theory
-from coterie.cli.guard import Guarded
-from coterie.cli.teaching import Taught, examples
+from coterie.cli.errors import MainGroup
+from coterie.cli.options import CommandWithExamples, examples, show_help
 
 app = typer.Typer(
     name="coterie",
-    cls=Guarded,
-    no_args_is_help=True,
+    cls=MainGroup,
+    invoke_without_command=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=examples(
-        ("try AutoCLUB, the default, on synthetic users", "coterie run"),
+        ("AutoCLUB beside a LinUCB for each user, on synthetic users", "coterie run"),
         ("which policies there are, and when to use which", "coterie policies"),
         ("the figures of the paper", "coterie reproduce fig-1 --quick"),
     ),
@@ -33,21 +33,23 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def root(
+    ctx: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
     """Online clustering of bandits: users who turn out to be alike learn from each other."""
+    show_help(ctx)
 
 
-def _wire() -> None:
-    app.command(cls=Taught, epilog=run.FOOT)(run.run)
-    app.command(cls=Taught, epilog=reproduce.FOOT)(reproduce.reproduce)
-    app.command(cls=Taught, epilog=compare.FOOT)(compare.compare)
-    app.command(cls=Taught, epilog=policies.FOOT)(policies.policies)
-    app.command(cls=Taught, epilog=theory.FOOT)(theory.theory)
-    app.command(cls=Taught, epilog=bench.FOOT)(bench.bench)
+def _add_commands() -> None:
+    app.command(cls=CommandWithExamples, epilog=run.EPILOG)(run.run)
+    app.command(cls=CommandWithExamples, epilog=reproduce.EPILOG)(reproduce.reproduce)
+    app.command(cls=CommandWithExamples, epilog=compare.EPILOG)(compare.compare)
+    app.command(cls=CommandWithExamples, epilog=policies.EPILOG)(policies.policies)
+    app.command(cls=CommandWithExamples, epilog=theory.EPILOG)(theory.theory)
+    app.command(cls=CommandWithExamples, epilog=bench.EPILOG)(bench.bench)
     app.add_typer(data.app, name="data")
 
 
-_wire()
+_add_commands()

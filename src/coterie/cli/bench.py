@@ -1,4 +1,4 @@
-"""`coterie bench`: microseconds a round of every policy, beside a floor measured in the same minute."""
+"""`coterie bench`: microseconds a round of every policy, beside a BLAS operation timed in the same minute."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from coterie.cli.naming import complete_policy
-from coterie.cli.places import import_from_here
-from coterie.cli.teaching import examples
-from coterie.cli.terminal import console, one_thread, table, write_json
+from coterie.cli.options import Json, complete_policy, examples, import_from_here, whole_number
+from coterie.cli.output import console, one_blas_thread, print_table, write_json
 
 if TYPE_CHECKING:
     from coterie.experiments.specs import EnvironmentSpec
@@ -18,20 +16,20 @@ if TYPE_CHECKING:
 JOINT_SHARE = 20
 """Policies that take a graph update a (ud)×(ud) matrix: they play this many times fewer rounds."""
 
-FOOT = examples(
+EPILOG = examples(
     ("every policy", "coterie bench"),
     ("two of them, quickly", "coterie bench CLUB SCLUB --rounds 5000"),
     ("for a program", "coterie bench --json"),
 )
 
 
-class Pace(NamedTuple):
-    """How fast a policy is, and the floor it is compared with."""
+class PolicySpeed(NamedTuple):
+    """How fast a policy is, and the BLAS operation it is compared with."""
 
     policy: str
     microseconds: float
-    floor: float
-    floor_name: str
+    yardstick: float
+    yardstick_name: str
     rounds: int
 
 
@@ -40,36 +38,37 @@ def bench(
         list[str] | None,
         typer.Argument(help="Policies; all by default.", metavar="POLICY", autocompletion=complete_policy),
     ] = None,
-    rounds: Annotated[int, typer.Option(help="Rounds to play.", min=256)] = 20_000,
+    rounds: Annotated[int, typer.Option(parser=whole_number, metavar="N", help="Rounds to play.")] = 20_000,
     repeats: Annotated[int, typer.Option(help="Take the best of so many.", min=1)] = 3,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Time a round of each policy against plain BLAS.
 
-    The standard world: 50 users in 10 clusters, 100 of 5,000 arms a round, 50 dimensions. Its floor is the
-    one product X·M⁻¹ (100×50 by 50×50) that scores all arms. Policies that take a graph play with 20 users
-    and 20 arms; their floor is one rank-one update of a 1,000 × 1,000 matrix. One thread; drawing the rounds
+    The standard world: 50 users in 10 clusters, 100 of 5,000 arms a round, 50 dimensions. It is compared
+    with the one product X·M⁻¹ (100×50 by 50×50) that gives the widths of all arms; policies that compute few
+    of them are faster. Policies that take a graph play with 20 users and 20 arms, and are compared with one
+    rank-one update of a 1,000 × 1,000 matrix. One thread; drawing the rounds
     is not counted.
     """
-    one_thread()
+    one_blas_thread()
     import_from_here()
-    from coterie.experiments.makers import find_maker
     from coterie.experiments.specs import EnvironmentSpec
+    from coterie.policies.makers import find_maker
     from coterie.policies.registry import REGISTRY
 
     makers = [find_maker(name) for name in names or REGISTRY]
     worlds = {False: EnvironmentSpec(), True: EnvironmentSpec(n_users=20, n_clusters=4, n_arms=20)}
-    floors = {False: ("X·M⁻¹", best(_product(), 300)), True: ("rank-one update", best(_rank_one(), 200))}
-    paces = []
+    yardsticks = {False: ("X·M⁻¹", best(_product(), 300)), True: ("rank-one update", best(_rank_one(), 200))}
+    speeds = []
     for maker in makers:
         joint = "graph" in maker.arguments
         played = max(256, rounds // JOINT_SHARE) if joint else rounds
-        spent = pace(maker.name, worlds[joint], played, repeats)
-        paces.append(Pace(maker.name, spent, *floors[joint][::-1], played))
+        spent = microseconds_a_round(maker.name, worlds[joint], played, repeats)
+        speeds.append(PolicySpeed(maker.name, spent, *yardsticks[joint][::-1], played))
     if as_json:
-        write_json([{**p._asdict(), "ratio": p.microseconds / p.floor} for p in paces])
+        write_json([{**p._asdict(), "ratio": p.microseconds / p.yardstick} for p in speeds])
     else:
-        _show(paces)
+        _show(speeds)
 
 
 def best(work: Callable[[], object], repeats: int) -> float:
@@ -84,14 +83,14 @@ def best(work: Callable[[], object], repeats: int) -> float:
     return 1e6 * least
 
 
-def pace(policy: str, environment: EnvironmentSpec, rounds: int, repeats: int) -> float:
+def microseconds_a_round(policy: str, environment: EnvironmentSpec, rounds: int, repeats: int) -> float:
     """Microseconds a round of a policy with its usual parameters, the best of several."""
-    from coterie.experiments.shelf import Shelf
+    from coterie.experiments.runner import DataFiles
     from coterie.experiments.tuning import usual_spec
     from coterie.simulation import simulate
 
     spec = usual_spec(policy, environment)
-    world = environment.make(Shelf().dataset(environment), 1)
+    world = environment.make(DataFiles().dataset(environment), 1)
     traces = (simulate(spec.make(world, 0), world, rounds, record=1) for _ in range(repeats))
     return min(1e6 * trace.seconds / rounds for trace in traces)
 
@@ -111,13 +110,20 @@ def _rank_one() -> Callable[[], object]:
     return lambda: dger(-1e-6, x, x, a=matrix, overwrite_a=1)
 
 
-def _show(paces: list[Pace]) -> None:
-    shown = table("policy", "µs a round", "floor", "of what", "× floor", "rounds", left=("of what",))
-    for p in paces:
-        ratio = f"{p.microseconds / p.floor:.2f}"
-        shown.add_row(
-            p.policy, f"{p.microseconds:,.1f}", f"{p.floor:,.1f}", p.floor_name, ratio, f"{p.rounds:,}"
+def _show(speeds: list[PolicySpeed]) -> None:
+    rows = [
+        (
+            p.policy,
+            f"{p.microseconds:,.1f}",
+            f"{p.yardstick:,.1f}",
+            p.yardstick_name,
+            f"{p.microseconds / p.yardstick:.2f}",
+            f"{p.rounds:,}",
         )
-    out = console()
-    out.print(shown)
-    out.print("[dim]One thread; the ratio travels from machine to machine, the microseconds do not.[/dim]")
+        for p in speeds
+    ]
+    columns = ("policy", "µs a round", "BLAS µs", "of what", "ratio", "rounds")
+    print_table(columns, rows, left=("of what",), optional=("rounds", "of what"))
+    console().print(
+        "[dim]One thread; the ratio travels from machine to machine, the microseconds do not.[/dim]"
+    )

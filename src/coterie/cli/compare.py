@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coterie.cli.guard import FAILED
-from coterie.cli.places import import_from_here
-from coterie.cli.teaching import examples
-from coterie.cli.terminal import console, note, table, write_json
+from coterie.cli.errors import FAILED
+from coterie.cli.options import Json, examples, import_from_here
+from coterie.cli.output import console, print_note, print_table, write_json
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from collections.abc import Iterator
 
-    from coterie.cli.pairing import Comparison, Match
+    from coterie.experiments.comparison import Comparison, PolicyDifference
 
-FOOT = examples(
+EPILOG = examples(
     ("two versions of the code, or two machines", "coterie compare results-before results-after"),
     ("seed by seed", "coterie compare results-before results-after --each"),
     ("how well clusters were found", "coterie compare results-before results-after --metric ari"),
@@ -32,7 +31,7 @@ def compare(
     ] = "regret",
     level: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
     each: Annotated[bool, typer.Option("--each", help="A row for each seed as well.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Compare two folders of results, run by run.
 
@@ -41,52 +40,50 @@ def compare(
     of them only. What is in one folder only is listed.
     """
     import_from_here()
-    from coterie.cli.pairing import compared, opened
+    from coterie.experiments.comparison import compare_results, read_results
 
-    found = compared(opened(first), opened(second), metric=metric, level=level)
+    found = compare_results(read_results(first), read_results(second), metric=metric, level=level)
     if as_json:
         write_json({"metric": metric, "level": level, **found.record()})
     else:
         _show(found, first, second, metric, level, each)
-    if not found.matches:
-        note("coterie: the two folders have no run in common")
+    if not found.differences:
+        print_note("coterie: the two folders have no run in common")
         raise typer.Exit(FAILED)
 
 
 def _show(found: Comparison, first: Path, second: Path, metric: str, level: float, each: bool) -> None:
     out = console()
-    out.print(f"{metric} at the end; first is {first}, second is {second}", markup=False)
-    for world in dict.fromkeys(match.world for match in found.matches):
-        names = ("policy", "seeds", "first", "second", "difference", f"{level:.0%} interval", "verdict")
-        shown = table(*names, title=world, left=("verdict",))
-        for match in found.matches:
-            if match.world == world:
-                _add(shown, match, each)
-        out.print(shown)
+    out.print(f"{metric} at the end; first is {first}, second is {second}", markup=False, soft_wrap=True)
+    columns = ("policy", "seeds", "first", "second", "difference", f"{level:.0%} interval", "verdict")
+    for world in dict.fromkeys(one.world for one in found.differences):
+        rows = [row for one in found.differences if one.world == world for row in _rows(one, each)]
+        print_table(columns, rows, title=world, left=("verdict",), optional=("seeds", columns[5]))
     for folder, labels in ((first, found.only_first), (second, found.only_second)):
         if labels:
-            out.print(f"Only in {folder}:", markup=False)
+            out.print(f"Only in {folder}:", markup=False, soft_wrap=True)
             for label, seeds in labels.items():
-                out.print(f"  {label}, seeds {', '.join(map(str, seeds))}", markup=False)
+                listed = ", ".join(map(str, seeds))
+                out.print(f"  {label}, seeds {listed}", markup=False, soft_wrap=True)
 
 
-def _add(shown: Table, match: Match, each: bool) -> None:
+def _rows(one: PolicyDifference, each: bool) -> Iterator[tuple[str, ...]]:
+    """A row for the policy, and perhaps one for each seed."""
     from rich.markup import escape
 
     from coterie.experiments.tables import known
 
-    low, high = match.interval
-    wide = "–" if low != low else f"{low:+,.3g} to {high:+,.3g}"
-    shown.add_row(
-        f"[bold]{escape(match.policy)}[/bold]",
-        str(len(match.seeds)),
-        known(float(match.first.mean()), ",.6g"),
-        known(float(match.second.mean()), ",.6g"),
-        known(match.difference, "+,.4g"),
-        wide,
-        match.verdict(),
+    low, high = one.interval
+    yield (
+        f"[bold]{escape(one.policy)}[/bold]",
+        str(len(one.seeds)),
+        known(float(one.first.mean()), ",.6g"),
+        known(float(one.second.mean()), ",.6g"),
+        known(one.difference, "+,.4g"),
+        "–" if low != low else f"{low:+,.3g} to {high:+,.3g}",
+        one.verdict(),
     )
     if each:
-        for seed, a, b in zip(match.seeds, match.first, match.second, strict=True):
+        for seed, a, b in zip(one.seeds, one.first, one.second, strict=True):
             ends = (known(a, ",.6g"), known(b, ",.6g"), known(b - a, "+,.4g"))
-            shown.add_row(f"[dim]  seed {seed}[/dim]", "", *ends, "", "")
+            yield (f"[dim]  seed {seed}[/dim]", "", *ends, "", "")

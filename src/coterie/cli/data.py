@@ -8,14 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie.cli.guard import MISSING, Group
-from coterie.cli.naming import complete_dataset, complete_scale
-from coterie.cli.teaching import Taught, examples
-from coterie.cli.terminal import console, note, table, write_json
+from coterie.cli.errors import MISSING
+from coterie.cli.options import (
+    CommandWithExamples,
+    GroupWithExamples,
+    Json,
+    complete_dataset,
+    complete_scale,
+    examples,
+    show_help,
+    whole_number,
+)
+from coterie.cli.output import console, print_note, print_table, write_json
 from coterie.errors import ArgumentError, MissingData
 
 if TYPE_CHECKING:
-    from coterie.datasets import About, Dataset
+    from coterie.datasets import About
 
 Folder = Annotated[
     Path | None,
@@ -28,34 +36,51 @@ Folder = Annotated[
 Name = Annotated[
     str, typer.Argument(help="`coterie data list` shows the names.", autocompletion=complete_dataset)
 ]
-Dim = Annotated[int, typer.Option(help="Length of the vectors.")]
-Users = Annotated[int, typer.Option(help="Keep this many users, those with the most rows.")]
-Items = Annotated[int, typer.Option(help="Keep this many items, those with the most rows.")]
+Dim = Annotated[int, typer.Option(parser=whole_number, metavar="N", help="Length of the vectors.")]
+Users = Annotated[
+    int,
+    typer.Option(parser=whole_number, metavar="N", help="Keep this many users, those with the most rows."),
+]
+Items = Annotated[
+    int,
+    typer.Option(parser=whole_number, metavar="N", help="Keep this many items, those with the most rows."),
+]
 Scale = Annotated[
     str, typer.Option(help="Length of the vectors: unit, raw or sqrt-s.", autocompletion=complete_scale)
 ]
 Columns = Annotated[
     str | None, typer.Option(metavar="USER,ITEM[,VALUE]", help="Which columns of your own table to use.")
 ]
+Missing = Annotated[
+    str | None, typer.Option(help="drop: leave out rows of your own table that lack a value (refuse).")
+]
+Separator = Annotated[
+    str | None, typer.Option(help="What separates the columns of your own table (found by itself).")
+]
+Encoding = Annotated[str | None, typer.Option(help="The encoding of your own table (utf-8).")]
 Threshold = Annotated[float | None, typer.Option(help="In your own table, a value above this is feedback 1.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 app = typer.Typer(
-    cls=Group,
-    no_args_is_help=True,
+    cls=GroupWithExamples,
+    invoke_without_command=True,
     rich_markup_mode=None,
     help="Datasets: which there are, and what they hold.",
+    epilog=examples(
+        ("which there are, and where their files are", "coterie data list"),
+        ("one of them, and where to get it", "coterie data describe lastfm"),
+    ),
 )
 
 
-def split_columns(columns: str | None) -> list[str] | None:
-    """The names between commas."""
-    return None if columns is None else [name.strip() for name in columns.split(",")]
+@app.callback()
+def root(ctx: typer.Context) -> None:
+    """Datasets: which there are, and what they hold."""
+    show_help(ctx)
 
 
 @app.command(
     "list",
-    cls=Taught,
+    cls=CommandWithExamples,
     epilog=examples(
         ("which there are", "coterie data list"),
         ("which of them are in a folder", "coterie data list --data ~/downloads"),
@@ -73,16 +98,15 @@ def list_all(data: Folder = None, as_json: Json = False) -> None:
             [{**asdict(about), "ready": state.startswith("ready"), "state": state} for about, state in pairs]
         )
         return
-    shown = table("dataset", "what it is", "state", left=("what it is", "state"))
-    for about, state in zip(abouts, states, strict=True):
-        shown.add_row(f"[bold]{about.name}[/bold]", about.summary, state)
-    out = console()
-    out.print(shown)
-    out.print("[dim]`coterie data describe NAME` says where to download it and what its licence asks.[/dim]")
+    rows = [(f"[bold]{a.name}[/bold]", a.summary, state) for a, state in zip(abouts, states, strict=True)]
+    print_table(("dataset", "what it is", "state"), rows, prose=("what it is", "state"))
+    console().print(
+        "[dim]`coterie data describe NAME` says where to download it and what its licence asks.[/dim]"
+    )
 
 
 @app.command(
-    cls=Taught,
+    cls=CommandWithExamples,
     epilog=examples(
         ("what it is and where to get it", "coterie data describe lastfm"),
         ("what the vectors made from a file are like", "coterie data describe movielens --data ml-25m.zip"),
@@ -101,6 +125,9 @@ def describe(
     scale: Scale = "unit",
     columns: Columns = None,
     threshold: Threshold = None,
+    missing: Missing = None,
+    separator: Separator = None,
+    encoding: Encoding = None,
     as_json: Json = False,
 ) -> None:
     """What a dataset is, where to get it, and everything that decided its vectors."""
@@ -108,7 +135,9 @@ def describe(
 
     about = datasets.about(name)
     found = data is not None or _state(about, None).startswith("ready")
-    dataset = _load(name, data, dim, users, items, scale, columns, threshold) if found else None
+    size: dict[str, Any] = {"dim": dim, "n_users": users, "n_items": items, "scale": scale}
+    table = table_options(columns, threshold, missing, separator, encoding)
+    dataset = datasets.load(name, data, **size, **table) if found else None
     if as_json:
         made = None if dataset is None else asdict(dataset.provenance)
         write_json({**asdict(about), "provenance": made})
@@ -120,7 +149,7 @@ def describe(
 
 
 @app.command(
-    cls=Taught,
+    cls=CommandWithExamples,
     epilog=examples(
         ("read the files once, so that later runs start at once", "coterie data prepare movielens lastfm"),
         ("from a folder of downloads", "coterie data prepare movielens lastfm yelp --data ~/downloads"),
@@ -138,6 +167,9 @@ def prepare(
     scale: Scale = "unit",
     columns: Columns = None,
     threshold: Threshold = None,
+    missing: Missing = None,
+    separator: Separator = None,
+    encoding: Encoding = None,
     as_json: Json = False,
 ) -> None:
     """Read files, make their vectors and keep them in the cache; later commands find them there."""
@@ -146,52 +178,42 @@ def prepare(
 
     for name in names:
         datasets.about(name)
-    made, missing = [], []
+    size: dict[str, Any] = {"dim": dim, "n_users": users, "n_items": items, "scale": scale}
+    table = table_options(columns, threshold, missing, separator, encoding)
+    made, absent = [], []
     for name in names:
         try:
-            made.append(_load(name, data, dim, users, items, scale, columns, threshold))
+            made.append(datasets.load(name, data, **size, **table))
         except MissingData as error:
-            missing.append(name)
-            note(f"coterie: {error}")
+            absent.append(name)
+            print_note(f"coterie: {error}")
     if as_json:
-        write_json({"made": [asdict(one.provenance) for one in made], "missing": missing})
+        write_json({"made": [asdict(one.provenance) for one in made], "missing": absent})
     else:
         for one in made:
             print(one.provenance.describe())
         print(f"kept in {cache.folder()}" if made else "nothing was made")
-    if missing:
+    if absent:
         raise typer.Exit(MISSING)
 
 
-def _load(
-    name: str,
-    data: Path | None,
-    dim: int,
-    users: int,
-    items: int,
-    scale: str,
+def table_options(
     columns: str | None,
     threshold: float | None,
-) -> Dataset:
-    from coterie import datasets
-
-    return datasets.load(
-        name,
-        data if name == "interactions" else _place(name, data),
-        dim=dim,
-        n_users=users,
-        n_items=items,
-        scale=scale,
-        columns=split_columns(columns),
-        threshold=threshold,
-    )
-
-
-def _place(name: str, data: Path | None) -> Path | None:
-    """Where `run` and `reproduce` would look too."""
-    from coterie.experiments.shelf import Shelf
-
-    return Shelf(data).place(name)
+    missing: str | None,
+    separator: str | None,
+    encoding: str | None,
+) -> dict[str, Any]:
+    """The arguments of `coterie.datasets.load` that say how an own table is read, where given."""
+    names = None if columns is None else [name.strip() for name in columns.split(",")]
+    given = {
+        "columns": names,
+        "threshold": threshold,
+        "missing": missing,
+        "separator": separator,
+        "encoding": encoding,
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _state(about: About, data: Path | None) -> str:
@@ -203,7 +225,7 @@ def _state(about: About, data: Path | None) -> str:
     if not about.files:
         return "needs --data with your own table"
     try:
-        return f"ready: {sources.find(about, _place(about.name, data))}"
+        return f"ready: {sources.find(about, data)}"
     except MissingData:
         return f"missing: {about.archive}"
     except ArgumentError as error:

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie.cli.naming import complete_policy
-from coterie.cli.teaching import examples
-from coterie.cli.terminal import console, table, write_json
+from coterie.cli.options import Json, complete_policy, examples
+from coterie.cli.output import console, print_table, write_json
 
 if TYPE_CHECKING:
     from coterie.policies.entries import PolicyEntry
 
-FOOT = examples(
+EPILOG = examples(
     ("all of them", "coterie policies"),
     ("one of them, with its parameters", "coterie policies UniCLUB"),
     ("the names alone, for a script", "coterie policies --json | jq -r '.[].name'"),
@@ -24,7 +23,7 @@ def policies(
     name: Annotated[
         str | None, typer.Argument(help="One policy, to see its parameters.", autocompletion=complete_policy)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """What each policy is, and when to use it."""
     from coterie.policies.registry import REGISTRY, find
@@ -85,30 +84,35 @@ def _record(entry: PolicyEntry) -> dict[str, Any]:
 
 def _run_takes(entry: PolicyEntry) -> tuple[str, ...]:
     """The parameters that `coterie run` can set."""
-    from coterie.experiments.makers import find_maker
+    from coterie.policies.makers import find_maker
 
     return find_maker(entry.name).parameters
 
 
 def _show_all(entries: list[PolicyEntry]) -> None:
-    shown = table("policy", "what it is", "use it when", left=("what it is", "use it when"))
-    for entry in entries:
-        shown.add_row(f"[bold]{entry.name}[/bold]", entry.summary, entry.use_when)
-    out = console()
-    out.print(shown)
-    out.print("[dim]`coterie policies NAME` shows its parameters, `coterie run NAME` tries it out.[/dim]")
+    rows = [(f"[bold]{entry.name}[/bold]", entry.summary, entry.use_when) for entry in entries]
+    print_table(("policy", "what it is", "use it when"), rows, prose=("what it is", "use it when"))
+    console().print(
+        "[dim]`coterie policies NAME` shows its parameters, `coterie run NAME` tries it out.[/dim]"
+    )
 
 
 def _show_one(entry: PolicyEntry) -> None:
     from inspect import getdoc
 
+    from rich.markup import escape
+
     out = console()
     text = (getdoc(entry.make) or "").partition("\nParameters\n")[0].rstrip()
     out.print(f"[bold]{entry.name}[/bold]: {entry.summary}. Use it when {entry.use_when}.\n")
     out.print(text, markup=False)
-    shown = table("parameter", "default", "meaning", left=("default", "meaning"))
-    for parameter in parameters(entry):
-        default = "must be given" if parameter["required"] else repr(parameter["default"])
-        shown.add_row(parameter["name"], default, parameter["meaning"] or parameter["type"])
-    out.print(shown)
+    rows = [
+        (
+            parameter["name"],
+            "must be given" if parameter["required"] else repr(parameter["default"]),
+            escape(parameter["meaning"] or parameter["type"]),
+        )
+        for parameter in parameters(entry)
+    ]
+    print_table(("parameter", "default", "meaning"), rows, left=("default",), prose=("meaning",))
     out.print(f"[dim]`coterie run {entry.name}:key=value` takes {', '.join(_run_takes(entry))}.[/dim]")

@@ -9,20 +9,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie.cli.guard import Interrupted
-from coterie.cli.naming import FIGURES, PAPER, complete_datasets, complete_engine, complete_figure
-from coterie.cli.places import existing, writable
-from coterie.cli.teaching import examples
-from coterie.cli.terminal import console, one_thread, table, write_json
+from coterie.cli.errors import Interrupted
+from coterie.cli.options import (
+    FIGURES,
+    PAPER_DATASETS,
+    complete_datasets,
+    complete_engine,
+    complete_figure,
+    data_paths,
+    examples,
+    whole_number,
+    writable_folder,
+)
+from coterie.cli.output import console, one_blas_thread, print_table, write_json
 from coterie.errors import ArgumentError, unknown
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from coterie.experiments.execute import Engine
     from coterie.experiments.figures import Figure
-    from coterie.experiments.reproduce import Outcome, Outcomes, Request
-    from coterie.experiments.tables import Table as Text
+    from coterie.experiments.report import FigureResult
+    from coterie.experiments.reproduce import ReproduceOptions, Reproduction
+    from coterie.experiments.tuning import Widths
 
 Names = Annotated[
     list[str] | None,
@@ -31,11 +37,24 @@ Names = Annotated[
 Datasets = Annotated[
     str | None,
     typer.Option(
-        help=f"Datasets, with commas between: {', '.join(PAPER)}.", autocompletion=complete_datasets
+        help=f"Datasets, with commas between: {', '.join(PAPER_DATASETS)}.", autocompletion=complete_datasets
     ),
 ]
-Data = Annotated[Path | None, typer.Option(help="The folder of data files, or $COTERIE_DATA.")]
-Horizon = Annotated[int | None, typer.Option(min=1, help="Rounds of a run, instead of the figure's own.")]
+Data = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PATH|NAME=PATH",
+        help="The folder of data files ($COTERIE_DATA), or the file or folder of one dataset; repeatable.",
+    ),
+]
+WidthsName = Annotated[
+    str,
+    typer.Option(help="Where β comes from in fig-1, fig-2 and fig-5: tuned, theory, or both side by side."),
+]
+Horizon = Annotated[
+    int | None,
+    typer.Option(parser=whole_number, metavar="N", help="Rounds of a run, instead of the figure's own."),
+]
 Seeds = Annotated[int | None, typer.Option(min=1, max=1000, help="How many seeds are reported (5).")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Runs at a time (one a processor).")]
 Out = Annotated[Path, typer.Option(help="Where results, figures and the report go.")]
@@ -50,8 +69,12 @@ EngineName = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print a summary that programs can read.")]
 
-FOOT = examples(
+EPILOG = examples(
     ("the first figure, in a minute or two", "coterie reproduce fig-1 --datasets synthetic --quick"),
+    (
+        "with β as the theory has it beside the tuned one",
+        "coterie reproduce fig-1 --datasets synthetic --quick --widths both",
+    ),
     ("everything, on your data", "coterie reproduce all --data ~/downloads --out results"),
 )
 QUICK_HORIZON, QUICK_SEEDS, SEEDS = 10_000, 3, 5
@@ -66,31 +89,36 @@ def reproduce(
     jobs: Jobs = None,
     out: Out = Path("results"),
     quick: Quick = False,
+    widths: WidthsName = "tuned",
     engine: EngineName = "local",
     as_json: Json = False,
 ) -> None:
     """Reproduce figures and tables of the paper; finished runs are never repeated."""
-    one_thread()
-    from coterie.cli.live import watching
-    from coterie.experiments.reproduce import Request
-    from coterie.experiments.reproduce import reproduce as run
-    from coterie.experiments.tuning import Protocol
+    one_blas_thread()
+    from coterie.cli.progress import progress_display
+    from coterie.experiments.engines import find_engine
+    from coterie.experiments.reproduce import ReproduceOptions
+    from coterie.experiments.reproduce import reproduce as reproduce_figures
+    from coterie.experiments.runner import DataFiles
+    from coterie.experiments.tuning import TuningProtocol
 
-    figures, chosen = _figures(names or [], datasets), _engine(engine, jobs)
-    request = Request(
+    figures, chosen = _figures(names or [], datasets), find_engine(engine)(jobs)
+    folder, files = data_paths(data or [])
+    options = ReproduceOptions(
         figures=figures,
-        data=existing(data),
-        out=writable(out),
+        data=DataFiles(folder, files=files),
+        widths=_widths(widths),
+        out=writable_folder(out),
         horizon=horizon or (QUICK_HORIZON if quick else None),
         seeds=seeds or (QUICK_SEEDS if quick else SEEDS),
-        protocol=Protocol(n_seeds=1) if quick else Protocol(),
+        protocol=TuningProtocol(n_seeds=1) if quick else TuningProtocol(),
         command=_command(),
     )
     try:
-        with watching() as watch:
-            found = run(request, chosen, watch)
+        with progress_display() as callback:
+            found = reproduce_figures(options, chosen, callback)
     except KeyboardInterrupt:
-        raise Interrupted(_resumed(request)) from None
+        raise Interrupted(_resumed(options)) from None
     if as_json:
         write_json(summary(found))
     else:
@@ -101,19 +129,30 @@ def _command() -> str:
     return shlex.join(["coterie", *sys.argv[1:]])
 
 
-def _resumed(request: Request) -> str:
+def _resumed(options: ReproduceOptions) -> str:
     return (
-        f"interrupted; finished runs are kept in {request.out}, to go on where it stopped: {request.command}"
+        f"interrupted; finished runs are kept in {options.out}, to go on where it stopped: {options.command}"
     )
+
+
+def _widths(word: str) -> tuple[Widths, ...]:
+    choices: dict[str, tuple[Widths, ...]] = {
+        "tuned": ("tuned",),
+        "theory": ("theory",),
+        "both": ("tuned", "theory"),
+    }
+    if word not in choices:
+        raise ArgumentError(f"--widths must be tuned, theory or both, got {word!r}")
+    return choices[word]
 
 
 def _figures(names: list[str], datasets: str | None) -> tuple[Figure, ...]:
     """The figures asked for, on the datasets asked for."""
-    from coterie.experiments.figures import chosen
+    from coterie.experiments.figures import find_all
 
     if not names:
         raise ArgumentError(f"say what to reproduce, got nothing; there are {', '.join(FIGURES)}, and all")
-    figures = chosen(tuple(names))
+    figures = find_all(tuple(names))
     return tuple(figures if datasets is None else (figure.on(_datasets(datasets)) for figure in figures))
 
 
@@ -121,61 +160,49 @@ def _datasets(told: str) -> tuple[str, ...]:
     """The names between commas, each once and each of the paper's."""
     names = tuple(dict.fromkeys(name.strip() for name in told.split(",") if name.strip()))
     if not names:
-        raise ArgumentError(f"--datasets must name at least one of {', '.join(PAPER)}, got {told!r}")
+        raise ArgumentError(f"--datasets must name at least one of {', '.join(PAPER_DATASETS)}, got {told!r}")
     for name in names:
-        if name not in PAPER:
-            raise unknown("dataset", name, PAPER, f"The paper's are {', '.join(PAPER)}")
+        if name not in PAPER_DATASETS:
+            raise unknown("dataset", name, PAPER_DATASETS, f"The paper's are {', '.join(PAPER_DATASETS)}")
     return names
 
 
-def _engine(name: str, jobs: int | None) -> Engine:
-    from coterie.experiments.engines import find
-
-    return find(name)(jobs)
-
-
-def show(found: Outcomes) -> None:
-    """For each figure its table, where it is, and what it says."""
-    shown = console()
-    for outcome in found.figures:
-        for one in outcome.tables:
-            if not one.aside:
-                shown.print(f"[bold]{outcome.plan.figure.name}[/bold]: {one.title}", soft_wrap=True)
-                shown.print(_drawn(one))
-        paths = [path for path in outcome.files if path.suffix == ".png"] or list(outcome.files)
+def show(found: Reproduction) -> None:
+    """For each figure its tables, where it is, and what it says."""
+    out = console()
+    for result in found.figures:
+        name = result.figure.name
+        for table in result.tables:
+            if not table.detail:
+                out.print(f"[bold]{name}[/bold]: {table.title}", soft_wrap=True)
+                print_table(table.heading, table.rows, prose=table.prose)
+        paths = [path for path in result.files if path.suffix == ".png"] or list(result.files)
         for path in paths:
-            shown.print(f"{outcome.plan.figure.name}: {path}", soft_wrap=True)
-        if outcome is found.figures[-1]:
-            shown.print(f"report: {found.report}", soft_wrap=True)
-        if outcome.sentence:
-            shown.print(f"[bold]{outcome.sentence}[/bold]", soft_wrap=True)
+            out.print(f"{name}: {path}", soft_wrap=True)
+        if result is found.figures[-1]:
+            out.print(f"report: {found.report}", soft_wrap=True)
+        if result.sentence:
+            out.print(f"[bold]{result.sentence}[/bold]", soft_wrap=True)
 
 
-def _drawn(one: Text) -> Table:
-    made = table(*one.heading)
-    for row in one.rows:
-        made.add_row(*row)
-    return made
-
-
-def summary(found: Outcomes) -> dict[str, Any]:
+def summary(found: Reproduction) -> dict[str, Any]:
     """What a program may want to know."""
     return {
-        "command": found.request.command,
+        "command": found.options.command,
         "report": str(found.report),
         "skipped": list(found.skipped),
-        "figures": [_figure(outcome) for outcome in found.figures],
+        "figures": [_figure_record(result) for result in found.figures],
     }
 
 
-def _figure(outcome: Outcome) -> dict[str, Any]:
-    from coterie.experiments.tables import rows
+def _figure_record(result: FigureResult) -> dict[str, Any]:
+    from coterie.experiments.tables import summary_rows
 
     return {
-        "name": outcome.plan.figure.name,
-        "finding": outcome.sentence,
-        "files": [str(path) for path in outcome.files],
-        "rows": [row.record() for row in rows(outcome.panels)],
-        "claims": [verdict._asdict() for finding in outcome.findings for verdict in finding.verdicts],
-        "tables": [one._asdict() for one in outcome.tables],
+        "name": result.figure.name,
+        "finding": result.sentence,
+        "files": [str(path) for path in result.files],
+        "rows": [row.record() for row in summary_rows(result.panels)],
+        "claims": [verdict._asdict() for finding in result.findings for verdict in finding.verdicts],
+        "tables": [table._asdict() for table in result.tables],
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,27 +10,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coterie.cli.guard import Interrupted
-from coterie.cli.naming import (
+from coterie.cli.errors import Interrupted
+from coterie.cli.options import (
+    Json,
     complete_dataset,
     complete_engine,
     complete_policy,
     complete_scale,
     complete_setting,
+    examples,
+    import_from_here,
+    whole_number,
+    writable_folder,
 )
-from coterie.cli.places import import_from_here, writable
-from coterie.cli.teaching import examples
-from coterie.cli.terminal import note, one_thread, write_json
+from coterie.cli.output import one_blas_thread, print_note, write_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from coterie.cli.run_results import RunResults
+    from coterie.cli.settings import RunSettings
 
-    from coterie.cli.outcome import Outcome
-    from coterie.cli.plan import Plan
-    from coterie.cli.settings import Settings
-
-FOOT = examples(
-    ("AutoCLUB, the default, on synthetic users", "coterie run"),
+EPILOG = examples(
+    ("AutoCLUB beside a LinUCB for each user, on synthetic users", "coterie run"),
     (
         "some policies, longer, with results and pictures kept",
         "coterie run LinUCBInd CLUB UniCLUB --horizon 100000 --out results",
@@ -57,7 +58,7 @@ def run(
         list[str] | None,
         typer.Argument(
             metavar="POLICY[:KEY=VALUE,...]",
-            help="Policies, perhaps with parameters of their own. Default: AutoCLUB.",
+            help="Policies, perhaps with parameters of their own. Default: AutoCLUB and LinUCBInd.",
             autocompletion=complete_policy,
         ),
     ] = None,
@@ -92,14 +93,27 @@ def run(
     threshold: Annotated[
         float | None, typer.Option(help="Above this, a value of your table is feedback 1.")
     ] = None,
+    missing: Annotated[
+        str | None, typer.Option(help="drop: leave out rows of your table that lack a value (refuse).")
+    ] = None,
+    separator: Annotated[
+        str | None, typer.Option(help="What separates columns of your table (found by itself).")
+    ] = None,
+    encoding: Annotated[str | None, typer.Option(help="Encoding of your table (utf-8).")] = None,
     setting: Annotated[
         str | None,
         typer.Option(help="stochastic or smoothed (stochastic).", autocompletion=complete_setting),
     ] = None,
-    users: Annotated[int | None, typer.Option(help="Users (50).")] = None,
-    clusters: Annotated[int | None, typer.Option(help="True clusters (10).")] = None,
-    arms: Annotated[int | None, typer.Option(help="Arms a round (100).")] = None,
-    dim: Annotated[int | None, typer.Option(help="Length of the vectors (50).")] = None,
+    users: Annotated[int | None, typer.Option(parser=whole_number, metavar="N", help="Users (50).")] = None,
+    clusters: Annotated[
+        int | None, typer.Option(parser=whole_number, metavar="N", help="True clusters (10).")
+    ] = None,
+    arms: Annotated[
+        int | None, typer.Option(parser=whole_number, metavar="N", help="Arms a round (100).")
+    ] = None,
+    dim: Annotated[
+        int | None, typer.Option(parser=whole_number, metavar="N", help="Length of the vectors (50).")
+    ] = None,
     noise: Annotated[float | None, typer.Option(help="Noise σ of rewards (0.1).")] = None,
     scale: Annotated[
         str | None, typer.Option(help="unit, raw or sqrt-s (unit).", autocompletion=complete_scale)
@@ -108,19 +122,30 @@ def run(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Anything else about the world; repeatable."),
     ] = None,
-    horizon: Annotated[int | None, typer.Option(help="Rounds (20000).")] = None,
+    horizon: Annotated[
+        int | None, typer.Option(parser=whole_number, metavar="N", help="Rounds (20000).")
+    ] = None,
     seeds: Annotated[str | None, typer.Option(help="A count, or seeds with commas (3).")] = None,
-    record: Annotated[int | None, typer.Option(help="Points of the curve (200).")] = None,
+    record: Annotated[
+        int | None, typer.Option(parser=whole_number, metavar="N", help="Points of the curve (200).")
+    ] = None,
     alpha: Annotated[float | None, typer.Option(help="Factor of the clustering radius (15σ).")] = None,
     beta: Annotated[float | None, typer.Option(help="Factor of the bonus (σ).")] = None,
-    explore: Annotated[int | None, typer.Option(help="Uniform rounds first (10 a user).")] = None,
-    phase: Annotated[int | None, typer.Option(help="Uniform rounds of phase 0 (4 a user).")] = None,
+    explore: Annotated[
+        int | None, typer.Option(parser=whole_number, metavar="N", help="Uniform rounds first (10 a user).")
+    ] = None,
+    phase: Annotated[
+        int | None,
+        typer.Option(parser=whole_number, metavar="N", help="Uniform rounds of phase 0 (4 a user)."),
+    ] = None,
     growth: Annotated[float | None, typer.Option(help="Growth of phases (2).")] = None,
     ridge: Annotated[float | None, typer.Option(help="Ridge λ (1).")] = None,
     out: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="Keep results, pictures and a table here.")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(help="Runs at a time (all processors).")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(parser=whole_number, metavar="N", help="Runs at a time (all processors).")
+    ] = None,
     engine: Annotated[
         str | None,
         typer.Option(help="local or ray: where runs are played (local).", autocompletion=complete_engine),
@@ -128,7 +153,7 @@ def run(
     chart: Annotated[
         bool | None, typer.Option("--chart/--no-chart", help="Draw the curve (on a terminal).")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Try policies in a world: regret, clusters, curves.
 
@@ -136,66 +161,52 @@ def run(
     and a run that is there is not played again: after Ctrl-C the same command goes on where it stopped.
     """
     options = dict(locals())
-    one_thread()
+    one_blas_thread()
     import_from_here()
-    from coterie.cli.settings import gather
+    from coterie.cli.settings import read_settings
 
-    told = {name: options[name] for name in options if name not in ("config", "chart", "as_json")}
-    settings = gather(config, told)
+    given = {name: options[name] for name in options if name not in ("config", "chart", "as_json")}
+    settings = read_settings(config, given)
     with _folder(settings.out) as folder:
-        from coterie.cli import showing
-        from coterie.cli.plan import plan
-
-        planned = plan(settings)
-        outcomes = _played(planned, settings, folder)
-        written = _written(planned, outcomes, settings, folder)
+        results = _play(settings, folder)
+        if not as_json:
+            results.show(chart)
+        written = _write(results, folder) if settings.out is not None else []
     if as_json:
-        write_json(showing.record(planned, settings, outcomes, written))
+        write_json(results.record(written))
     else:
-        showing.show(planned, settings, outcomes, chart)
         for path in written:
             print(path)
 
 
 @contextmanager
 def _folder(out: str | None) -> Iterator[Path]:
-    """The folder of results; without one, a passing one."""
+    """The folder of results; without one, a temporary one."""
     if out is None:
-        with TemporaryDirectory(prefix="coterie-") as passing:
-            yield Path(passing)
+        with TemporaryDirectory(prefix="coterie-") as temporary:
+            yield Path(temporary)
     else:
-        yield writable(out)
+        yield writable_folder(out)
 
 
-def _played(planned: Plan, settings: Settings, folder: Path) -> list[Outcome]:
+def _play(settings: RunSettings, folder: Path) -> RunResults:
     """Play what is not there yet; Ctrl-C says what is kept."""
-    from coterie.cli.live import watching
-    from coterie.cli.outcome import Outcome
-    from coterie.cli.timing import Timed
-    from coterie.experiments.engines import find
-    from coterie.experiments.execute import execute
-    from coterie.experiments.results import Entry
+    from coterie.cli.progress import progress_display
+    from coterie.cli.run_plan import plan_runs
+    from coterie.cli.run_results import collect
+    from coterie.experiments.engines import find_engine
+    from coterie.experiments.runner import Runner
     from coterie.experiments.store import Store
-    from coterie.experiments.styles import styles
 
-    store, engine = Store(folder), find(settings.engine)(settings.jobs)
+    plan, store = plan_runs(settings), Store(folder)
+    engine = find_engine(settings.engine)(settings.jobs)
     try:
-        with watching(planned.label) as watch:
-            timed = Timed(watch)
-            execute("all", planned.runs, store=store, engine=engine, shelf=planned.shelf, watch=timed)
+        with progress_display(plan.label) as callback:
+            seconds = Runner(store, engine, plan.data, callback).play("all", plan.runs)
     except KeyboardInterrupt:
-        done = sum(run in store for run in planned.runs)
-        raise Interrupted(_parting(done, len(planned.runs), settings.out)) from None
-    looks = styles(spec.name for spec in planned.policies)
-    return [
-        Outcome(
-            label,
-            Entry(spec, tuple(store.read(run) for run in planned.runs if run.policy == spec)),
-            looks[spec.name],
-            timed.pace(spec),
-        )
-        for label, spec in zip(planned.labels, planned.policies, strict=True)
-    ]
+        done = sum(run in store for run in plan.runs)
+        raise Interrupted(_parting(done, len(plan.runs), settings.out)) from None
+    return collect(plan, store, seconds, horizon=settings.horizon, seeds=settings.seeds)
 
 
 def _parting(done: int, total: int, out: str | None) -> str:
@@ -204,12 +215,8 @@ def _parting(done: int, total: int, out: str | None) -> str:
     return f"interrupted; {done} of {total} runs are kept in {out}, the same command goes on from there"
 
 
-def _written(planned: Plan, outcomes: list[Outcome], settings: Settings, folder: Path) -> list[Path]:
-    from coterie.cli import figure, showing
-
-    if settings.out is None:
-        return []
-    written = figure.write(outcomes, showing.title(planned, settings), folder)
+def _write(results: RunResults, folder: Path) -> list[Path]:
+    written = results.write(folder)
     if len(written) == 1:
-        note("coterie: no picture was drawn, it needs matplotlib: pip install 'coterie[plot]'")
+        print_note("coterie: no picture was drawn, it needs matplotlib: pip install 'coterie[plot]'")
     return written

@@ -2,51 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+
+import msgspec
 
 from coterie.errors import ArgumentError, unknown
-from coterie.validation import number, whole
+from coterie.experiments.specs import EnvironmentSpec
+from coterie.policies.makers import registered_parameters
+from coterie.validation import whole
 
-LISTER = "`coterie run --help` lists all"
-
-
-def text(name: str, value: object) -> str:
-    """Some text."""
-    if not isinstance(value, str):
-        raise ArgumentError(f"{name} must be text, got {value!r}")
-    return value
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+S = TypeVar("S")
 
 
-def texts(name: str, value: object) -> tuple[str, ...]:
-    """Several texts, or one that names them between commas."""
-    parts = value.split(",") if isinstance(value, str) else value
-    if not isinstance(parts, list | tuple):
-        raise ArgumentError(f"{name} must be a list of names, got {value!r}")
-    return tuple(text(name, part).strip() for part in parts)
-
-
-def seeds(name: str, value: Any) -> tuple[int, ...]:
-    """A count n for the seeds 0 to n − 1, or the seeds themselves: a list, or text with commas."""
-    try:
-        parts = [int(part) for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-        if isinstance(value, str) and "," not in value and isinstance(parts, list):
-            parts = parts[0]
-    except (ValueError, IndexError):
-        raise ArgumentError(f"seeds must be a count such as 5 or a list such as 3,7, got {value!r}") from None
-    if isinstance(parts, list | tuple):
-        chosen = tuple(dict.fromkeys(whole("a seed", part, 0) for part in parts))
-        if chosen:
-            return chosen
-        raise ArgumentError("seeds must name at least one seed, got none")
-    return tuple(range(whole(name, parts, 1)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class RunSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All that `coterie run` can be told.
 
     `world` are parameters of `EnvironmentSpec`. `constants` are parameters of policies given by options such
@@ -54,37 +27,38 @@ class Settings:
     """
 
     policies: tuple[str, ...] = ()
-    params: Mapping[str, Any] = field(default_factory=dict)
-    constants: Mapping[str, Any] = field(default_factory=dict)
+    params: dict[str, Any] = {}
+    constants: dict[str, Any] = {}
     data: str | None = None
     columns: tuple[str, ...] | None = None
     threshold: float | None = None
-    horizon: int = 20_000
+    missing: str | None = None
+    separator: str | None = None
+    encoding: str | None = None
+    horizon: Positive = 20_000
     seeds: tuple[int, ...] = (0, 1, 2)
-    record: int = 200
+    record: Positive = 200
     out: str | None = None
-    jobs: int | None = None
+    jobs: Positive | None = None
     engine: str = "local"
-    world: Mapping[str, Any] = field(default_factory=dict)
+    world: dict[str, Any] = {}
+
+    def table_options(self) -> dict[str, Any]:
+        """How an own table is read: the arguments of `coterie.datasets.load` that were given."""
+        names = ("columns", "threshold", "missing", "separator", "encoding")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
-READERS: dict[str, Callable[[str, Any], Any]] = {
-    **dict.fromkeys(("horizon", "record", "jobs"), lambda name, value: whole(name, value, 1)),
-    **dict.fromkeys(("data", "out", "engine"), text),
-    **dict.fromkeys(("policies", "columns"), texts),
-    "threshold": number,
-    "seeds": seeds,
-}
-"""How each setting is checked; parameters are checked by what they are for."""
-
-SHORT = {"users": "n_users", "clusters": "n_clusters", "arms": "n_arms"}
+SHORT_NAMES = {"users": "n_users", "clusters": "n_clusters", "arms": "n_arms"}
 """Options whose names are shorter than the parameters of the environment."""
 
 TABLES = {"world": "--set", "params": "--param"}
 """Settings that are tables in a file, and the options that add to them."""
 
+WORDS = {"int": "a whole number", "float": "a number", "str": "text", "array": "a list", "object": "a table"}
 
-def gather(file: Path | None, options: Mapping[str, Any]) -> Settings:
+
+def read_settings(file: Path | None, options: Mapping[str, Any]) -> RunSettings:
     """The settings of a file, overridden by the options that were given."""
     given = {name: value for name, value in options.items() if value not in (None, [], ())}
     named = [*given.pop("policies", ()), *given.pop("policy", ())]
@@ -92,33 +66,73 @@ def gather(file: Path | None, options: Mapping[str, Any]) -> Settings:
         given["policies"] = named
     for name, option in TABLES.items():
         given[name] = assignments(option, given.pop(name, ()))
-    first, second = sort_out(read(file) if file is not None else {}, str(file)), sort_out(given, "options")
-    values: dict[str, Any] = {
-        name: {**first.pop(name), **second.pop(name)} for name in (*TABLES, "constants")
-    }
-    values.update((name, READERS[name](name, value)) for name, value in {**first, **second}.items())
-    return Settings(**values)
+    first = sort_names(read_toml(file) if file is not None else {}, str(file))
+    second = sort_names(given, "options")
+    merged = {**first, **second}
+    for name in (*TABLES, "constants"):
+        merged[name] = {**first[name], **second[name]}
+    for name in ("policies", "columns"):
+        if isinstance(merged.get(name), str):
+            merged[name] = [part.strip() for part in merged[name].split(",")]
+    if "seeds" in merged:
+        merged["seeds"] = read_seeds(merged["seeds"])
+    return convert(merged, RunSettings)
 
 
-def sort_out(told: Mapping[str, Any], where: str) -> dict[str, Any]:
+def convert(values: Mapping[str, Any], kind: type[S]) -> S:
+    """The values as an object of this kind; a wrong one is refused in a sentence."""
+    try:
+        return msgspec.convert(values, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise ArgumentError(_sentence(str(error), values, kind)) from None
+
+
+def _sentence(said: str, values: Mapping[str, Any], kind: type[object]) -> str:
+    """What msgspec says, in our words: `horizon must be a whole number of at least 1, got 0`."""
+    message, _, where = said.partition(" - at `$.")
+    name = re.split(r"[\[.`]", where)[0]
+    if not name:
+        return message.partition(" - at ")[0]
+    expected = re.match(r"Expected `(\w+)[^`]*`(?: >= (\S+))?", message)
+    if expected is None:
+        choices = get_args(get_type_hints(kind).get(name))
+        return f"{name} must be one of {', '.join(map(str, choices))}, got {values[name]!r}"
+    least = f" of at least {expected[2]}" if expected[2] else ""
+    return f"{name} must be {WORDS.get(expected[1], expected[1])}{least}, got {values[name]!r}"
+
+
+def read_seeds(value: Any) -> tuple[int, ...]:
+    """A count n for the seeds 0 to n − 1, or the seeds themselves: a list, or text with commas."""
+    try:
+        parts = [int(part) for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+        if isinstance(value, str) and "," not in value:
+            parts = parts[0]
+    except (ValueError, IndexError):
+        raise ArgumentError(f"seeds must be a count such as 5 or a list such as 3,7, got {value!r}") from None
+    if not isinstance(parts, list | tuple):
+        return tuple(range(whole("seeds", parts, 1)))
+    chosen = tuple(dict.fromkeys(whole("a seed", part, 0) for part in parts))
+    if not chosen:
+        raise ArgumentError("seeds must name at least one seed, got none")
+    return chosen
+
+
+def sort_names(given: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Settings by name, with all parameters of the environment in `world` and of policies in `constants`."""
-    from coterie.experiments.makers import registered_parameters
-    from coterie.experiments.specs import EnvironmentSpec
-
     environment, policy = EnvironmentSpec.names(), registered_parameters()
+    fields = tuple(name for name in RunSettings.__struct_fields__ if name not in (*TABLES, "constants"))
     sorted_out: dict[str, Any] = {"world": {}, "constants": {}}
-    for name, value in told.items():
-        if name in READERS:
+    for name, value in given.items():
+        if name in fields:
             sorted_out[name] = value
-        elif SHORT.get(name, name) in environment:
-            sorted_out["world"][SHORT.get(name, name)] = value
+        elif SHORT_NAMES.get(name, name) in environment:
+            sorted_out["world"][SHORT_NAMES.get(name, name)] = value
         elif name in policy:
             sorted_out["constants"][name] = value
         elif name not in TABLES:
-            raise unknown(
-                f"setting in {where}:", name, (*READERS, *SHORT, *TABLES, *environment, *policy), LISTER
-            )
-    tables = {name: told.get(name, {}) for name in TABLES}
+            every = (*fields, *SHORT_NAMES, *TABLES, *environment, *policy)
+            raise unknown(f"setting in {where}:", name, every, "`coterie run --help` lists all")
+    tables = {name: given.get(name, {}) for name in TABLES}
     for name, table in tables.items():
         if not isinstance(table, Mapping):
             raise ArgumentError(f"{name} must be a table [{name}], got {table!r}")
@@ -129,12 +143,12 @@ def sort_out(told: Mapping[str, Any], where: str) -> dict[str, Any]:
     }
 
 
-def read(file: Path) -> dict[str, Any]:
-    """A TOML file as settings; what is wrong is told with its line."""
+def read_toml(file: Path) -> dict[str, Any]:
+    """A TOML file; what is wrong is told with its line."""
     source = ""
     try:
         source = file.read_text(encoding="utf-8")
-        told = tomllib.loads(source)
+        content = tomllib.loads(source)
     except OSError as error:
         raise ArgumentError(f"cannot read {str(file)!r}: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -143,38 +157,29 @@ def read(file: Path) -> dict[str, Any]:
         end = f"at the end, line {source.count(chr(10)) + 1}"
         fault = str(error).replace("at end of document", end)
         raise ArgumentError(f"{file} is not TOML: {fault}") from None
-    return {name.replace("-", "_"): value for name, value in told.items()}
+    return {name.replace("-", "_"): value for name, value in content.items()}
 
 
-def assignments(what: str, pairs: object) -> dict[str, Any]:
+def assignments(option: str, pairs: Iterable[str]) -> dict[str, Any]:
     """`key=value` pairs; values are read as TOML would, and bare words are text."""
     found: dict[str, Any] = {}
-    for pair in pairs if isinstance(pairs, Iterable) else ():
-        key, equals, value = str(pair).partition("=")
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
         if not (key.strip() and equals):
-            raise ArgumentError(f"{what} needs key=value, got {str(pair)!r}")
+            raise ArgumentError(f"{option} needs key=value, got {pair!r}")
         found[key.strip().replace("-", "_")] = _value(value.strip())
     return found
 
 
 def _value(written: str) -> bool | int | float | str:
     """A value as TOML would read it, or as Python would read a number; anything else is text."""
-    for read_value in (_from_toml, float, _truth):
+    if written in ("True", "False"):
+        return written == "True"
+    for read in (lambda text: tomllib.loads(f"value = {text}")["value"], float):
         try:
-            value = read_value(written)
+            value = read(written)
         except ValueError:
             continue
         if isinstance(value, bool | int | float | str):
             return value
     return written
-
-
-def _from_toml(written: str) -> Any:
-    return tomllib.loads(f"value = {written}")["value"]
-
-
-def _truth(written: str) -> bool:
-    """True or False as Python writes them."""
-    if written not in ("True", "False"):
-        raise ValueError
-    return written == "True"

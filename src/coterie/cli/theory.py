@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie.cli.teaching import examples
-from coterie.cli.terminal import console, table, write_json
+from coterie.cli.options import Json, examples, whole_number
+from coterie.cli.output import console, print_table, write_json
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from coterie.theory import Bound, Setup
 
 PULLS = (10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
-FOOT = examples(
+EPILOG = examples(
     ("the size of the paper's experiments", "coterie theory"),
     (
         "few users, a wide gap, a long horizon",
@@ -27,11 +25,11 @@ FOOT = examples(
 
 
 def theory(
-    users: Annotated[int, typer.Option(help="Users u.")] = 50,
-    dim: Annotated[int, typer.Option(help="Dimension d.")] = 50,
-    clusters: Annotated[int, typer.Option(help="Clusters m.")] = 10,
-    arms: Annotated[int, typer.Option(help="Arms K a round.")] = 100,
-    horizon: Annotated[int, typer.Option(help="Rounds T.")] = 100_000,
+    users: Annotated[int, typer.Option(parser=whole_number, metavar="N", help="Users u.")] = 50,
+    dim: Annotated[int, typer.Option(parser=whole_number, metavar="N", help="Dimension d.")] = 50,
+    clusters: Annotated[int, typer.Option(parser=whole_number, metavar="N", help="Clusters m.")] = 10,
+    arms: Annotated[int, typer.Option(parser=whole_number, metavar="N", help="Arms K a round.")] = 100,
+    horizon: Annotated[int, typer.Option(parser=whole_number, metavar="N", help="Rounds T.")] = 100_000,
     gamma: Annotated[float, typer.Option(help="Least gap γ between clusters.")] = 0.5,
     lambda_x: Annotated[
         float | None, typer.Option(help="Least eigenvalue λ_x of E[XXᵀ]; at most 1/d (0.85/d).")
@@ -39,7 +37,7 @@ def theory(
     ridge: Annotated[float, typer.Option(help="Ridge λ.")] = 1.0,
     sigma: Annotated[float, typer.Option(help="Smoothing noise σ (SACLUB, SASCLUB).")] = 0.316,
     truncation: Annotated[float, typer.Option(help="Its bound R in each coordinate.")] = 1.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """T0, β, f and the regret bounds for given numbers.
 
@@ -156,56 +154,67 @@ def _show(setup: Setup) -> None:
         f"u = {setup.n_users:,}, d = {setup.dim}, m = {setup.n_clusters}, K = {setup.n_arms}, "
         f"T = {setup.horizon:,}, γ = {setup.gamma:g}, λ_x = {setup.lambda_x:g}, λ = {setup.ridge:g}, δ = 1/T"
     )
-    out.print(_lengths(setup, found))
-    out.print(_radii(setup))
-    out.print(_bounds(setup))
-    out.print(_paper(setup))
+    _show_lengths(setup, found)
+    _show_radii(setup)
+    _show_bounds(setup)
+    _show_table_1(setup)
     out.print(f"[bold]{found['why']}[/bold]")
 
 
-def _lengths(setup: Setup, found: dict[str, Any]) -> Table:
-    shown = table(
-        "constant", "value", "× horizon", "what it is", title="What the theory asks for", left=("what it is",)
-    )
-    rows = (
+def _show_lengths(setup: Setup, found: dict[str, Any]) -> None:
+    lengths = (
         ("T0", found["t0"], "uniform rounds of UniCLUB"),
         ("2·T0", 2 * found["t0"], "uniform rounds of UniSCLUB"),
         ("T_init", found["t_init"], "first uniform rounds of PhaseUniCLUB"),
         ("T⁽⁰⁾", found["t_phase"], "uniform rounds of its phase 0; each phase has twice as many"),
     )
-    shown.add_row("β", f"{found['beta']:.3g}", "", "factor of the bonus; 0.1 to 2 is what people use")
-    for name, value, meaning in rows:
-        shown.add_row(name, f"{value:.3g}", f"{value / setup.horizon:,.3g}", meaning)
-    return shown
+    rows = [("β", f"{found['beta']:.3g}", "", "factor of the bonus; 0.1 to 2 is what people use")]
+    rows += [
+        (name, f"{value:.3g}", f"{value / setup.horizon:,.3g}", meaning) for name, value, meaning in lengths
+    ]
+    columns = ("constant", "value", "× horizon", "what it is")
+    print_table(columns, rows, title="What the theory asks for", prose=("what it is",))
 
 
-def _radii(setup: Setup) -> Table:
-    shown = table(
-        "pulls of a user", *(f"{pulls:,}" for pulls in PULLS), title="Radius f of a user's estimate"
-    )
+def _show_radii(setup: Setup) -> None:
     radii = [radius_at(setup, pulls) for pulls in PULLS]
-    shown.add_row("f", *(f"{f:.3g}" for f in radii))
-    shown.add_row("2f < γ: users can part", *("yes" if 2 * f < setup.gamma else "no" for f in radii))
-    return shown
+    rows = [
+        ("f", *(f"{f:.3g}" for f in radii)),
+        ("2f < γ: users can part", *("yes" if 2 * f < setup.gamma else "no" for f in radii)),
+    ]
+    columns = ("pulls of a user", *(f"{pulls:,}" for pulls in PULLS))
+    print_table(columns, rows, title="Radius f of a user's estimate")
 
 
-def _bounds(setup: Setup) -> Table:
-    names = ("exploration", "misclustering", "learning", "total", "says more than 2T?")
-    shown = table("policy", *names, title="Regret bounds of Theorems 1 to 4")
-    for bound in bounds(setup):
-        parts = (bound.exploration, bound.misclustering, bound.learning, bound.total)
-        verdict = "no" if bound.vacuous(setup.horizon) else "yes"
-        shown.add_row(bound.algorithm, *(f"{part:.2g}" for part in parts), verdict)
-    return shown
+def _show_bounds(setup: Setup) -> None:
+    rows = [
+        (
+            bound.algorithm,
+            *(
+                f"{part:.2g}"
+                for part in (bound.exploration, bound.misclustering, bound.learning, bound.total)
+            ),
+            "no" if bound.vacuous(setup.horizon) else "yes",
+        )
+        for bound in bounds(setup)
+    ]
+    columns = ("policy", "exploration", "misclustering", "learning", "total", "says more than 2T?")
+    print_table(columns, rows, title="Regret bounds of Theorems 1 to 4")
 
 
-def _paper(setup: Setup) -> Table:
+def _show_table_1(setup: Setup) -> None:
     from coterie.theory import table_1
 
-    names = ("contexts", "clustering regret", "in numbers", "constants")
+    rows = [
+        (
+            ", ".join(row.algorithms),
+            row.contexts,
+            f"Õ({row.formula})",
+            f"{row.clustering:.2g}",
+            row.constants,
+        )
+        for row in table_1(setup)
+    ]
+    columns = ("policies", "contexts", "clustering regret", "in numbers", "constants")
     left = ("contexts", "clustering regret", "constants")
-    shown = table("policies", *names, title="Table 1 of the paper", left=left)
-    for row in table_1(setup):
-        number = f"{row.clustering:.2g}"
-        shown.add_row(", ".join(row.algorithms), row.contexts, f"Õ({row.formula})", number, row.constants)
-    return shown
+    print_table(columns, rows, title="Table 1 of the paper", left=left, prose=("policies", "contexts"))

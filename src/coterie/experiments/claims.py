@@ -1,4 +1,4 @@
-"""Claims about regret that the data can bear out or not."""
+"""Claims about regret and time, the verdicts of the data on them, and one sentence that sums them up."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from coterie.experiments.results import Entry, Panel
-from coterie.experiments.standings import standings
+from coterie.experiments.results import Panel, PolicyResult, regret_ratios
 
 Answer: TypeAlias = Literal["holds", "fails", "undecided"]
 
-SURE = 2.0
+DECISIVE = 2.0
 """Standard errors that a difference must exceed to count."""
 
-ALIKE = 1.5
+MOST_CLAUSES = 3
+"""Claims that the summary sentence tells of."""
+
+SIMILAR = 1.5
 """The greatest factor between times that are about the same."""
 
 
 class Verdict(NamedTuple):
-    """What the data say to a claim, in one place."""
+    """The answer of the data to a claim, in one panel or dataset."""
 
     claim: str
     where: str
@@ -32,19 +34,19 @@ class Verdict(NamedTuple):
 
 
 class Claim(ABC):
-    """Something that the paper says, or that one would like to know."""
+    """A statement that can be tested on panels."""
 
     @abstractmethod
-    def told(self, value: float) -> str:
-        """What was found, as a clause, for the mean of the verdicts' values."""
+    def describe(self, value: float) -> str:
+        """The finding as a clause, for the mean of the verdicts' values."""
 
     @abstractmethod
     def judge(self, panels: Sequence[Panel]) -> Iterator[Verdict]:
-        """A verdict for every place that the claim can be tried in."""
+        """A verdict for every panel or dataset that the claim can be tested in."""
 
-    def counted(self, verdicts: Sequence[Verdict]) -> str:
-        """What several verdicts say together: their mean, and in how many places the claim holds."""
-        said = self.told(float(np.mean([verdict.value for verdict in verdicts])))
+    def summarise(self, verdicts: Sequence[Verdict]) -> str:
+        """Several verdicts in a clause: their mean, and how often the claim holds."""
+        said = self.describe(float(np.mean([verdict.value for verdict in verdicts])))
         holds = sum(verdict.answer == "holds" for verdict in verdicts)
         return f"{said} on average (claim holds in {holds} of {len(verdicts)})"
 
@@ -56,7 +58,7 @@ class Below(Claim):
     lower: str
     higher: str
 
-    def told(self, value: float) -> str:
+    def describe(self, value: float) -> str:
         """How far below, or above."""
         side = "below" if value < 0 else "above"
         return f"{self.lower}'s regret is {abs(value):.1f} % {side} {self.higher}'s"
@@ -64,7 +66,7 @@ class Below(Claim):
     def judge(self, panels: Sequence[Panel]) -> Iterator[Verdict]:
         """One verdict a panel, from paired differences."""
         for panel in panels:
-            lower, higher = panel.entry(self.lower), panel.entry(self.higher)
+            lower, higher = panel.result(self.lower), panel.result(self.higher)
             if lower is not None and higher is not None:
                 answer, change = compared(lower, higher)
                 yield Verdict(
@@ -79,7 +81,7 @@ class Flat(Claim):
     policy: str
     letter: str
 
-    def told(self, value: float) -> str:
+    def describe(self, value: float) -> str:
         """The change from end to end."""
         return changed(self.policy, self.letter, value)
 
@@ -104,7 +106,7 @@ class Grows(Claim):
     policy: str
     letter: str
 
-    def told(self, value: float) -> str:
+    def describe(self, value: float) -> str:
         """The change from end to end."""
         return changed(self.policy, self.letter, value)
 
@@ -125,14 +127,14 @@ class Slower(Claim):
     slow: str
     fast: str
 
-    def told(self, value: float) -> str:
+    def describe(self, value: float) -> str:
         """How many times slower."""
         return f"{self.slow} takes {value:.1f} times as long as {self.fast}"
 
     def judge(self, panels: Sequence[Panel]) -> Iterator[Verdict]:
         """One verdict a panel."""
         for panel in panels:
-            slow, fast = panel.entry(self.slow), panel.entry(self.fast)
+            slow, fast = panel.result(self.slow), panel.result(self.fast)
             if slow is not None and fast is not None:
                 factor = slow.seconds().mean / fast.seconds().mean
                 answer: Answer = "holds" if factor >= 10.0 else "fails"
@@ -147,17 +149,17 @@ class AsLong(Claim):
     policy: str
     other: str
 
-    def told(self, value: float) -> str:
+    def describe(self, value: float) -> str:
         """The ratio of the times."""
         return f"{self.policy} takes {value:.2f} times as long as {self.other}"
 
     def judge(self, panels: Sequence[Panel]) -> Iterator[Verdict]:
         """One verdict a panel."""
         for panel in panels:
-            policy, other = panel.entry(self.policy), panel.entry(self.other)
+            policy, other = panel.result(self.policy), panel.result(self.other)
             if policy is not None and other is not None:
                 factor = policy.seconds().mean / other.seconds().mean
-                answer: Answer = "holds" if 1 / ALIKE <= factor <= ALIKE else "fails"
+                answer: Answer = "holds" if 1 / SIMILAR <= factor <= SIMILAR else "fails"
                 claim = f"{self.policy} about as long as {self.other}"
                 yield Verdict(claim, panel.title, answer, f"{factor:.2f} ×", factor)
 
@@ -168,16 +170,16 @@ class Finds(Claim):
 
     policy: str
 
-    def told(self, value: float) -> str:
+    def describe(self, value: float) -> str:
         """The adjusted Rand index at the end."""
         return f"{self.policy} ends with an adjusted Rand index of {value:.2f}"
 
     def judge(self, panels: Sequence[Panel]) -> Iterator[Verdict]:
         """One verdict a panel."""
         for panel in panels:
-            entry = panel.entry(self.policy)
-            if entry is not None:
-                ari, clusters = entry.final("ari").mean, entry.final("clusters").mean
+            result = panel.result(self.policy)
+            if result is not None:
+                ari, clusters = result.final("ari").mean, result.final("clusters").mean
                 answer: Answer = "holds" if ari >= 0.95 else "fails"
                 evidence = f"ARI {ari:.2f}, {clusters:.1f} clusters"
                 yield Verdict(f"{self.policy} finds the clusters", panel.title, answer, evidence, ari)
@@ -189,11 +191,11 @@ class Within(Claim):
 
     policy: str
 
-    def told(self, value: float) -> str:
+    def describe(self, value: float) -> str:
         """The regret as a multiple of the rival's."""
         return f"{self.policy}'s regret is {value:.2f} times its rival's"
 
-    def counted(self, verdicts: Sequence[Verdict]) -> str:
+    def summarise(self, verdicts: Sequence[Verdict]) -> str:
         """In how many worlds the limit is kept, and in which it is not; each has its own, so no mean."""
         beyond = [f"{v.where} ({v.evidence})" for v in verdicts if v.answer == "fails"]
         said = f"{self.policy} keeps its limit in {len(verdicts) - len(beyond)} of {len(verdicts)} worlds"
@@ -201,21 +203,21 @@ class Within(Claim):
 
     def judge(self, panels: Sequence[Panel]) -> Iterator[Verdict]:
         """One verdict for every panel that has a limit, from mean regrets."""
-        for found in standings(panels, self.policy):
+        for found in regret_ratios(panels, self.policy):
             if found.limit is not None:
                 rival = found.limit.of or "the best other"
                 claim = f"{self.policy} at most {found.limit.factor:.2f} × {rival}"
-                answer: Answer = "holds" if found.kept else "fails"
-                evidence = f"{found.ratio:.2f} × {found.rival.policy}"
-                yield Verdict(claim, found.panel.title, answer, evidence, found.ratio)
+                answer: Answer = "holds" if found.within_limit else "fails"
+                evidence = f"{found.value:.2f} × {found.rival.policy}"
+                yield Verdict(claim, found.panel.title, answer, evidence, found.value)
 
 
 def changed(policy: str, letter: str, value: float) -> str:
-    """How regret changes from end to end, in words."""
+    """The change of regret from end to end, in words."""
     return f"{policy}'s regret changes by {value:+.1f} % from the least {letter} to the greatest"
 
 
-def compared(lower: Entry, higher: Entry) -> tuple[Answer, float]:
+def compared(lower: PolicyResult, higher: PolicyResult) -> tuple[Answer, float]:
     """Is the first below the second, and by how many per cent of the second is it off?
 
     A single seed decides nothing.
@@ -224,15 +226,58 @@ def compared(lower: Entry, higher: Entry) -> tuple[Answer, float]:
     mean = float(gaps.mean())
     error = float(gaps.std(ddof=1) / np.sqrt(len(gaps))) if len(gaps) > 1 else np.inf
     change = 100.0 * mean / float(higher.finals.mean())
-    if abs(mean) <= SURE * error or mean == 0.0:
+    if abs(mean) <= DECISIVE * error or mean == 0.0:
         return "undecided", change
     return ("holds" if mean < 0 else "fails"), change
 
 
-def ends(panels: Sequence[Panel], policy: str) -> Iterator[tuple[str, Entry, Entry]]:
+def ends(panels: Sequence[Panel], policy: str) -> Iterator[tuple[str, PolicyResult, PolicyResult]]:
     """A policy at the least and at the greatest value of what varies, for each dataset."""
     for dataset in dict.fromkeys(panel.dataset for panel in panels):
         group = sorted((p for p in panels if p.dataset == dataset), key=lambda panel: panel.value)
-        first, last = group[0].entry(policy), group[-1].entry(policy)
+        first, last = group[0].result(policy), group[-1].result(policy)
         if len(group) > 1 and first is not None and last is not None:
             yield dataset, first, last
+
+
+class Finding(NamedTuple):
+    """A claim and all its verdicts."""
+
+    claim: Claim
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def clause(self) -> str:
+        """The one verdict in words, or all of them together."""
+        if len(self.verdicts) > 1:
+            return self.claim.summarise(self.verdicts)
+        (verdict,) = self.verdicts
+        said = self.claim.describe(verdict.value)
+        return f"{said} (undecided)" if verdict.answer == "undecided" else said
+
+
+def judge_claims(claims: Sequence[Claim], panels: Sequence[Panel]) -> tuple[Finding, ...]:
+    """Every claim that can be tested on these panels, with its verdicts."""
+    findings = (Finding(claim, tuple(claim.judge(panels))) for claim in claims)
+    return tuple(finding for finding in findings if finding.verdicts)
+
+
+def summary_sentence(findings: Sequence[Finding], panels: Sequence[Panel]) -> str:
+    """The figure in one sentence: who has the least regret, then the first claims."""
+    clauses = [*least_regret(panels), *(finding.clause for finding in findings[:MOST_CLAUSES])]
+    return f"{'; '.join(clauses)}." if clauses else ""
+
+
+def least_regret(panels: Sequence[Panel]) -> Iterator[str]:
+    """Who has the least regret and how far below the next: a clause for each policy that leads somewhere."""
+    rankings = [ranking for panel in panels if len(ranking := panel.ranking()) > 1]
+    best = [ranking[0].policy for ranking in rankings]
+    for policy in sorted(set(best), key=lambda policy: (-best.count(policy), policy)):
+        won = [ranking for ranking in rankings if ranking[0].policy == policy]
+        below = sorted(100.0 * (1.0 - first.mean_regret / second.mean_regret) for first, second, *_ in won)
+        if len(rankings) == 1:
+            yield f"{policy} has the least regret, {below[0]:.0f} % below the next ({won[0][1].policy})"
+        else:
+            span = f"{below[0]:.0f}" if len(won) == 1 else f"{below[0]:.0f} to {below[-1]:.0f}"
+            where = f"{len(won)} of {len(rankings)} worlds"
+            yield f"{policy} has the least regret in {where}, {span} % below the next"

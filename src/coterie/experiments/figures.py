@@ -7,14 +7,36 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from coterie.errors import unknown
-from coterie.experiments.auto import OURS, WORLDS
 from coterie.experiments.claims import AsLong, Below, Claim, Finds, Flat, Grows, Slower, Within
+from coterie.experiments.results import Limit
 from coterie.experiments.specs import EnvironmentSpec
-from coterie.experiments.variations import PAPER, PLAIN, Variation
 
 FIG_1 = ("LinUCBOne", "LinUCBInd", "CLUB", "SCLUB", "UniCLUB", "UniSCLUB")
 CLUSTERING = ("CLUB", "SCLUB", "UniCLUB", "UniSCLUB", "PhaseUniCLUB", "AutoCLUB")
 GRAPHS = ("GraphUCB", "GOBLin")
+
+
+PAPER_DATASETS = ("synthetic", "movielens", "lastfm", "yelp")
+PLAIN = EnvironmentSpec()
+"""The environment of Fig. 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variation:
+    """One way to change the environment: its label, the quantity that changes and its value.
+
+    `policies` and `horizon` are instead of the figure's, and `datasets` are those of the figure's that it
+    is played on; None changes nothing. `limit` is the greatest regret wanted of AutoCLUB there.
+    """
+
+    label: str = ""
+    quantity: str = ""
+    value: float = 0.0
+    environment: EnvironmentSpec = PLAIN
+    datasets: tuple[str, ...] | None = None
+    policies: tuple[str, ...] | None = None
+    horizon: int | None = None
+    limit: Limit | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,19 +45,21 @@ class Figure:
 
     Every dataset meets every variation, unless the variation names its own. Constants are tuned in
     `tuned_in`, on the same dataset; None tunes in each variation's own environment. `view` names how it is
-    drawn, see `render` and `tables`.
+    drawn, see `plotting` and `tables`.
     """
 
     name: str
     title: str
     view: str
-    datasets: tuple[str, ...] = PAPER
+    datasets: tuple[str, ...] = PAPER_DATASETS
     variations: tuple[Variation, ...] = (Variation(),)
     tuned_in: EnvironmentSpec | None = None
     policies: tuple[str, ...] = FIG_1
     horizon: int = 100_000
     claims: tuple[Claim, ...] = ()
     timed: bool = False
+    has_widths: bool = False
+    """Can it be shown with the theory's β too?"""
 
     def on(self, datasets: tuple[str, ...]) -> Figure:
         """The same figure on other datasets."""
@@ -47,10 +71,78 @@ def _sharing_helps(*policies: str) -> tuple[Claim, ...]:
     return tuple(Below(policy, alone) for policy in policies for alone in ("LinUCBOne", "LinUCBInd"))
 
 
+def _auto_is_least(*rivals: str) -> tuple[Claim, ...]:
+    """AutoCLUB is below each of these."""
+    return tuple(Below("AutoCLUB", rival) for rival in rivals)
+
+
 _UNIFORM_HELPS = (Below("UniCLUB", "CLUB"), Below("UniSCLUB", "SCLUB"))
 _AS_LONG = (AsLong("UniCLUB", "CLUB"), AsLong("UniSCLUB", "SCLUB"))
 _GRAPHS_LOSE = (Below("UniSCLUB", "GOBLin"), Below("UniSCLUB", "GraphUCB"), Below("UniCLUB", "GOBLin"))
 _SMALL = EnvironmentSpec(n_users=20, n_clusters=4, n_arms=20)
+
+_OURS = ("AutoCLUB", "LinUCBOracle")
+_ALONE = ("LinUCBOne", "LinUCBInd")
+_CUT = ("CLUB", "SCLUB")
+_TWO = ("synthetic", "movielens")
+"""Datasets of the worlds that are about users, not about arms."""
+_LARGE = (*_TWO, "yelp")
+"""Datasets of the worlds of 500 users: of Last.fm's 500 busiest, one has none of the items."""
+
+_MANY = EnvironmentSpec(n_users=500, n_clusters=20, pool_users=500, sizes="zipf", zipf=1.0)
+"""Many users, most of them seldom there, in clusters of very unequal sizes."""
+
+
+def _both_horizons(variation: Variation) -> tuple[Variation, Variation]:
+    """The same for the figure's horizon, and for 100,000 rounds."""
+    return variation, replace(variation, horizon=100_000)
+
+
+_AUTO_WORLDS = (
+    *_both_horizons(Variation(label="clusters", limit=Limit(0.65))),
+    *_both_horizons(Variation(label="σ = 0.3", environment=EnvironmentSpec(noise=0.3), limit=Limit(1.02))),
+    *_both_horizons(Variation(label="σ = 0.03", environment=EnvironmentSpec(noise=0.03), limit=Limit(1.02))),
+    Variation(
+        label="smoothed",
+        environment=EnvironmentSpec(setting="smoothed"),
+        policies=(*_ALONE, "SACLUB", "SASCLUB", *_OURS),
+        limit=Limit(0.8),
+    ),
+    *_both_horizons(
+        Variation(
+            label="no clusters",
+            environment=EnvironmentSpec(n_clusters=50),
+            datasets=_TWO,
+            policies=(*_ALONE, *_OURS),
+            limit=Limit(1.1, of="LinUCBInd"),
+        )
+    ),
+    *_both_horizons(
+        Variation(
+            label="one cluster",
+            environment=EnvironmentSpec(n_clusters=1),
+            datasets=_TWO,
+            policies=(*_ALONE, *_OURS),
+            limit=Limit(2.0, of="LinUCBOne"),
+        )
+    ),
+    *_both_horizons(
+        Variation(
+            label="500 users, Zipf",
+            environment=_MANY,
+            datasets=_LARGE,
+            policies=("LinUCBInd", *_CUT, *_OURS),
+            limit=Limit(0.8),
+        )
+    ),
+    Variation(
+        label="0/1 rewards",
+        environment=EnvironmentSpec(rewards="bernoulli"),
+        datasets=("synthetic",),
+        policies=(*_ALONE, *_CUT, *_OURS),
+    ),
+)
+"""The environments of the figure `auto`; those without a limit are reported all the same."""
 
 _ALL = (
     Figure(
@@ -58,7 +150,8 @@ _ALL = (
         title="Cumulative regret, stochastic contexts",
         view="curves",
         policies=(*FIG_1, "PhaseUniCLUB", "AutoCLUB"),
-        claims=(*_UNIFORM_HELPS, *_sharing_helps(*FIG_1[2:])),
+        claims=(*_UNIFORM_HELPS, *_sharing_helps(*FIG_1[2:]), *_auto_is_least(*FIG_1, "PhaseUniCLUB")),
+        has_widths=True,
     ),
     Figure(
         name="fig-2",
@@ -68,6 +161,7 @@ _ALL = (
         policies=("LinUCBOne", "LinUCBInd", "SACLUB", "SASCLUB"),
         horizon=20_000,
         claims=_sharing_helps("SACLUB", "SASCLUB"),
+        has_widths=True,
     ),
     Figure(
         name="fig-3",
@@ -107,6 +201,7 @@ _ALL = (
         policies=(*FIG_1, *GRAPHS),
         horizon=20_000,
         claims=(*_UNIFORM_HELPS, *_GRAPHS_LOSE, *_sharing_helps(*FIG_1[2:], "GOBLin", "GraphUCB")),
+        has_widths=True,
     ),
     Figure(
         name="table-1",
@@ -160,9 +255,9 @@ _ALL = (
     Figure(
         name="auto",
         title="AutoCLUB in every kind of world",
-        view="standings",
-        variations=WORLDS,
-        policies=(*FIG_1, "PhaseUniCLUB", *OURS),
+        view="ratios",
+        variations=_AUTO_WORLDS,
+        policies=(*FIG_1, "PhaseUniCLUB", *_OURS),
         horizon=20_000,
         claims=(Within("AutoCLUB"),),
     ),
@@ -183,7 +278,7 @@ def find(name: str) -> Figure:
     return FIGURES[name]
 
 
-def chosen(names: tuple[str, ...]) -> list[Figure]:
+def find_all(names: tuple[str, ...]) -> list[Figure]:
     """The figures of these names in order, each once; 'all' stands for every one."""
     listed = [one for name in names for one in (FIGURES if name == "all" else (name,))]
     return [find(name) for name in dict.fromkeys(listed)]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import coterie
 from coterie import datasets
-from coterie.experiments.makers import is_own, source_of
+from coterie.policies.makers import is_own, source_of
 from coterie.policies.registry import REGISTRY, find
 
 ROOT = Path(coterie.__file__).parent
@@ -102,7 +102,7 @@ def _is_shared(path: Path) -> bool:
     """Does this file count for every run?"""
     where = path.parts[0]
     simulation = Path(where).stem.lstrip("_").startswith("simulation")
-    specs = path.as_posix() in ("experiments/specs.py", "experiments/makers.py", "seeding.py")
+    specs = path.as_posix() in ("experiments/specs.py", "seeding.py")
     return where == "environments" or simulation or specs
 
 

@@ -1,154 +1,154 @@
-"""From names of figures to files: tune, play, measure, draw, sum up."""
+"""From names of figures to files: tune, play, time, draw, sum up."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from coterie import datasets
 from coterie.errors import MissingData
-from coterie.experiments import bounds, markdown, tables
-from coterie.experiments.execute import Engine, execute
+from coterie.experiments.claims import judge_claims, summary_sentence
 from coterie.experiments.figures import Figure
-from coterie.experiments.findings import Finding, find_out, sentence
-from coterie.experiments.plan import Plan, available
+from coterie.experiments.plans import FigurePlan, available
+from coterie.experiments.report import FigureResult, write_report
 from coterie.experiments.results import Panel
-from coterie.experiments.shelf import Shelf
+from coterie.experiments.runner import Callback, DataFiles, Engine, Runner
 from coterie.experiments.specs import EnvironmentSpec
 from coterie.experiments.store import Store
-from coterie.experiments.timing import Clock
-from coterie.experiments.tuning import Choice, Protocol, Study, check_reported, choose, needed
-from coterie.experiments.watching import Watch
+from coterie.experiments.tables import (
+    TextTable,
+    bounds_table,
+    markdown_page,
+    summary_csv,
+    summary_rows,
+    tables_csv,
+    tables_of,
+    verdict_table,
+)
+from coterie.experiments.tuning import (
+    Choice,
+    Study,
+    TuningProtocol,
+    Widths,
+    check_reported,
+    choose,
+    tuning_runs,
+)
 from coterie.storage import atomic_write
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class ReproduceOptions:
     """What is to be reproduced, from which data, how long, and where to."""
 
     figures: tuple[Figure, ...]
     out: Path
-    protocol: Protocol
-    data: Path | None = None
+    protocol: TuningProtocol
+    widths: tuple[Widths, ...] = ("tuned",)
+    data: DataFiles = field(default_factory=DataFiles)
     horizon: int | None = None
     seeds: int = 5
     command: str = ""
 
 
-class Outcome(NamedTuple):
-    """All that was found for a figure, and the files that show it."""
+class Reproduction(NamedTuple):
+    """Everything that was found, and what had to be left out."""
 
-    plan: Plan
-    panels: tuple[Panel, ...]
-    choices: tuple[Choice, ...]
-    findings: tuple[Finding, ...]
-    sentence: str
-    tables: tuple[tables.Table, ...]
-    files: tuple[Path, ...]
-
-
-class Outcomes(NamedTuple):
-    """Everything a command found, and what it had to leave out."""
-
-    request: Request
-    figures: tuple[Outcome, ...]
+    options: ReproduceOptions
+    figures: tuple[FigureResult, ...]
     skipped: tuple[str, ...]
     report: Path
 
 
-def reproduce(request: Request, engine: Engine, watch: Watch) -> Outcomes:
+def reproduce(options: ReproduceOptions, engine: Engine, callback: Callback) -> Reproduction:
     """Reproduce figures; finished runs are not repeated: an interrupted call goes on where it stopped."""
-    from coterie.experiments.report import write
-
-    shelf, store = Shelf(request.data), Store(request.out)
-    missing = _missing(request.figures, shelf)
-    plans = [_plan(figure, request) for figure in available(request.figures, tuple(missing))]
+    data = options.data
+    missing = _missing(options.figures, data)
+    plans = [_plan(figure, options) for figure in available(options.figures, tuple(missing))]
     if not plans:
         why = "; ".join(f"{name} is missing, {hint}" for name, hint in missing.items())
         raise MissingData(f"nothing is left to reproduce: {why}")
     skipped = tuple(f"{name} is skipped: {hint}" for name, hint in missing.items())
     for line in skipped:
-        watch.say(line)
-    choices = _tune(plans, request, store=store, engine=engine, shelf=shelf, watch=watch)
-    runs = [run for plan in plans for run in plan.runs(shelf, choices)]
-    execute("playing", runs, store=store, engine=engine, shelf=shelf, watch=watch)
-    seconds = _measure(plans, choices, shelf, request.out, watch)
-    outcomes = tuple(_show(plan, choices, store, shelf, seconds, request.out) for plan in plans)
-    found = Outcomes(request, outcomes, skipped, request.out / "report.html")
-    write(found)
-    return found
+        log.warning(line)
+    runner = Runner(Store(options.out), engine, data, callback)
+    choices = _tune(plans, options, runner)
+    runner.play("playing", [run for plan in plans for run in plan.runs(data, choices)])
+    timed = [run for plan in plans if plan.figure.timed for run in plan.runs(data, choices)]
+    seconds = runner.time(timed, options.out)
+    results = tuple(_write_figure(plan, choices, runner, seconds, options.out) for plan in plans)
+    report = options.out / "report.html"
+    write_report(report, results, command=options.command, skipped=skipped, protocol=options.protocol)
+    return Reproduction(options, results, skipped, report)
 
 
-def _missing(figures: Sequence[Figure], shelf: Shelf) -> dict[str, str]:
+def _missing(figures: Sequence[Figure], data: DataFiles) -> dict[str, str]:
     """The datasets whose files are not there, with how to get them."""
     missing = {}
     for name in dict.fromkeys(name for figure in figures for name in figure.datasets):
         try:
-            shelf.dataset(EnvironmentSpec(dataset=name))
+            data.dataset(EnvironmentSpec(dataset=name))
         except MissingData:
             missing[name] = datasets.about(name).hint()
     return missing
 
 
-def _plan(figure: Figure, request: Request) -> Plan:
-    seeds = tuple(range(request.seeds))
+def _plan(figure: Figure, options: ReproduceOptions) -> FigurePlan:
+    seeds = tuple(range(options.seeds))
     check_reported(seeds)
-    return Plan(figure=figure, horizon=request.horizon, seeds=seeds, protocol=request.protocol)
+    return FigurePlan(
+        figure=figure,
+        horizon=options.horizon,
+        seeds=seeds,
+        protocol=options.protocol,
+        widths=options.widths if figure.has_widths else ("tuned",),
+    )
 
 
-def _tune(
-    plans: Sequence[Plan], request: Request, *, store: Store, engine: Engine, shelf: Shelf, watch: Watch
-) -> dict[Study, Choice]:
-    studies = list(dict.fromkeys(study for plan in plans for study in plan.studies(shelf)))
-    wanted = needed(studies, request.protocol)
-    execute("tuning", wanted, store=store, engine=engine, shelf=shelf, watch=watch)
-    return {study: choose(study, request.protocol, store) for study in studies}
+def _tune(plans: Sequence[FigurePlan], options: ReproduceOptions, runner: Runner) -> dict[Study, Choice]:
+    studies = list(dict.fromkeys(study for plan in plans for study in plan.studies(runner.data)))
+    runner.play("tuning", tuning_runs(studies, options.protocol))
+    return {study: choose(study, options.protocol, runner.store) for study in studies}
 
 
-def _measure(
-    plans: Sequence[Plan], choices: Mapping[Study, Choice], shelf: Shelf, out: Path, watch: Watch
-) -> dict[str, float]:
-    """The seconds of every run of the timed figures, one at a time, always on this machine."""
-    clock = Clock(out)
-    runs = [run for plan in plans if plan.figure.timed for run in plan.runs(shelf, choices)]
-    known = {run.id: clock.known(run) for run in runs}
-    missing = [run for run in runs if known[run.id] is None]
-    watch.begin("timing", missing, len(runs) - len(missing))
-    seconds = {name: found for name, found in known.items() if found is not None}
-    for run in missing:
-        trace = clock.measure(run, shelf.dataset(run.environment))
-        seconds[run.id] = trace.seconds
-        watch.advance(run, run.horizon, float(trace.regret[-1]))
-        watch.finish(run, trace)
-    return seconds
-
-
-def _show(
-    plan: Plan,
+def _write_figure(
+    plan: FigurePlan,
     choices: Mapping[Study, Choice],
-    store: Store,
-    shelf: Shelf,
+    runner: Runner,
     seconds: Mapping[str, float],
     out: Path,
-) -> Outcome:
-    from coterie.experiments.render import draw
+) -> FigureResult:
+    """Draw a figure and write its tables."""
+    from coterie.experiments.plotting import draw
 
-    figure, folder = plan.figure, out / plan.figure.name
-    panels = plan.panels(shelf, choices, store, seconds) if figure.policies else ()
-    findings = find_out(figure.claims, panels)
+    figure, folder, data = plan.figure, out / plan.figure.name, runner.data
+    panels = plan.panels(data, choices, runner.store, seconds) if figure.policies else ()
+    findings = judge_claims(figure.claims, panels)
+    sentence = summary_sentence(findings, () if figure.timed else panels)
+    tables = (*_tables(plan, panels, data), verdict_table(findings))
     files = draw(figure.view, figure.title, panels, folder, figure.name)
-    own = tuple(choices[study] for study in plan.studies(shelf))
-    shown = tuple(_tables(plan, panels, shelf))
-    listed = tables.as_csv(tables.rows(panels)) if panels else tables.plain_csv(shown)
-    atomic_write(folder / "summary.csv", listed.encode())
-    told = sentence(findings, () if figure.timed else panels)
-    atomic_write(folder / "results.md", markdown.page(told, shown, findings).encode())
-    files += [folder / "summary.csv", folder / "results.md"]
-    return Outcome(plan, panels, own, findings, told, shown, tuple(files))
+    if panels:
+        files.append(folder / "summary.csv")
+        atomic_write(files[-1], summary_csv(summary_rows(panels)).encode())
+    else:
+        files.append(folder / "bounds.csv")
+        atomic_write(files[-1], tables_csv(tables[:-1]).encode())
+    files.append(folder / "results.md")
+    atomic_write(files[-1], markdown_page(sentence, tables).encode())
+    own = tuple(choices[study] for study in plan.studies(data))
+    return FigureResult(plan, panels, own, findings, sentence, tables, tuple(files))
 
 
-def _tables(plan: Plan, panels: Sequence[Panel], shelf: Shelf) -> list[tables.Table]:
-    """What the figure's view lists; a figure in which nobody plays is one of bounds."""
-    return tables.listed(plan.figure.view, panels) if panels else bounds.tables(plan, shelf)
+def _tables(plan: FigurePlan, panels: Sequence[Panel], data: DataFiles) -> list[TextTable]:
+    """The tables of the figure's view; a figure in which nobody plays shows bounds."""
+    if panels:
+        return tables_of(plan.figure.view, panels)
+    return [
+        bounds_table(spec.environment, spec.environment.make(data.dataset(spec.environment), 0), spec.horizon)
+        for spec in plan.panel_specs()
+    ]

@@ -1,7 +1,8 @@
-"""What was found for a figure: panels of policies, each with a trace a seed."""
+"""What was measured for a figure: panels of policies, each with a trace a seed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,23 +11,40 @@ from coterie.experiments.specs import PolicySpec
 from coterie.simulation import Trace
 from coterie.types import Floats
 
+AUTO, ORACLE = "AutoCLUB", "LinUCBOracle"
+"""Our policy, and the one that is told the true clusters and so is nobody's rival."""
+
+DATASET_NAMES = {"synthetic": "Synthetic", "movielens": "MovieLens", "lastfm": "Last.fm", "yelp": "Yelp"}
+"""Datasets as people write them."""
+
 
 class Band(NamedTuple):
-    """A mean and its standard error over seeds: the standard deviation divided by √n (Sec. 6.1)."""
+    """Means over seeds and their standard errors: the standard deviation divided by √n (Sec. 6.1)."""
 
     mean: Floats
     error: Floats
 
 
-class Spread(NamedTuple):
-    """The same for a single number."""
+class MeanError(NamedTuple):
+    """A mean over seeds and its standard error; NaN for the error of a single seed."""
 
     mean: float
     error: float
 
+    def __str__(self) -> str:
+        """As in a table: the error to two digits at least, nothing where it is unknown.
 
-class Entry(NamedTuple):
-    """A policy in a panel: the parameters it was given and a trace a seed."""
+        >>> print(MeanError(405.2, 0.31), MeanError(1166.4, 36.2), MeanError(405.2, float("nan")), sep="; ")
+        405.2 ± 0.3; 1,166 ± 36; 405
+        """
+        if np.isnan(self.error):
+            return f"{self.mean:,.0f}"
+        digits = 0 if self.error >= 1 else 1 if self.error >= 0.1 else 2
+        return f"{self.mean:,.{digits}f} ± {self.error:,.{digits}f}"
+
+
+class PolicyResult(NamedTuple):
+    """A policy in a panel: its parameters and a trace for each seed."""
 
     spec: PolicySpec
     traces: tuple[Trace, ...]
@@ -41,19 +59,22 @@ class Entry(NamedTuple):
         """Regret at the horizon, one number a seed."""
         return np.array([trace.regret[-1] for trace in self.traces])
 
+    @property
+    def mean_regret(self) -> float:
+        """Mean regret at the horizon."""
+        return float(self.finals.mean())
+
     def band(self, column: str) -> Band:
         """A column of the traces over rounds."""
         return over_seeds(np.array([getattr(trace, column) for trace in self.traces], np.float64))
 
-    def final(self, column: str) -> Spread:
+    def final(self, column: str) -> MeanError:
         """A column of the traces at the horizon; NaN where it is unknown."""
-        mean, error = over_seeds(np.array([[at_the_end(trace, column)] for trace in self.traces]))
-        return Spread(float(mean[0]), float(error[0]))
+        return _mean_error([final_value(trace, column) for trace in self.traces])
 
-    def seconds(self) -> Spread:
-        """How long a run took; NaN where nobody measured."""
-        mean, error = over_seeds(np.array([[trace.seconds] for trace in self.traces]))
-        return Spread(float(mean[0]), float(error[0]))
+    def seconds(self) -> MeanError:
+        """How long a run took; NaN where it was not measured."""
+        return _mean_error([trace.seconds for trace in self.traces])
 
 
 class Limit(NamedTuple):
@@ -64,42 +85,91 @@ class Limit(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """A dataset and a variation of the world, and how every policy fared there."""
+    """A dataset and a variation of the environment, with the results of every policy there."""
 
     dataset: str
     label: str
     quantity: str
     value: float
     gamma: float
-    entries: tuple[Entry, ...]
+    results: tuple[PolicyResult, ...]
     limit: Limit | None = None
+
+    @property
+    def dataset_name(self) -> str:
+        """The dataset as people write it."""
+        return DATASET_NAMES.get(self.dataset, self.dataset)
 
     @property
     def title(self) -> str:
         """The dataset, and the variation if there is one."""
-        return (
-            f"{NAMES.get(self.dataset, self.dataset)}, {self.label}"
-            if self.label
-            else NAMES.get(self.dataset, self.dataset)
-        )
+        return f"{self.dataset_name}, {self.label}" if self.label else self.dataset_name
 
-    def entry(self, policy: str) -> Entry | None:
-        """A policy's entry; None if it did not take part."""
-        return next((entry for entry in self.entries if entry.policy == policy), None)
+    def result(self, policy: str) -> PolicyResult | None:
+        """The result of a policy; None if it did not take part."""
+        return next((result for result in self.results if result.policy == policy), None)
 
-
-NAMES = {"synthetic": "Synthetic", "movielens": "MovieLens", "lastfm": "Last.fm", "yelp": "Yelp"}
-"""Datasets as people write them."""
+    def ranking(self) -> list[PolicyResult]:
+        """The results by mean regret, least first, without the oracle's."""
+        rivals = [result for result in self.results if result.policy != ORACLE]
+        return sorted(rivals, key=lambda result: result.mean_regret)
 
 
-def at_the_end(trace: Trace, column: str) -> float:
+def final_value(trace: Trace, column: str) -> float:
     """The last number of a column; NaN for clusters that are unknown, as for a policy without labels."""
     value = float(getattr(trace, column)[-1])
     return float("nan") if column == "clusters" and value < 0 else value
 
 
 def over_seeds(rows: Floats) -> Band:
-    """Mean and standard error of rows, one a seed; the error of a single seed is 0."""
+    """Mean and standard error of rows, one a seed; the error of a single seed is drawn as 0."""
     n = len(rows)
     error = rows.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(rows.shape[1])
     return Band(rows.mean(axis=0), error)
+
+
+def _mean_error(values: Sequence[float]) -> MeanError:
+    n = len(values)
+    error = float(np.std(values, ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
+    return MeanError(float(np.mean(values)), error)
+
+
+class RegretRatio(NamedTuple):
+    """The regret of a policy in a panel beside that of a rival, and the oracle's where it took part."""
+
+    panel: Panel
+    own: PolicyResult
+    rival: PolicyResult
+    oracle: PolicyResult | None
+
+    @property
+    def limit(self) -> Limit | None:
+        """The greatest ratio wanted here."""
+        return self.panel.limit
+
+    @property
+    def value(self) -> float:
+        """The policy's mean regret divided by its rival's."""
+        return self.own.mean_regret / self.rival.mean_regret
+
+    @property
+    def within_limit(self) -> bool | None:
+        """Is the ratio within the limit? None where there is no limit."""
+        return None if self.limit is None else self.value <= self.limit.factor
+
+
+def regret_ratio(panel: Panel, policy: str = AUTO) -> RegretRatio | None:
+    """A policy beside the one that the limit names, or the best other one; None if either is absent."""
+    own, named = panel.result(policy), panel.limit.of if panel.limit is not None else None
+    rivals = [r for r in panel.ranking() if r.policy != policy and named in (None, r.policy)]
+    if own is None or not rivals:
+        return None
+    return RegretRatio(panel, own, rivals[0], panel.result(ORACLE))
+
+
+def regret_ratios(panels: Sequence[Panel], policy: str = AUTO) -> Iterator[RegretRatio]:
+    """The ratios of a policy in all panels, those of one variation together."""
+    labels = list(dict.fromkeys(panel.label for panel in panels))
+    for panel in sorted(panels, key=lambda panel: labels.index(panel.label)):
+        if (found := regret_ratio(panel, policy)) is not None:
+            yield found

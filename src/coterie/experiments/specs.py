@@ -15,8 +15,8 @@ import numpy as np
 from coterie.datasets.dataset import Dataset
 from coterie.environments import Bernoulli, Cascade, Gaussian, Noise, Smoothed, Stochastic, Uniform, lifted
 from coterie.errors import ArgumentError
-from coterie.experiments.makers import TUNED, find_maker
 from coterie.policies.confidence import Tuned
+from coterie.policies.makers import TUNED, find_maker
 from coterie.seeding import stream
 from coterie.types import Bools, Floats
 from coterie.validation import nonnegative, shown, whole
@@ -194,7 +194,7 @@ class EnvironmentSpec:
     noise, rewards : float, {"gaussian", "uniform", "bernoulli"}
         How far and how rewards scatter.
     spread : float
-        Multiplies the gap between clusters, see `drawn_together`.
+        Multiplies the gap between clusters, see `with_smaller_gap`.
     list_length : int
         Arms shown in a round, as a list that is scanned until the first click (`Cascade`); 1 for no list.
 
@@ -264,7 +264,7 @@ class EnvironmentSpec:
 
     def make(self, dataset: Dataset, seed: int) -> World:
         """The environment of a seed, made from the dataset's vectors."""
-        data = drawn_together(dataset, self)
+        data = with_smaller_gap(dataset, self)
         kind = ENVIRONMENTS[self.setting]
         taken = [name for name in signature(kind).parameters if name in self.names()]
         arguments: dict[str, Any] = {name: getattr(self, name) for name in taken}
@@ -274,7 +274,7 @@ class EnvironmentSpec:
         return world if self.list_length == 1 else Cascade(world, self.list_length)
 
 
-def drawn_together(dataset: Dataset, environment: EnvironmentSpec) -> Dataset:
+def with_smaller_gap(dataset: Dataset, environment: EnvironmentSpec) -> Dataset:
     """The dataset with every user moved towards one common taste c: θ ↦ (1 − s)c + sθ, s the spread.
 
     The gap γ between any two clusters becomes s·γ exactly. c has the length √(m/u), which the mean of

@@ -1,25 +1,137 @@
-"""Finished runs in a folder: Parquet, one file a run, whole or absent."""
+"""A run, the id that everything about it gives, and the folder that keeps finished runs.
+
+Results are Parquet files, one a run, whole or absent.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
+from threading import Event
+from traceback import extract_tb
 from typing import NamedTuple
 
-from coterie.errors import DataError
-from coterie.experiments.runs import Run, read_description
-from coterie.simulation import Trace
+from coterie.datasets.dataset import Dataset
+from coterie.errors import ArgumentError, CoterieError, DataError, PolicyError
+from coterie.experiments.fingerprint import fingerprint
+from coterie.experiments.specs import EnvironmentSpec, PolicySpec
+from coterie.policies.makers import is_own
+from coterie.progress import Progress
+from coterie.simulation import Stopped, Trace, simulate
 from coterie.storage import atomic_write
+from coterie.validation import whole
 
 KEY = "coterie"
-"""Under this key of the file's metadata stands the run's description."""
+"""The key of the Parquet metadata that holds the run's description."""
 
 COLUMNS = ("rounds", "regret", "reward", "clusters", "ari", "explored")
 
 
-class Finished(NamedTuple):
-    """A run and what it found, under the id that its file has."""
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One policy in one environment with one seed: all that determines a result.
+
+    Parameters
+    ----------
+    environment : EnvironmentSpec
+        The environment but for its seed.
+    policy : PolicySpec
+        The policy and its parameters.
+    horizon : int
+        Rounds to play.
+    seed : int
+        Seed of the environment and of the policy.
+    record : int, default 200
+        Points of the trace.
+    data : str, optional
+        The sha256 of the dataset's file; None where there is none.
+
+    Examples
+    --------
+    >>> policy = PolicySpec("LinUCBInd", {"beta": 0.1})
+    >>> len(Run(environment=EnvironmentSpec(), policy=policy, horizon=1000, seed=0).id)
+    64
+    """
+
+    environment: EnvironmentSpec
+    policy: PolicySpec
+    horizon: int
+    seed: int
+    record: int = 200
+    data: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a run that cannot be played."""
+        whole("seed", self.seed, 0)
+        whole("horizon", self.horizon, 1)
+        whole("record", self.record, 1)
+
+    @cached_property
+    def description(self) -> str:
+        """Everything that determines the result, as JSON in canonical form."""
+        facts = {
+            "environment": asdict(self.environment),
+            "policy": {"name": self.policy.name, "params": dict(self.policy.params)},
+            "horizon": self.horizon,
+            "seed": self.seed,
+            "record": self.record,
+            "data": self.data,
+            "fingerprint": fingerprint(self.policy.name, self.environment.dataset),
+        }
+        return json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    @cached_property
+    def id(self) -> str:
+        """The sha256 of the description: the name of the file that holds the result."""
+        return sha256(self.description.encode()).hexdigest()
+
+    def play(self, dataset: Dataset, *, stop: Event | None = None, progress: Progress | None = None) -> Trace:
+        """Play it: the same trace on every thread, process and machine, but for `seconds`."""
+        world = self.environment.make(dataset, self.seed)
+        with naming_policy(self.policy.name, self.seed):
+            policy = self.policy.make(world, self.seed)
+            return simulate(policy, world, self.horizon, record=self.record, stop=stop, progress=progress)
+
+
+@contextmanager
+def naming_policy(name: str, seed: int) -> Iterator[None]:
+    """Name the policy and the seed in errors that somebody's own policy raises."""
+    try:
+        yield
+    except Exception as error:
+        if not is_own(name) or isinstance(error, Stopped):
+            raise
+        if isinstance(error, CoterieError):
+            raise ArgumentError(f"{name} (seed {seed}): {error}") from error
+        last = extract_tb(error.__traceback__)[-1]
+        where = f"{Path(last.filename).name}:{last.lineno}"
+        raise PolicyError(
+            f"{name} (seed {seed}) raised {type(error).__name__}: {error}, at {where}"
+        ) from error
+
+
+def read_description(text: str) -> Run:
+    """The run that a description tells of; its id differs if the code has changed since.
+
+    >>> policy = PolicySpec("LinUCBInd", {"beta": 0.1})
+    >>> run = Run(environment=EnvironmentSpec(), policy=policy, horizon=1000, seed=0)
+    >>> read_description(run.description) == run
+    True
+    """
+    facts = json.loads(text)
+    facts.pop("fingerprint")
+    environment, policy = EnvironmentSpec(**facts.pop("environment")), PolicySpec(**facts.pop("policy"))
+    return Run(environment=environment, policy=policy, **facts)
+
+
+class FinishedRun(NamedTuple):
+    """A run and its trace, under the id that its file has."""
 
     id: str
     run: Run
@@ -27,29 +139,29 @@ class Finished(NamedTuple):
 
 
 class Store:
-    """A folder `runs/` of results, named by the id of their run."""
+    """The subfolder `runs/` of a folder: results, named by the id of their run."""
 
     def __init__(self, folder: Path) -> None:
-        """Open a folder; it is made when the first run is kept."""
+        """Open a folder; `runs/` is made when the first run is saved."""
         self.folder = folder / "runs"
 
     def path(self, run: Run) -> Path:
-        """Where the result of a run is, or will be."""
+        """The file of a run, whether or not it is there."""
         return self.folder / f"{run.id}.parquet"
 
     def __contains__(self, run: Run) -> bool:
         """Is the run finished?"""
         return self.path(run).exists()
 
-    def keep(self, run: Run, trace: Trace) -> None:
+    def save(self, run: Run, trace: Trace) -> None:
         """Write a result, whole or not at all."""
         atomic_write(self.path(run), as_parquet(run, trace))
 
     def read(self, run: Run) -> Trace:
-        """The trace of a finished run; its seconds are not kept."""
+        """The trace of a finished run; its seconds are not stored."""
         return read_file(self.path(run)).trace
 
-    def __iter__(self) -> Iterator[Finished]:
+    def __iter__(self) -> Iterator[FinishedRun]:
         """All finished runs, in order of their ids."""
         for path in sorted(self.folder.glob("*.parquet")):
             yield read_file(path)
@@ -65,7 +177,7 @@ def as_parquet(run: Run, trace: Trace) -> bytes:
     return file.getvalue()
 
 
-def read_file(path: Path) -> Finished:
+def read_file(path: Path) -> FinishedRun:
     """A finished run from its file."""
     import polars as pl
 
@@ -79,4 +191,4 @@ def read_file(path: Path) -> Finished:
             f"{path.name} is not a result of this version: {error}; delete it to run it again"
         ) from error
     trace = Trace(policy=run.policy.name, seed=run.seed, **columns, seconds=float("nan"))
-    return Finished(path.stem, run, trace)
+    return FinishedRun(path.stem, run, trace)

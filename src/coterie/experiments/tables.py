@@ -1,28 +1,38 @@
-"""Numbers of a figure as rows: for summary.csv, the terminal and the report."""
+"""The numbers of a figure as tables: for summary.csv, the terminal, Markdown and the report."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from io import StringIO
 from math import isfinite, isnan
 from types import MappingProxyType
 from typing import NamedTuple
 
-from coterie.experiments.makers import TUNED
-from coterie.experiments.results import NAMES, Entry, Panel
-from coterie.experiments.specs import Value
-from coterie.experiments.standings import OWN, Standing, divided, standings
+from coterie.experiments.claims import Finding
+from coterie.experiments.results import AUTO, DATASET_NAMES, Panel, PolicyResult, RegretRatio, regret_ratios
+from coterie.experiments.specs import EnvironmentSpec, Value, World
+from coterie.policies.makers import TUNED
+from coterie.theory import Row as BoundRow
+from coterie.theory import Setup, table_1
 
-CONSTANTS = (*TUNED, "ridge")
+PARAMETERS = (*TUNED, "ridge")
 """Parameters that have a column in every summary."""
 
-ACROSS = 4
+MOST_COLUMNS = 4
 """Panels that fit beside each other in a terminal."""
 
+BOUNDS_HEADING = (
+    "algorithms",
+    "contexts",
+    "assumption",
+    "clustering regret",
+    "in numbers",
+    "constants",
+    "full bound",
+)
 
-class Row(NamedTuple):
-    """A policy in a panel, in numbers; errors are standard errors over seeds."""
+
+class SummaryRow(NamedTuple):
+    """A policy in a panel, in numbers: a line of summary.csv; errors are standard errors over seeds."""
 
     dataset: str
     variation: str
@@ -42,78 +52,78 @@ class Row(NamedTuple):
         """The row by columns: the parameters have one each, empty where they are not set."""
         plain = self._asdict()
         params = plain.pop("params")
-        return {**plain, **dict.fromkeys(CONSTANTS), **params}
+        return {**plain, **dict.fromkeys(PARAMETERS), **params}
 
 
-class Table(NamedTuple):
-    """A small table of text: a heading and rows; `aside` if it is for pages, not for the terminal."""
+class TextTable(NamedTuple):
+    """A table of text; `detail` if it is not for the terminal, `prose` names columns that may be folded."""
 
     title: str
     heading: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    aside: bool = False
+    detail: bool = False
+    prose: tuple[str, ...] = ()
 
 
-def rows(panels: Sequence[Panel]) -> Iterator[Row]:
+def summary_rows(panels: Sequence[Panel]) -> Iterator[SummaryRow]:
     """One row a policy and panel."""
     for panel in panels:
-        for entry in panel.entries:
-            yield _row(panel, entry)
+        for result in panel.results:
+            yield _summary_row(panel, result)
 
 
-def _row(panel: Panel, entry: Entry) -> Row:
-    regret = entry.final("regret")
-    return Row(
+def _summary_row(panel: Panel, result: PolicyResult) -> SummaryRow:
+    regret = result.final("regret")
+    return SummaryRow(
         dataset=panel.dataset,
         variation=panel.label,
-        policy=entry.policy,
-        seeds=len(entry.traces),
-        horizon=int(entry.traces[0].rounds[-1]),
+        policy=result.policy,
+        seeds=len(result.traces),
+        horizon=int(result.traces[0].rounds[-1]),
         gamma=panel.gamma,
         regret=regret.mean,
         regret_error=regret.error,
-        clusters=entry.final("clusters").mean,
-        ari=entry.final("ari").mean,
-        explored=entry.final("explored").mean,
-        seconds=entry.seconds().mean,
-        params=entry.spec.params,
+        clusters=result.final("clusters").mean,
+        ari=result.final("ari").mean,
+        explored=result.final("explored").mean,
+        seconds=result.seconds().mean,
+        params=result.spec.params,
     )
 
 
-def as_csv(found: Iterable[Row]) -> str:
-    """The rows with a heading."""
-    records = [row.record() for row in found]
-    columns = tuple(dict.fromkeys(name for record in records for name in record))
-    file = StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([cell(record.get(name)) for name in columns] for record in records)
-    return file.getvalue()
+def summary_csv(rows: Iterable[SummaryRow]) -> str:
+    """The rows with a heading: the same columns whichever command writes them."""
+    records = [row.record() for row in rows]
+    columns = list(dict.fromkeys(name for record in records for name in record))
+    return _csv(columns, [[cell(record.get(name)) for name in columns] for record in records])
 
 
-def plain_csv(shown: Iterable[Table]) -> str:
-    """Tables of text with their headings, the title of each as its first column."""
-    file = StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    for table in shown:
-        writer.writerow(("table", *table.heading))
-        writer.writerows((table.title, *row) for row in table.rows)
-    return file.getvalue()
+def tables_csv(tables: Sequence[TextTable]) -> str:
+    """Tables of one heading below each other, the title of each as its first column."""
+    rows = [[table.title, *row] for table in tables for row in table.rows]
+    return _csv(["table", *tables[0].heading], rows)
 
 
-def cell(value: str | float | None) -> str:
-    """A value in a CSV file: numbers to six digits, nothing for what is not known or not finite.
+def _csv(columns: Sequence[str], rows: Sequence[Sequence[str | None]]) -> str:
+    import polars as pl
 
-    >>> [cell(value) for value in (0.1234567, float("nan"), float("inf"), None, 7, "CLUB")]
-    ['0.123457', '', '', '', '7', 'CLUB']
+    empty_as_null = [[value or None for value in row] for row in rows]
+    return pl.DataFrame(empty_as_null, schema=dict.fromkeys(columns, pl.String), orient="row").write_csv()
+
+
+def cell(value: str | float | None) -> str | None:
+    """A value in a CSV file: numbers to six digits, nothing for what is unknown or not finite.
+
+    >>> [cell(value) for value in (0.1234567, float("nan"), None, 7, "CLUB")]
+    ['0.123457', None, None, '7', 'CLUB']
     """
     if isinstance(value, float):
-        return f"{value:.6g}" if isfinite(value) else ""
-    return "" if value is None else str(value)
+        return f"{value:.6g}" if isfinite(value) else None
+    return None if value is None or value == "" else str(value)
 
 
 def known(value: float, form: str) -> str:
-    """A number in this form; a dash where it is not known.
+    """A number in this form; a dash where it is unknown.
 
     >>> known(1234.5, ",.1f"), known(float("nan"), ".1f")
     ('1,234.5', '–')
@@ -121,93 +131,155 @@ def known(value: float, form: str) -> str:
     return "–" if isnan(value) else format(value, form)
 
 
-def regrets(panels: Sequence[Panel]) -> Table:
+def regret_table(panels: Sequence[Panel]) -> TextTable:
     """Regret at the horizon: policies down, panels across."""
-    return _across("Cumulative regret at the horizon, mean ± standard error", panels, _regret)
-
-
-def times(panels: Sequence[Panel]) -> Table:
-    """Seconds a run: policies down, panels across."""
     return _across(
-        "Seconds a run, mean over seeds, one run at a time", panels, lambda e: f"{e.seconds().mean:.2f}"
+        "Cumulative regret at the horizon, mean ± standard error", panels, lambda r: str(r.final("regret"))
     )
 
 
-def recoveries(panels: Sequence[Panel]) -> Table:
-    """Regret, clusters and adjusted Rand index at the horizon: policies down, panels across."""
+def time_table(panels: Sequence[Panel]) -> TextTable:
+    """Seconds a run: policies down, panels across."""
+    return _across(
+        "Seconds a run, mean over seeds, one run at a time", panels, lambda r: f"{r.seconds().mean:.2f}"
+    )
+
+
+def cluster_table(panels: Sequence[Panel]) -> TextTable:
+    """Clusters and adjusted Rand index at the horizon: policies down, panels across."""
     return _across(
         "Clusters at the horizon (adjusted Rand index), means over seeds",
         panels,
-        lambda e: f"{known(e.final('clusters').mean, '.1f')} ({known(e.final('ari').mean, '.2f')})",
+        lambda r: f"{known(r.final('clusters').mean, '.1f')} ({known(r.final('ari').mean, '.2f')})",
     )
 
 
-def constants(panels: Sequence[Panel]) -> Table:
-    """The constants that every policy was given: policies down, panels across."""
-    made = _across(
-        "Constants, as tuned",
-        panels,
-        lambda e: str(e.spec.params) or "none",
-    )
-    return made._replace(aside=True)
+def parameter_table(panels: Sequence[Panel]) -> TextTable:
+    """The parameters of every policy: policies down, panels across."""
+    table = _across("Constants, as tuned", panels, lambda result: str(result.spec.params) or "none")
+    return table._replace(detail=True)
 
 
-def standing(panels: Sequence[Panel]) -> Table:
-    """AutoCLUB beside the policy it is measured against and beside the oracle: worlds down."""
+def ratio_table(panels: Sequence[Panel]) -> TextTable:
+    """AutoCLUB beside the policy it is measured against and beside the oracle: panels down."""
     beside = ("rival", "regret", "ratio", "wanted", "kept")
-    return Table(
-        f"{OWN}'s regret ± standard error, then its rival's and the oracle's, each with {OWN}'s ratio to it",
-        ("world", "dataset", OWN, *beside, "oracle", "ratio", "ARI"),
-        tuple(_stands(found) for found in standings(panels)),
+    return TextTable(
+        f"{AUTO}'s regret ± standard error, its rival's and the oracle's, each with {AUTO}'s ratio to it",
+        ("world", "dataset", AUTO, *beside, "oracle", "ratio", "ARI"),
+        tuple(_ratio_row(found) for found in regret_ratios(panels)),
     )
 
 
-def _stands(found: Standing) -> tuple[str, ...]:
-    oracle = found.oracle
+def _ratio_row(found: RegretRatio) -> tuple[str, ...]:
+    own, oracle = found.own.mean_regret, found.oracle
     return (
         found.panel.label,
-        NAMES.get(found.panel.dataset, found.panel.dataset),
-        _regret(found.own),
+        found.panel.dataset_name,
+        str(found.own.final("regret")),
         found.rival.policy,
-        f"{found.rival.final('regret').mean:,.0f}",
-        f"{found.ratio:.2f}",
+        f"{found.rival.mean_regret:,.0f}",
+        f"{found.value:.2f}",
         "–" if found.limit is None else f"≤ {found.limit.factor:.2f}",
-        {True: "yes", False: "no", None: "–"}[found.kept],
-        _shown(oracle, lambda entry: f"{entry.final('regret').mean:,.0f}"),
-        _shown(oracle, lambda entry: f"{divided(found.own, entry):.2f}"),
+        {True: "yes", False: "no", None: "–"}[found.within_limit],
+        "" if oracle is None else f"{oracle.mean_regret:,.0f}",
+        "" if oracle is None else f"{own / oracle.mean_regret:.2f}",
         known(found.own.final("ari").mean, ".2f"),
     )
 
 
-def _regret(entry: Entry) -> str:
-    regret = entry.final("regret")
-    return f"{regret.mean:,.0f} ± {regret.error:,.0f}"
-
-
-def _across(title: str, panels: Sequence[Panel], cell: Callable[[Entry], str]) -> Table:
+def _across(title: str, panels: Sequence[Panel], text: Callable[[PolicyResult], str]) -> TextTable:
     """Policies down and panels across, or the other way round where panels are many."""
-    policies = tuple(dict.fromkeys(entry.policy for panel in panels for entry in panel.entries))
-    lines = [[_shown(panel.entry(policy), cell) for panel in panels] for policy in policies]
+    policies = tuple(dict.fromkeys(result.policy for panel in panels for result in panel.results))
+    found = [[panel.result(policy) for panel in panels] for policy in policies]
+    lines = [["" if result is None else text(result) for result in row] for row in found]
     titles = tuple(panel.title for panel in panels)
-    if len(panels) <= ACROSS:
-        return Table(title, ("policy", *titles), tuple(zip(policies, *zip(*lines, strict=True), strict=True)))
-    return Table(title, ("world", *policies), tuple(zip(titles, *lines, strict=True)))
+    if len(panels) <= MOST_COLUMNS:
+        rows = zip(policies, *zip(*lines, strict=True), strict=True)
+        return TextTable(title, ("policy", *titles), tuple(rows))
+    return TextTable(title, ("world", *policies), tuple(zip(titles, *lines, strict=True)))
 
 
-def _shown(entry: Entry | None, cell: Callable[[Entry], str]) -> str:
-    return "" if entry is None else cell(entry)
-
-
-LISTED: Mapping[str, tuple[Callable[[Sequence[Panel]], Table], ...]] = MappingProxyType(
+VIEW_TABLES: Mapping[str, tuple[Callable[[Sequence[Panel]], TextTable], ...]] = MappingProxyType(
     {
-        "times": (times, constants),
-        "clusters": (recoveries, regrets, constants),
-        "standings": (standing, constants),
+        "times": (time_table, parameter_table),
+        "clusters": (cluster_table, regret_table, parameter_table),
+        "ratios": (ratio_table, parameter_table),
     }
 )
-"""The tables of a view; of any other: regrets and constants."""
+"""The tables of a view; of any other: regrets and parameters."""
 
 
-def listed(view: str, panels: Sequence[Panel]) -> list[Table]:
+def tables_of(view: str, panels: Sequence[Panel]) -> list[TextTable]:
     """The tables that go with a view."""
-    return [make(panels) for make in LISTED.get(view, (regrets, constants))]
+    return [make(panels) for make in VIEW_TABLES.get(view, (regret_table, parameter_table))]
+
+
+def bounds_table(environment: EnvironmentSpec, world: World, horizon: int) -> TextTable:
+    """Table 1 of the paper with the numbers of one world filled in."""
+    setup = Setup(
+        n_users=environment.n_users,
+        dim=world.dim,
+        n_clusters=environment.n_clusters,
+        n_arms=environment.n_arms,
+        horizon=horizon,
+        gamma=world.gamma,
+        lambda_x=world.lambda_x,
+        sigma=environment.sigma,
+        truncation=environment.truncation,
+    )
+    title = (
+        f"{DATASET_NAMES.get(environment.dataset, environment.dataset)}: u = {setup.n_users}, "
+        f"d = {setup.dim}, m = {setup.n_clusters}, K = {setup.n_arms}, T = {setup.horizon:,}, "
+        f"γ = {setup.gamma:.3g}, λ_x = {setup.lambda_x:.3g}"
+    )
+    rows = tuple(_bounds_row(row) for row in table_1(setup))
+    return TextTable(title, BOUNDS_HEADING, rows, prose=BOUNDS_HEADING[1:4])
+
+
+def _bounds_row(row: BoundRow) -> tuple[str, ...]:
+    return (
+        ", ".join(row.algorithms),
+        row.contexts,
+        row.assumption,
+        f"Õ({row.formula})",
+        f"{row.clustering:.2g}",
+        row.constants,
+        ", ".join(f"{bound.total:.2g}" for bound in row.bounds) or "–",
+    )
+
+
+def verdict_table(findings: Sequence[Finding]) -> TextTable:
+    """Every claim in every panel, with the evidence."""
+    return TextTable(
+        "Claims (undecided: within two standard errors, or a single seed)",
+        ("claim", "where", "answer", "evidence"),
+        tuple(
+            (v.claim, DATASET_NAMES.get(v.where, v.where), v.answer, v.evidence)
+            for finding in findings
+            for v in finding.verdicts
+        ),
+        detail=True,
+    )
+
+
+def markdown_page(sentence: str, tables: Sequence[TextTable]) -> str:
+    """A sentence and tables as Markdown, to be pasted into a page or an issue."""
+    parts = [sentence, *("\n".join(markdown_lines(table)) for table in tables if table.rows)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def markdown_lines(table: TextTable) -> Iterator[str]:
+    """A table as Markdown, its title above.
+
+    >>> list(markdown_lines(TextTable("Ages", ("who", "years"), (("a|b", "7"),))))
+    ['Ages:', '', '| who | years |', '|---|---|', '| a\\\\|b | 7 |']
+    """
+    yield f"{table.title}:"
+    yield ""
+    yield _markdown_line(table.heading)
+    yield f"|{'---|' * len(table.heading)}"
+    yield from (_markdown_line(row) for row in table.rows)
+
+
+def _markdown_line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

@@ -1,7 +1,8 @@
-"""One protocol for the parameters of every policy: which are tried, and which is chosen.
+"""One protocol for the parameters of every policy: which are tried, and which are chosen.
 
 Grids are in units that fit every environment: α and β in units of the noise σ, lengths of exploration in
-rounds a user. The protocol knows σ and the number of users, and nothing else about the environment.
+rounds a user. The protocol knows σ and the number of users, and nothing else about the environment. The
+factor β of the confidence widths is tuned too, or set to what the theory asks for.
 """
 
 from __future__ import annotations
@@ -9,23 +10,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import sqrt
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from coterie.errors import ArgumentError
-from coterie.experiments.makers import find_maker, is_own
-from coterie.experiments.runs import Run
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec
-from coterie.experiments.store import Store
+from coterie.experiments.store import Run, Store
+from coterie.policies.makers import find_maker, is_own
 from coterie.policies.registry import find
+from coterie.theory import beta
 
 FIRST_SEED = 1000
 """Seeds from here on are for tuning; those below may be reported."""
 
 BUDGET = 24
 """Points tried for every policy that has a grid."""
+
+Widths: TypeAlias = Literal["tuned", "theory"]
+"""Where β comes from: a grid like the other parameters, or the theory."""
 
 USUAL: Mapping[str, float] = MappingProxyType({"alpha": 15.0, "beta": 1.0, "explore": 10.0, "phase": 4.0})
 """Places to start from, in the units of grids."""
@@ -46,16 +51,51 @@ def in_units(name: str, value: float, environment: EnvironmentSpec) -> float:
     return value
 
 
-def candidates(policy: str, environment: EnvironmentSpec) -> list[PolicySpec]:
+def theory_beta(environment: EnvironmentSpec, horizon: int, *, ridge: float = 1.0) -> float:
+    """β = σ√(2 ln(1/δ) + d ln(1 + T/(λd))) + √λ with δ = 1/T   (Lemma 4, for noise of size σ).
+
+    >>> theory_beta(EnvironmentSpec(noise=0.1), 60_000)
+    2.94049
+    """
+    one = beta(horizon, environment.dim, ridge=ridge, delta=1 / horizon, norm=1.0) - sqrt(ridge)
+    return float(f"{environment.reward_deviation * one + sqrt(ridge):.6g}")
+
+
+def candidates(
+    policy: str, environment: EnvironmentSpec, *, widths: Widths = "tuned", horizon: int = 1
+) -> list[PolicySpec]:
     """What is tried for a policy in an environment: every point of its grid; one point if it has none.
+
+    With `widths="theory"` the factor of the width is that of the theory for this horizon, and the rest of
+    the grid is tried.
 
     >>> [str(spec) for spec in candidates("AutoCLUB", EnvironmentSpec())]
     ['AutoCLUB']
     """
-    axes = [] if is_own(policy) else list(find(policy).grid.axes())
-    names = [name for name, _ in axes]
-    points = product(*([in_units(name, value, environment) for value in values] for name, values in axes))
-    return [PolicySpec(policy, dict(zip(names, point, strict=True))) for point in points]
+    axes = {} if is_own(policy) else dict(find(policy).grid.axes())
+    points = {name: [in_units(name, value, environment) for value in values] for name, values in axes.items()}
+    width = width_parameter(policy)
+    if widths == "tuned" or width not in points:
+        return _crossed(policy, points)
+    others = _crossed(policy, {name: values for name, values in points.items() if name != width})
+    return [_with_theory_width(spec, width, environment, horizon) for spec in others]
+
+
+def _crossed(policy: str, points: Mapping[str, Sequence[float]]) -> list[PolicySpec]:
+    """A policy with every combination of these values."""
+    return [PolicySpec(policy, dict(zip(points, point, strict=True))) for point in product(*points.values())]
+
+
+def _with_theory_width(
+    spec: PolicySpec, width: str, environment: EnvironmentSpec, horizon: int
+) -> PolicySpec:
+    beta = theory_beta(environment, horizon, ridge=float(spec.params.get("ridge", 1.0)))
+    return PolicySpec(spec.name, {**spec.params, width: beta})
+
+
+def width_parameter(policy: str) -> str:
+    """The parameter that multiplies a policy's confidence width: alpha for those that take a graph."""
+    return "alpha" if "graph" in find_maker(policy).arguments else "beta"
 
 
 def usual_spec(policy: str, environment: EnvironmentSpec) -> PolicySpec:
@@ -66,14 +106,13 @@ def usual_spec(policy: str, environment: EnvironmentSpec) -> PolicySpec:
     """
     maker = find_maker(policy)
     usual = {name: in_units(name, value, environment) for name, value in USUAL.items()}
-    if "graph" in maker.arguments:  # their alpha multiplies the width, as beta does elsewhere
-        usual["alpha"] = usual["beta"]
+    usual[width_parameter(policy)] = usual["beta"]
     ours = not is_own(policy) or "confidence" in maker.arguments
     return PolicySpec(policy, {name: usual[name] for name in usual if ours and name in maker.parameters})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Protocol:
+class TuningProtocol:
     """Every policy is tried at every point of its grid, on seeds that are never reported.
 
     The point of least mean regret is used, of equals the first. Trials last as long as the reported runs,
@@ -100,6 +139,7 @@ class Study(NamedTuple):
     policy: str
     rounds: int
     data: str | None
+    widths: Widths = "tuned"
 
 
 class Choice(NamedTuple):
@@ -111,7 +151,7 @@ class Choice(NamedTuple):
     tried: int
 
 
-def trials(study: Study, protocol: Protocol) -> list[list[Run]]:
+def trials(study: Study, protocol: TuningProtocol) -> list[list[Run]]:
     """The runs of a study: for each point of the grid one a seed."""
     return [
         [
@@ -125,17 +165,17 @@ def trials(study: Study, protocol: Protocol) -> list[list[Run]]:
             )
             for seed in protocol.seeds
         ]
-        for spec in candidates(study.policy, study.environment)
+        for spec in candidates(study.policy, study.environment, widths=study.widths, horizon=study.rounds)
     ]
 
 
-def needed(studies: Iterable[Study], protocol: Protocol) -> list[Run]:
+def tuning_runs(studies: Iterable[Study], protocol: TuningProtocol) -> list[Run]:
     """All runs that must be finished before constants can be chosen; none where there is no choice."""
     points = [trials(study, protocol) for study in studies]
     return [run for study in points if len(study) > 1 for point in study for run in point]
 
 
-def choose(study: Study, protocol: Protocol, store: Store) -> Choice:
+def choose(study: Study, protocol: TuningProtocol, store: Store) -> Choice:
     """The best point of a study whose runs are finished."""
     points = trials(study, protocol)
     if len(points) == 1:

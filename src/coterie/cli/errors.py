@@ -1,0 +1,129 @@
+"""Errors become one line on stderr and an exit code that means something."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+
+from coterie.cli.options import GroupWithExamples
+from coterie.errors import ArgumentError, CoterieError, MissingData, UnknownName
+
+DONE, FAILED, USAGE, MISSING, CLOSED_PIPE, INTERRUPTED = 0, 1, 2, 3, 141, 130
+CODES = {ArgumentError: USAGE, UnknownName: USAGE, MissingData: MISSING}
+"""The exit code of each kind of error; any other is FAILED."""
+
+
+class Interrupted(Exception):
+    """Ctrl-C; the sentence says what is kept and how to go on."""
+
+
+class NoticeHandler(logging.Handler):
+    """Prints what the library logs as lines on stderr."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One line, above a live display if there is one."""
+        print(f"coterie: {record.getMessage()}", file=sys.stderr)
+
+
+class MainGroup(GroupWithExamples):
+    """The outermost group: errors are told in one line; COTERIE_DEBUG=1 shows the traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; Ctrl-C leaves as an error that has something to say."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise Interrupted(str(error) or "interrupted") from error
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the command line and leave with its exit code."""
+        _show_notices()
+        try:
+            code = super().main(
+                args,
+                prog_name=prog_name,
+                complete_var=complete_var,
+                standalone_mode=False,
+                windows_expand_args=windows_expand_args,
+                **extra,
+            )
+            sys.stdout.flush()
+        except BrokenPipeError:
+            code = _close_quietly()
+        except SystemExit as end:
+            if not isinstance(end.__context__, BrokenPipeError):
+                raise
+            code = _close_quietly()  # Rich and Typer leave with 1 where the shell expects 141
+        except Exception as error:
+            if os.environ.get("COTERIE_DEBUG") == "1":
+                raise
+            line, code = describe_error(error)
+            _print_error(f"coterie: {line}")
+        sys.exit(code if isinstance(code, int) else DONE)
+
+
+def _show_notices() -> None:
+    """Let warnings of the library reach the terminal, once."""
+    logger = logging.getLogger("coterie")
+    if not any(isinstance(handler, NoticeHandler) for handler in logger.handlers):
+        logger.addHandler(NoticeHandler(logging.WARNING))
+
+
+def describe_error(error: Exception) -> tuple[str, int]:
+    """An error as one line, and its exit code."""
+    if isinstance(error, Interrupted):
+        return str(error), INTERRUPTED
+    if isinstance(error, typer.TyperException):
+        return _usage(error), error.exit_code
+    if isinstance(error, CoterieError):
+        code = next((code for kind, code in CODES.items() if isinstance(error, kind)), FAILED)
+        return _one_line(error), code
+    if isinstance(error, OSError):
+        kept = "; what was finished before is kept" if error.errno == errno.ENOSPC else ""
+        return _one_line(error) + kept, FAILED
+    kind = type(error).__name__
+    return f"unexpected {kind}: {_one_line(error)} (COTERIE_DEBUG=1 shows where; please report it)", FAILED
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return " ".join(str(error).split())
+
+
+def _usage(error: typer.TyperException) -> str:
+    """What Typer says, with the help page that answers it."""
+    context = getattr(error, "ctx", None)
+    path = getattr(context, "command_path", "coterie")
+    message = " ".join(error.format_message().split())
+    return f"{message.rstrip('.')} (see `{path} --help`)" if message else f"see `{path} --help`"
+
+
+def _print_error(line: str) -> None:
+    """The line on stderr, if anybody reads it."""
+    try:
+        print(line, file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        _close_quietly()
+
+
+def _close_quietly() -> int:
+    """The reader of our output has left: print nothing more, not even at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(nowhere, stream.fileno())
+    return CLOSED_PIPE

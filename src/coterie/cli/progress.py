@@ -1,0 +1,176 @@
+"""The progress of an experiment: live bars on a terminal, a line now and then in a log."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from threading import Lock
+from time import monotonic
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
+from rich.text import Text
+
+from coterie.cli.output import console
+from coterie.experiments.runner import Callback, cost
+from coterie.experiments.store import Run
+from coterie.simulation import Trace
+
+Label = Callable[[Run], str]
+
+INTERVAL = 30.0
+"""Seconds between the lines of a log."""
+
+
+class LineProgress:
+    """For a pipe or a log: a line on stderr every half minute."""
+
+    def __init__(self, interval: float = INTERVAL) -> None:
+        """Nothing has begun yet."""
+        self._interval, self._lock = interval, Lock()
+        self._title, self._total, self._work, self._done = "", 0, 0.0, 0.0
+        self._finished, self._began, self._last = 0, 0.0, 0.0
+
+    def begin(self, title: str, runs: Sequence[Run], already: int) -> None:
+        """Start to count."""
+        with self._lock:
+            self._title, self._total = title, len(runs)
+            self._work, self._done = sum(cost(run) * run.horizon for run in runs), 0.0
+            self._finished, self._began = 0, monotonic()
+            self._last = self._began
+
+    def advance(self, run: Run, rounds: int, regret: float) -> None:
+        """Count the rounds; print a line if the last one is long ago."""
+        with self._lock:
+            self._done += cost(run) * rounds
+            now = monotonic()
+            if now - self._last >= self._interval and self._work:
+                self._last = now
+                print(self._line(now), file=sys.stderr, flush=True)
+
+    def finish(self, run: Run, trace: Trace) -> None:
+        """Count the run."""
+        with self._lock:
+            self._finished += 1
+
+    def _line(self, now: float) -> str:
+        share, gone = min(1.0, self._done / self._work), now - self._began
+        left = _clock(gone * (1 - share) / share)
+        return (
+            f"coterie: {self._title}, {self._finished} of {self._total} runs, {share:.0%} of the work, "
+            f"{_clock(gone)} gone, about {left} left"
+        )
+
+
+@dataclass(slots=True)
+class Tally:
+    """What is known of the runs of one label."""
+
+    task: TaskID
+    runs: int
+    finished: list[float] = field(default_factory=list)
+    """The regret of each finished run."""
+    under_way: dict[str, tuple[int, float]] = field(default_factory=dict)
+    """The rounds and the regret of each run under way, by its id."""
+
+    def __str__(self) -> str:
+        """Runs finished, their mean regret, and that of the furthest run under way."""
+        parts = [f"{len(self.finished):>{len(str(self.runs))}}/{self.runs} runs"]
+        if self.finished:
+            parts.append(f"regret {sum(self.finished) / len(self.finished):,.0f}")
+        if self.under_way:
+            rounds, regret = max(self.under_way.values())
+            parts.append(f"now {regret:,.0f} at {rounds:,}")
+        return ", ".join(parts)
+
+
+class BarProgress:
+    """The stage first, weighted by what a round costs; below it a line for each label."""
+
+    def __init__(self, progress: Progress, label: Label) -> None:
+        """Nothing is shown before the first stage begins."""
+        self._progress, self._label, self._lock = progress, label, Lock()
+        self._stage: TaskID | None = None
+        self._tallies: dict[str, Tally] = {}
+
+    def begin(self, title: str, runs: Sequence[Run], already: int) -> None:
+        """Bars for these runs in place of those before."""
+        with self._lock:
+            for task in self._progress.task_ids:
+                self._progress.remove_task(task)
+            self._stage, self._tallies = None, {}
+            if not runs:
+                return
+            work = sum(cost(run) * run.horizon for run in runs)
+            note = f"{len(runs)} runs" + (f", {already} more were there" if already else "")
+            self._stage = self._progress.add_task(title, total=work, note=note, timed=True)
+            labelled = [(self._label(run), run.horizon) for run in runs]
+            for name in dict.fromkeys(name for name, _ in labelled):
+                lengths = [horizon for other, horizon in labelled if other == name]
+                task = self._progress.add_task(name, total=sum(lengths), visible=False, timed=False)
+                tally = self._tallies[name] = Tally(task, len(lengths))
+                self._progress.update(task, note=str(tally), visible=True)
+
+    def advance(self, run: Run, rounds: int, regret: float) -> None:
+        """Move the bars of the run and of the stage."""
+        with self._lock:
+            if self._stage is None:
+                return
+            tally = self._tallies[self._label(run)]
+            before, _ = tally.under_way.get(run.id, (0, 0.0))
+            tally.under_way[run.id] = before + rounds, regret
+            self._progress.update(tally.task, advance=rounds, note=str(tally))
+            self._progress.advance(self._stage, cost(run) * rounds)
+
+    def finish(self, run: Run, trace: Trace) -> None:
+        """The regret of the run joins the mean of its label."""
+        with self._lock:
+            if self._stage is None:
+                return
+            tally = self._tallies[self._label(run)]
+            tally.under_way.pop(run.id, None)
+            tally.finished.append(float(trace.regret[-1]))
+            self._progress.update(tally.task, note=str(tally))
+
+
+class NoteColumn(ProgressColumn):
+    """The note of a line; before it, for a stage, the time gone and the time left."""
+
+    def render(self, task: Task) -> Text:
+        """A line of text."""
+        gone, left = _clock(task.elapsed), _clock(task.time_remaining)
+        times = f"{gone}, {left} left, " if task.fields["timed"] else ""
+        return Text(times + task.fields["note"], style="dim", no_wrap=True, overflow="ellipsis")
+
+
+def _clock(seconds: float | None) -> str:
+    return "-:--:--" if seconds is None else str(timedelta(seconds=int(seconds)))
+
+
+def display(shown: Console) -> Progress:
+    """The bars as they are drawn on a console; gone when the work is done."""
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=14),
+        TextColumn("{task.percentage:>3.0f} %"),
+        NoteColumn(),
+    )
+    return Progress(*columns, console=shown, transient=True)
+
+
+def policy_label(run: Run) -> str:
+    """The usual label of a run."""
+    return run.policy.label
+
+
+@contextmanager
+def progress_display(label: Label = policy_label) -> Iterator[Callback]:
+    """Bars if stderr is a terminal, else lines."""
+    if not sys.stderr.isatty():
+        yield LineProgress()
+        return
+    with display(console(stderr=True)) as progress:
+        yield BarProgress(progress, label)

@@ -1,0 +1,169 @@
+"""What `coterie run` prints and writes: a table, a chart, a picture, or the same as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.markup import escape
+
+from coterie.cli.output import Curve, chart, console, count, print_table
+from coterie.cli.run_plan import RunPlan
+from coterie.experiments.plotting import draw, styles_of
+from coterie.experiments.results import Panel, PolicyResult
+from coterie.experiments.specs import EnvironmentSpec
+from coterie.experiments.store import Store
+from coterie.experiments.tables import known, summary_csv, summary_rows
+from coterie.policies.entries import Style
+from coterie.storage import atomic_write
+
+COLUMNS = ("policy", "regret", "± s.e.", "clusters", "ARI", "µs/round", "constants")
+OPTIONAL = ("constants", "µs/round", "ARI", "clusters", "± s.e.")
+"""Columns that a narrow terminal does without, the least important first."""
+
+
+class LabelledResult(NamedTuple):
+    """The result of a policy, with its label and how it is drawn."""
+
+    label: str
+    result: PolicyResult
+    style: Style
+
+    @property
+    def colour(self) -> str:
+        """The policy's colour for a terminal; black is whatever colour the terminal writes in."""
+        return "" if self.style.colour == "#000000" else self.style.colour
+
+    @property
+    def microseconds(self) -> float:
+        """Microseconds a round of the fastest seed; NaN where all of them were read back."""
+        horizon = int(self.result.traces[0].rounds[-1])
+        spent = [trace.seconds for trace in self.result.traces if trace.seconds == trace.seconds]
+        return 1e6 * min(spent, default=float("nan")) / horizon
+
+    def row(self) -> tuple[str, ...]:
+        """The line of the table."""
+        regret = self.result.final("regret")
+        return (
+            f"[bold]{escape(self.label)}[/bold]",
+            f"{regret.mean:,.1f}",
+            known(regret.error, ",.1f"),
+            known(self.result.final("clusters").mean, ".1f"),
+            known(self.result.final("ari").mean, ".2f"),
+            known(self.microseconds, ",.1f"),
+            f"[dim]{escape(str(self.result.spec.params))}[/dim]",
+        )
+
+    def record(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        result, regret = self.result, self.result.final("regret")
+        return {
+            "label": self.label,
+            "policy": result.policy,
+            "constants": dict(result.spec.params),
+            "regret": regret.mean,
+            "standard_error": regret.error,
+            "regret_by_seed": {str(trace.seed): float(trace.regret[-1]) for trace in result.traces},
+            "clusters": result.final("clusters").mean,
+            "ari": result.final("ari").mean,
+            "microseconds_a_round": self.microseconds,
+            "curve": {
+                "rounds": result.traces[0].rounds.tolist(),
+                "regret": result.band("regret").mean.tolist(),
+            },
+        }
+
+
+class RunResults(NamedTuple):
+    """Everything that was found."""
+
+    plan: RunPlan
+    horizon: int
+    seeds: tuple[int, ...]
+    results: tuple[LabelledResult, ...]
+
+    @property
+    def title(self) -> str:
+        """The world in one line."""
+        w = self.plan.environment
+        return (
+            f"{w.dataset}, {w.setting}: {count(w.n_users, 'user')} in {count(w.n_clusters, 'cluster')}, "
+            f"{count(w.n_arms, 'arm')}, {rewards_line(w)}, {count(self.horizon, 'round')}, "
+            f"{count(len(self.seeds), 'seed')}"
+        )
+
+    @property
+    def caution(self) -> str:
+        """What is made up, for data that are somebody's; nothing for synthetic data."""
+        if self.plan.environment.dataset == "synthetic":
+            return ""
+        return "Rewards are simulated from your data; the clusters are made up, not found in it."
+
+    def show(self, draw_chart: bool | None) -> None:
+        """Print the table, least regret first, and the chart where it was asked for or someone is looking."""
+        out = console()
+        ranked = sorted(self.results, key=lambda one: one.result.mean_regret)
+        out.print(f"[bold]{escape(self.title)}[/bold]", soft_wrap=True)
+        if self.caution:
+            out.print(self.caution, soft_wrap=True)
+        print_table(COLUMNS, [one.row() for one in ranked], prose=("constants",), optional=OPTIONAL)
+        if draw_chart or (draw_chart is None and out.is_terminal):
+            names = max(len(one.label) for one in ranked)
+            curves = [_curve(one) for one in ranked]
+            for line in chart(curves, width=max(20, min(70, out.width - names - 12))):
+                out.print(line, no_wrap=True, overflow="crop")
+
+    def record(self, written: list[Path]) -> dict[str, Any]:
+        """Everything as plain values."""
+        return {
+            "world": asdict(self.plan.environment),
+            "caution": self.caution,
+            "horizon": self.horizon,
+            "seeds": list(self.seeds),
+            "policies": [one.record() for one in self.results],
+            "runs": [run.id for run in self.plan.runs],
+            "written": [str(path) for path in written],
+        }
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write `summary.csv` and the pictures; without matplotlib the table alone."""
+        plan = self.plan
+        worlds = [plan.environment.make(plan.data.dataset(plan.environment), seed) for seed in self.seeds]
+        gamma = sum(world.gamma for world in worlds) / len(worlds)
+        results = tuple(one.result for one in self.results)
+        panel = Panel(plan.environment.dataset, "", "", 0.0, gamma, results)
+        written = [folder / "summary.csv"]
+        atomic_write(written[0], summary_csv(summary_rows([panel])).encode())
+        if find_spec("matplotlib") is not None:
+            written += draw("curves", self.title, [panel], folder, "regret")
+        return written
+
+
+def _curve(one: LabelledResult) -> Curve:
+    rounds = np.asarray(one.result.traces[0].rounds, np.float64)
+    return Curve(one.label, rounds, one.result.band("regret").mean, one.colour)
+
+
+def rewards_line(environment: EnvironmentSpec) -> str:
+    """How rewards scatter.
+
+    >>> rewards_line(EnvironmentSpec(rewards="bernoulli")), rewards_line(EnvironmentSpec())
+    ('0/1 rewards', 'σ = 0.1')
+    """
+    return "0/1 rewards" if environment.rewards == "bernoulli" else f"σ = {environment.noise:g}"
+
+
+def collect(
+    plan: RunPlan, store: Store, seconds: Mapping[str, float], *, horizon: int, seeds: tuple[int, ...]
+) -> RunResults:
+    """Read the finished runs; those that were just played have their seconds."""
+    results = []
+    for label, spec, style in zip(plan.labels, plan.policies, styles_of(plan.policies), strict=True):
+        runs = [run for run in plan.runs if run.policy == spec]
+        traces = (replace(store.read(run), seconds=seconds.get(run.id, float("nan"))) for run in runs)
+        results.append(LabelledResult(label, PolicyResult(spec, tuple(traces)), style))
+    return RunResults(plan, horizon, seeds, tuple(results))

@@ -1,0 +1,283 @@
+"""Figures fit to print: PNG, SVG and PDF, the same bytes for the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from itertools import zip_longest
+from math import ceil
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coterie.experiments.ratio_plot import ratios
+from coterie.experiments.results import Panel, PolicyResult
+from coterie.experiments.specs import PolicySpec, labels_of
+from coterie.policies.entries import Style
+from coterie.policies.makers import is_own
+from coterie.policies.registry import find
+from coterie.storage import atomic_write
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+FORMATS = ("png", "svg", "pdf")
+DPI = 300
+WIDTH, HEIGHT = 2.6, 2.25  # inches a panel: four fill a page on its side
+LEAST, ENTRY = 5.2, 1.4
+"""Inches that a legend needs across, and that one of its entries needs."""
+
+FAR = 2.5
+"""A policy with more than this many times the regret of the next leaves the picture, and is named there."""
+
+MARKS = 6
+"""Markers on a curve."""
+
+OWN_COLOURS = ("#8c564b", "#17a2a2", "#7a9a01", "#c2527d", "#3f51b5", "#a0522d")
+"""Colours of policies that are not registered, in order of appearance."""
+
+LINES = ("-", "--", "-.", ":")
+"""Lines of policies that share a name, and so a colour."""
+
+LOOK: Mapping[str, Any] = MappingProxyType(
+    {
+        "font.size": 8.5,
+        "axes.titlesize": 9.5,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "grid.color": "#e6e6e6",
+        "grid.linewidth": 0.6,
+        "axes.axisbelow": True,
+        "lines.linewidth": 1.3,
+        "lines.markersize": 3.6,
+        "legend.frameon": False,
+        "svg.hashsalt": "coterie",
+        "svg.fonttype": "none",
+        "pdf.fonttype": 42,
+        "figure.constrained_layout.use": True,
+    }
+)
+
+
+def styles_of(specs: Sequence[PolicySpec]) -> list[Style]:
+    """How these policies are drawn beside each other: no two have the same label.
+
+    >>> specs = [PolicySpec("CLUB", {"beta": 1.0}), PolicySpec("CLUB", {"beta": 2.0})]
+    >>> [(style.label, style.line) for style in styles_of(specs)]
+    [('CLUB (beta 1)', '-'), ('CLUB (beta 2)', '--')]
+    """
+    names = [spec.name for spec in specs]
+    own = [name for name in dict.fromkeys(names) if is_own(name)]
+    styles = []
+    for k, (name, label) in enumerate(zip(names, labels_of(specs), strict=True)):
+        if is_own(name):
+            style = Style(label, OWN_COLOURS[own.index(name) % len(OWN_COLOURS)], "h", "-")
+        else:
+            style = find(name).style
+        if names.count(name) > 1:
+            style = style._replace(label=label, line=LINES[names[:k].count(name) % len(LINES)])
+        styles.append(style)
+    return styles
+
+
+def draw(view: str, title: str, panels: Sequence[Panel], folder: Path, name: str) -> list[Path]:
+    """Draw a figure into `folder` in every format; nothing for what is a table only."""
+    if view not in VIEWS or not panels:
+        return []
+    from matplotlib.style import context as style_context
+
+    with style_context(dict(LOOK)):
+        canvas = VIEWS[view](panels)
+        canvas.suptitle(title, fontsize=11)
+        return list(_save(canvas, folder, name))
+
+
+def _save(canvas: Canvas, folder: Path, name: str) -> Iterator[Path]:
+    """Each picture whole or not at all."""
+    undated: Mapping[str, dict[str, Any]] = {
+        "png": {"Software": None},
+        "svg": {"Date": None},
+        "pdf": {"CreationDate": None},
+    }
+    for kind in FORMATS:
+        path, file = folder / f"{name}.{kind}", BytesIO()
+        canvas.savefig(file, format=kind, dpi=DPI, metadata=undated[kind])
+        atomic_write(path, file.getvalue())
+        yield path
+
+
+@contextmanager
+def _grid(n: int, rows: int = 1, *, width: float = WIDTH) -> Iterator[tuple[Canvas, list[list[Axes]]]]:
+    """A canvas of rows × n axes with room for a legend below."""
+    from matplotlib.figure import Figure
+
+    canvas = Figure(figsize=(max(width * n, LEAST), HEIGHT * rows + (0.8 if n > 1 else 1.3)))
+    axes = canvas.subplots(rows, n, squeeze=False)
+    yield canvas, [list(row) for row in axes]
+    _legend(canvas)
+
+
+def _legend(canvas: Canvas) -> None:
+    """One legend for all axes, each policy once."""
+    found = {
+        label: handle
+        for axes in canvas.axes
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    most = max(3, int(canvas.get_figwidth() / ENTRY))
+    across = ceil(len(found) / max(1, ceil(len(found) / most)))  # rows of equal length
+    canvas.legend(found.values(), found.keys(), loc="outside lower center", ncols=across, handlelength=3.2)
+
+
+def _curve(axes: Axes, result: PolicyResult, look: Style, column: str, offset: float) -> None:
+    """Mean over seeds with a band of ± one standard error; the offset keeps markers of curves apart."""
+    band, rounds = result.band(column), result.traces[0].rounds
+    every = max(1, len(rounds) // MARKS)
+    axes.plot(
+        rounds,
+        band.mean,
+        color=look.colour,
+        linestyle=look.line,
+        marker=look.marker,
+        markevery=(int(every * offset), every),
+        label=look.label,
+    )
+    axes.fill_between(
+        rounds, band.mean - band.error, band.mean + band.error, color=look.colour, alpha=0.2, linewidth=0
+    )
+
+
+def _over_rounds(axes: Axes, panel: Panel, column: str, label: str) -> None:
+    from matplotlib.ticker import EngFormatter
+
+    looks = styles_of([result.spec for result in panel.results])
+    for k, (result, look) in enumerate(zip(panel.results, looks, strict=True)):
+        _curve(axes, result, look, column, (k + 1) / (len(panel.results) + 1))
+    axes.set_xlim(0, int(panel.results[0].traces[0].rounds[-1]))
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("round t")
+    axes.set_ylabel(label)
+
+
+def curves(panels: Sequence[Panel]) -> Canvas:
+    """Regret over rounds: a row for each label, a column for each dataset."""
+    labels = list(dict.fromkeys(panel.label for panel in panels))
+    rows = [[panel for panel in panels if panel.label == label] for label in labels]
+    with _grid(max(map(len, rows)), len(rows)) as (canvas, axes):
+        for row, group in zip(axes, rows, strict=True):
+            for one, panel in zip_longest(row, group):
+                if panel is None:
+                    one.set_axis_off()
+                    continue
+                _over_rounds(one, panel, "regret", "cumulative regret" if one is row[0] else "")
+                _crop(one, panel)
+                one.set_title(panel.title)
+    return canvas
+
+
+def _crop(axes: Axes, panel: Panel) -> None:
+    """Where one policy would flatten all others, end the axis above the others and write its value there."""
+    looks = styles_of([result.spec for result in panel.results])
+    finals = sorted((r.mean_regret, look.label) for r, look in zip(panel.results, looks, strict=True))
+    if len(finals) < 3 or finals[-1][0] <= FAR * finals[-2][0]:
+        return
+    axes.set_ylim(0, 1.4 * finals[-2][0])
+    axes.annotate(
+        f"{finals[-1][1]}: {finals[-1][0]:,.0f} ↑",
+        (0.98, 0.97),
+        xycoords="axes fraction",
+        ha="right",
+        va="top",
+        fontsize=7.5,
+        color="#555555",
+    )
+
+
+def sweep(panels: Sequence[Panel]) -> Canvas:
+    """Regret over rounds for each value of what varies, and at the end against it; a row a dataset."""
+    groups = _by_dataset(panels)
+    most = max(len(group) for group in groups)
+    with _grid(most + 1, len(groups), width=2.25) as (canvas, axes):
+        for row, group in zip(axes, groups, strict=True):
+            top = 0.0
+            for one, panel in zip(row, group, strict=False):
+                _over_rounds(one, panel, "regret", "cumulative regret" if one is row[0] else "")
+                _crop(one, panel)
+                one.set_title(panel.title)
+                top = max(top, one.get_ylim()[1])
+            _against(row[-1], group, [panel.value for panel in group])
+            for one in (*row[: len(group)], row[-1]):
+                one.set_ylim(0, top)
+            row[-1].set_title("at the horizon")
+    return canvas
+
+
+def gap(panels: Sequence[Panel]) -> Canvas:
+    """Regret at the horizon against the true gap and against the noise; a row a dataset."""
+    groups = _by_dataset(panels)
+    quantities = list(dict.fromkeys(panel.quantity for panel in panels))
+    with _grid(len(quantities), len(groups), width=3.4) as (canvas, axes):
+        for row, group in zip(axes, groups, strict=True):
+            for one, quantity in zip(row, quantities, strict=True):
+                chosen = [panel for panel in group if panel.quantity == quantity]
+                values = [panel.gamma if "γ" in quantity else panel.value for panel in chosen]
+                one.set_xscale("log", base=2)
+                one.minorticks_off()
+                _against(one, chosen, values)
+                one.set_title(chosen[0].title.split(",")[0])
+                one.set_ylabel("regret at the horizon")
+    return canvas
+
+
+def clusters(panels: Sequence[Panel]) -> Canvas:
+    """Regret, the adjusted Rand index and the number of clusters over rounds; a column a panel."""
+    with _grid(len(panels), 3) as (canvas, axes):
+        for k, panel in enumerate(panels):
+            for row, (column, label) in zip(axes, CLUSTER_ROWS, strict=True):
+                _over_rounds(row[k], panel, column, label if k == 0 else "")
+                row[k].set_xlabel("round t" if row is axes[-1] else "")
+            axes[0][k].set_title(panel.title)
+            axes[1][k].set_ylim(0, 1.03)
+    return canvas
+
+
+CLUSTER_ROWS = (("regret", "cumulative regret"), ("ari", "adjusted Rand index"), ("clusters", "clusters"))
+
+
+def _against(axes: Axes, panels: Sequence[Panel], values: Sequence[float]) -> None:
+    """Regret at the horizon with ± one standard error, against a value a panel."""
+    order = np.argsort(values)
+    xs = np.asarray(values)[order]
+    looks = styles_of([result.spec for result in panels[0].results])
+    for k, look in enumerate(looks):
+        ends = [panels[i].results[k].final("regret") for i in order]
+        axes.errorbar(
+            xs,
+            [end.mean for end in ends],
+            yerr=np.nan_to_num([end.error for end in ends]),
+            color=look.colour,
+            linestyle=look.line,
+            marker=look.marker,
+            capsize=2,
+            label=look.label,
+        )
+    axes.set_xticks(xs, [f"{x:.2g}" if x < 10 else f"{x:g}" for x in xs])
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel(panels[0].quantity)
+
+
+def _by_dataset(panels: Sequence[Panel]) -> list[list[Panel]]:
+    names = dict.fromkeys(panel.dataset for panel in panels)
+    return [[panel for panel in panels if panel.dataset == name] for name in names]
+
+
+VIEWS: Mapping[str, Callable[[Sequence[Panel]], Canvas]] = MappingProxyType(
+    {"curves": curves, "sweep": sweep, "gap": gap, "clusters": clusters, "ratios": ratios}
+)
+"""How a figure is drawn, by the name of its view; other views are tables only."""

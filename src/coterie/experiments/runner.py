@@ -1,0 +1,204 @@
+"""Playing runs: with which datasets, on which engine, and who is told of the progress."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from coterie import datasets
+from coterie.datasets.dataset import Dataset
+from coterie.datasets.sources import HOME
+from coterie.experiments.specs import EnvironmentSpec
+from coterie.experiments.store import Run, Store
+from coterie.policies.makers import is_own
+from coterie.policies.registry import find
+from coterie.simulation import Trace
+from coterie.storage import atomic_write
+
+SMOOTHED_COST, OWN_COST = 180.0, 100.0
+"""Rough microseconds a round: smoothed arms besides the policy, and a policy in plain Python."""
+
+USERS_STEP, USERS_SHARE = 50, 0.3
+"""Policies that look for clusters take this share longer for each further 50 users."""
+
+WARM_UP = 300
+"""Rounds played before a run is timed, so that loading is not counted."""
+
+
+class Callback(Protocol):
+    """Told of progress, from any thread."""
+
+    def begin(self, title: str, runs: Sequence[Run], already: int) -> None:
+        """A stage begins: these runs will be played, `already` more are finished."""
+
+    def advance(self, run: Run, rounds: int, regret: float) -> None:
+        """Some rounds of a run were just played; its regret so far."""
+
+    def finish(self, run: Run, trace: Trace) -> None:
+        """A run is finished and stored."""
+
+
+class NoCallback:
+    """Tells nobody."""
+
+    def begin(self, title: str, runs: Sequence[Run], already: int) -> None:
+        """Do nothing."""
+
+    def advance(self, run: Run, rounds: int, regret: float) -> None:
+        """Do nothing."""
+
+    def finish(self, run: Run, trace: Trace) -> None:
+        """Do nothing."""
+
+
+class DataFiles:
+    """The datasets of an experiment, each loaded once.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        Where to look for files; None means $COTERIE_DATA, if that is set.
+    files : mapping, optional
+        The file, archive or folder of single datasets by name, instead of what `folder` holds.
+    table_options : mapping, optional
+        How the dataset 'interactions' is read: arguments of `coterie.datasets.load` such as `columns`.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        *,
+        files: Mapping[str, Path] | None = None,
+        table_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Nothing is read yet."""
+        home = folder or os.environ.get(HOME)
+        self._folder = Path(home).expanduser() if home else None
+        self._files = dict(files or {})
+        self._table_options = dict(table_options or {})
+        self._loaded: dict[tuple[object, ...], Dataset] = {}
+
+    def dataset(self, environment: EnvironmentSpec) -> Dataset:
+        """The vectors that an environment draws from; `MissingData` says how to get a missing file."""
+        name, options = environment.dataset, environment.data_options()
+        key = (name, *options.values())
+        if key not in self._loaded:
+            own = self._table_options if name == "interactions" else {}
+            self._loaded[key] = datasets.load(name, self.path(name), **options, **own)
+        return self._loaded[key]
+
+    def path(self, name: str) -> Path | None:
+        """The file or folder to look in for a dataset."""
+        if name in self._files:
+            return self._files[name]
+        return self._folder if datasets.about(name).files or name == "interactions" else None
+
+    def sha256(self, environment: EnvironmentSpec) -> str | None:
+        """The hash of the file behind an environment, and of how an own table was read."""
+        found = self.dataset(environment).provenance.sha256
+        if environment.dataset != "interactions":
+            return found
+        return sha256(repr((found, sorted(self._table_options.items()))).encode()).hexdigest()
+
+
+class PlayedRun(NamedTuple):
+    """A run and its trace, as it comes from an engine."""
+
+    run: Run
+    trace: Trace
+
+
+class Engine(Protocol):
+    """Where runs are played."""
+
+    def play(self, runs: Sequence[Run], data: DataFiles, callback: Callback) -> Iterator[PlayedRun]:
+        """Every run once, in whatever order they finish; closing the iterator stops the rest."""
+
+
+class Runner(NamedTuple):
+    """All that is needed to play runs and to keep their results."""
+
+    store: Store
+    engine: Engine
+    data: DataFiles
+    callback: Callback
+
+    def play(self, title: str, runs: Iterable[Run]) -> dict[str, float]:
+        """Play the runs that are not stored yet, longest first, and store each as soon as it is finished.
+
+        Returns the seconds of the runs that were played, by run id.
+        """
+        wanted = {run.id: run for run in runs}
+        missing = [run for run in wanted.values() if run not in self.store]
+        missing.sort(key=lambda run: -cost(run) * run.horizon)
+        self.callback.begin(title, missing, len(wanted) - len(missing))
+        seconds = {}
+        for run, trace in self.engine.play(missing, self.data, self.callback):
+            self.store.save(run, trace)
+            self.callback.finish(run, trace)
+            seconds[run.id] = trace.seconds
+        return seconds
+
+    def time(self, runs: Sequence[Run], folder: Path) -> dict[str, float]:
+        """The seconds of each run by id, measured one run at a time or read from the folder `times/`."""
+        known = {run.id: known_seconds(run, folder) for run in runs}
+        missing = [run for run in runs if known[run.id] is None]
+        self.callback.begin("timing", missing, len(runs) - len(missing))
+        seconds = {name: found for name, found in known.items() if found is not None}
+        for run in missing:
+            trace = time_run(run, self.data.dataset(run.environment), folder)
+            seconds[run.id] = trace.seconds
+            self.callback.advance(run, run.horizon, float(trace.regret[-1]))
+            self.callback.finish(run, trace)
+        return seconds
+
+
+def cost(run: Run) -> float:
+    """About how many microseconds a round of this run takes: for the order of work and the time left."""
+    environment = run.environment
+    arms = SMOOTHED_COST * environment.n_arms / 100 if environment.setting == "smoothed" else 0.0
+    if is_own(run.policy.name):
+        return OWN_COST + arms
+    entry = find(run.policy.name)
+    more_users = max(0.0, environment.n_users / USERS_STEP - 1) if entry.clusters else 0.0
+    return entry.cost * (1 + USERS_SHARE * more_users) + arms
+
+
+def known_seconds(run: Run, folder: Path) -> float | None:
+    """The seconds of a run as measured earlier on this kind of processor."""
+    try:
+        facts = json.loads(_time_file(run, folder).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return float(facts["seconds"]) if facts.get("processor") == processor() else None
+
+
+def time_run(run: Run, dataset: Dataset, folder: Path) -> Trace:
+    """Play a run with nothing beside it, and store how long it took."""
+    replace(run, horizon=min(WARM_UP, run.horizon), record=1).play(dataset)
+    trace = run.play(dataset)
+    facts = json.dumps({"seconds": trace.seconds, "processor": processor(), "horizon": run.horizon})
+    atomic_write(_time_file(run, folder), facts.encode())
+    return trace
+
+
+def _time_file(run: Run, folder: Path) -> Path:
+    return folder / "times" / f"{run.id}.json"
+
+
+@cache
+def processor() -> str:
+    """The processor as its maker calls it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
