@@ -102,7 +102,7 @@ def test_the_picture_has_its_class_and_a_colour_of_its_own(coterie: Call, folder
     picture = (folder / "results" / "regret.svg").read_text(encoding="utf-8")
     assert ">Greedy<" in picture
     assert ">Labelled<" in picture
-    assert len(set(re.findall(r"stroke: (#\w{6}); stroke-width: 1.6", picture))) == 3
+    assert len(set(re.findall(r"stroke: (#\w{6}); stroke-width: 1.3", picture))) == 3
 
 
 def test_folders_with_such_runs_can_be_compared_without_the_module(coterie: Call, folder: Path) -> None:
