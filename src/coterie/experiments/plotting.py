@@ -8,6 +8,7 @@ from io import BytesIO
 from itertools import zip_longest
 from math import ceil
 from pathlib import Path
+from textwrap import fill
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +29,11 @@ if TYPE_CHECKING:
 FORMATS = ("png", "svg", "pdf")
 DPI = 300
 WIDTH, HEIGHT = 2.6, 2.25  # inches a panel: four fill a page on its side
-LEAST, ENTRY = 5.2, 1.4
-"""Inches that a legend needs across, and that one of its entries needs."""
+LEAST = 5.2
+"""Inches that a figure has across at least."""
+
+HANDLE, LETTER, LETTERS = 0.65, 0.085, 11.5
+"""Inches of a line and of a letter in a legend, and letters of a title in an inch."""
 
 FAR = 2.5
 """A policy with more than this many times the regret of the next leaves the picture, and is named there."""
@@ -93,7 +97,8 @@ def draw(view: str, title: str, panels: Sequence[Panel], folder: Path, name: str
 
     with style_context(dict(LOOK)):
         canvas = VIEWS[view](panels)
-        canvas.suptitle(title, fontsize=11)
+        kept = title.replace(" = ", "\u00a0=\u00a0")
+        canvas.suptitle(fill(kept, int(canvas.get_figwidth() * LETTERS)), fontsize=11)
         return list(_save(canvas, folder, name))
 
 
@@ -129,7 +134,8 @@ def _legend(canvas: Canvas) -> None:
         for axes in canvas.axes
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    most = max(3, int(canvas.get_figwidth() / ENTRY))
+    longest = max(len(label) for label in found)
+    most = max(1, int(canvas.get_figwidth() / (HANDLE + LETTER * longest)))
     across = ceil(len(found) / max(1, ceil(len(found) / most)))  # rows of equal length
     canvas.legend(found.values(), found.keys(), loc="outside lower center", ncols=across, handlelength=3.2)
 
@@ -166,9 +172,11 @@ def _over_rounds(axes: Axes, panel: Panel, column: str, label: str) -> None:
 
 
 def curves(panels: Sequence[Panel]) -> Canvas:
-    """Regret over rounds: a row for each label, a column for each dataset."""
+    """Regret over rounds: a column for each dataset, a row for each label; one row for a single dataset."""
     labels = list(dict.fromkeys(panel.label for panel in panels))
     rows = [[panel for panel in panels if panel.label == label] for label in labels]
+    if all(len(row) == 1 for row in rows):
+        rows = [list(panels)]
     with _grid(max(map(len, rows)), len(rows)) as (canvas, axes):
         for row, group in zip(axes, rows, strict=True):
             for one, panel in zip_longest(row, group):
