@@ -24,6 +24,15 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things in words.
+
+    >>> counted(1, "cluster"), counted(2000, "user")
+    ('1 cluster', '2,000 users')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def whole(name: str, value: int, least: int, most: int | None = None) -> int:
     """A whole number of at least `least` and at most `most`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:

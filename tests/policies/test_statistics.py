@@ -74,7 +74,7 @@ def check_joint(example: str, learner: Learner, sums: Sums, ridge: float) -> Non
         at = slice(user * d, (user + 1) * d)
         matrix[at, at] += weights[user] * sums.grams[user]
     weighted = (weights[:, None] * sums.moments).reshape(-1)
-    inverse = learner.array("joint.inverse").reshape(n * d, n * d)
+    inverse = learner.arrays()["joint.inverse"].reshape(n * d, n * d)
     assert np.allclose(inverse @ matrix, np.eye(n * d), rtol=0, atol=1e-8)
     assert np.allclose(learner.array("joint.moment"), sums.moments, atol=1e-9)
     assert np.allclose(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.types import Floats
+from coterie.validation import counted
 
 Ids: TypeAlias = NDArray[np.int64] | NDArray[np.uint64] | NDArray[np.str_]
 
@@ -88,8 +89,8 @@ class Dataset(NamedTuple):
 
     def __repr__(self) -> str:
         """The name and the sizes."""
-        sizes = f"{len(self.users):,} users and {len(self.items):,} items"
-        return f"<Dataset {self.name}: {sizes} of {self.items.shape[1]} dimensions>"
+        sizes = f"{counted(len(self.users), 'user')} and {counted(len(self.items), 'item')}"
+        return f"<Dataset {self.name}: {sizes} of {counted(self.items.shape[1], 'dimension')}>"
 
 
 def sealed(users: Floats, items: Floats, *, user_ids: Ids, item_ids: Ids, provenance: Provenance) -> Dataset:

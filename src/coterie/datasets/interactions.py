@@ -75,6 +75,10 @@ def _of_frame(frame: Frame, request: Request) -> Table:
 
     try:
         whole = pl.DataFrame(frame)
+    except ImportError:
+        raise ArgumentError(
+            "this data frame is read through pyarrow, which is not installed: pip install coterie[pandas]"
+        ) from None
     except (ValueError, TypeError, pl.exceptions.PolarsError) as error:
         raise ArgumentError(f"the data frame cannot be read: {first_line(error)}") from error
     available = [name for name in whole.columns if not name.startswith("__index_level_")]

@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t
 
 from coterie.policies._elementary cimport natural_log
 from coterie.policies._learner cimport Learner
-from coterie.policies._linalg cimport Ridge, absorb_row, add_outer, add_scaled, clear_row, dot, invert
+from coterie.policies._linalg cimport Ridge, absorb_row, add_outer, add_scaled, clear_row, combine_rows, dot, invert
 from coterie.policies._offers cimport View
 
 from coterie.policies._arrays import Field, ridge_fields
@@ -18,6 +18,8 @@ cnp.import_array()
 
 cdef class JointRidge(Learner):
     """V⁻¹ as blocks (user, i, user, j), Σ rφ and θ̂ of all users; V = penalty ⊗ I + Σ weight φφᵀ   (GOB.Lin).
+
+    Of V⁻¹, which is symmetric, a round keeps the blocks on and below the diagonal; `arrays` fills in the others.
 
     Parameters
     ----------
@@ -100,22 +102,34 @@ cdef class JointRidge(Learner):
         """One rank-one update of the (ud) × (ud) inverse, in place."""
         cdef Py_ssize_t k, d = self.dim, n = self.n_users * d
         cdef double weight = self.weights[user], shrink, step
-        for k in range(n):
-            self.gain[k] = 0.0
-        for k in range(d):
-            add_scaled(self.gain, x[k], self.inverse + (user * d + k) * self.side, n)
+        self.set_gain(user, x)
         shrink = weight / (1.0 + weight * dot(x, self.gain + user * d, d))
         step = (reward - dot(x, self.estimate + user * d, d)) * shrink
-        for k in range(self.n_users):
-            add_scaled(self.estimate + k * d, step, self.gain + k * d, d)
+        add_scaled(self.estimate, step, self.gain, n)
         add_scaled(self.moment + user * d, reward, x, d)
         self.pulls[user] += 1
         shrink = sqrt(shrink)
         for k in range(n):
             self.gain[k] *= shrink
         for k in range(n):
-            add_scaled(self.inverse + k * self.side, -self.gain[k], self.gain, n)
+            add_scaled(self.inverse + k * self.side, -self.gain[k], self.gain, (k // d + 1) * d)
         return 0
+
+    cdef void set_gain(self, Py_ssize_t user, const double *x) noexcept nogil:
+        """V⁻¹φ into `gain`: the user's rows up to its own block, then its columns in the rows below."""
+        cdef Py_ssize_t k, d = self.dim
+        combine_rows(self.inverse + user * d * self.side, self.side, x, d, (user + 1) * d, self.gain)
+        for k in range((user + 1) * d, self.n_users * d):
+            self.gain[k] = dot(self.inverse + k * self.side + user * d, x, d)
+
+    def arrays(self):
+        """Copies of all arrays by name, V⁻¹ whole."""
+        found = Learner.arrays(self)
+        side = self.n_users * self.dim
+        whole = found["joint.inverse"].reshape(side, side)
+        for k in range(0, side, self.dim):
+            whole[k : k + self.dim, k + self.dim :] = whole[k + self.dim :, k : k + self.dim].T
+        return found
 
     cdef int label(self, int64_t *out) except -1 nogil:
         """Nothing is clustered: each user by itself."""

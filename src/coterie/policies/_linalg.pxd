@@ -8,6 +8,9 @@ cdef extern from "linalg.h" nogil:
     double dot(const double *a, const double *b, size_t d)
     double distance2(const double *a, const double *b, size_t d)
     void add_scaled(double *out, double scale, const double *x, size_t d)
+    void combine_rows(
+        const double *rows, size_t stride, const double *x, size_t count, size_t n, double *out
+    )
     void apply(const double *matrix, const double *x, double *out, size_t d)
     void add_outer(double *gram, const double *x, size_t d)
     double quadratic(const double *matrix, const double *x, size_t d)

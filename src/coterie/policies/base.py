@@ -21,6 +21,7 @@ from coterie.types import Floats, Ints, Scores
 from coterie.validation import (
     arm_vector,
     arms_matrix,
+    counted,
     finite,
     label_vector,
     number,
@@ -298,8 +299,8 @@ class LinearBandit:
     def __repr__(self) -> str:
         """The name, the size, and how far it has come."""
         clusters = len(np.unique(self.labels()))
-        size = f"{self.n_users:,} users in {clusters:,} clusters, dim {self.dim}"
-        return f"<{self._name}: {size}, {self.rounds:,} rounds>"
+        size = f"{counted(self.n_users, 'user')} in {counted(clusters, 'cluster')}, dim {self.dim}"
+        return f"<{self._name}: {size}, {counted(self.rounds, 'round')}>"
 
     def _too_long(self, name: str, rows: ArrayLike) -> ArgumentError:
         """What is wrong with a vector whose length is not finite, or would destroy an inverse by rounding."""

@@ -61,16 +61,22 @@ void add_scaled(double *restrict out, double scale, const double *restrict x, si
 }
 
 FOR_EVERY_TARGET
-void apply(const double *restrict matrix, const double *restrict x, double *restrict out, size_t d) {
-    size_t whole = d - d % LANES;
-    for (size_t i = 0; i < d; i++) out[i] = 0.0;
+void combine_rows(const double *restrict rows, size_t stride, const double *restrict x, size_t count, size_t n,
+                  double *restrict out) {
+    size_t whole = count - count % LANES;
+    for (size_t i = 0; i < n; i++) out[i] = 0.0;
     for (size_t k = 0; k < whole; k += LANES) {
-        const double *m0 = matrix + k * d, *m1 = m0 + d, *m2 = m1 + d, *m3 = m2 + d;
+        const double *r0 = rows + k * stride, *r1 = r0 + stride, *r2 = r1 + stride, *r3 = r2 + stride;
         double x0 = x[k], x1 = x[k + 1], x2 = x[k + 2], x3 = x[k + 3];
-        for (size_t i = 0; i < d; i++) out[i] += (m0[i] * x0 + m1[i] * x1) + (m2[i] * x2 + m3[i] * x3);
+        for (size_t i = 0; i < n; i++) out[i] += (r0[i] * x0 + r1[i] * x1) + (r2[i] * x2 + r3[i] * x3);
     }
-    for (size_t k = whole; k < d; k++)
-        for (size_t i = 0; i < d; i++) out[i] += matrix[k * d + i] * x[k];
+    for (size_t k = whole; k < count; k++)
+        for (size_t i = 0; i < n; i++) out[i] += rows[k * stride + i] * x[k];
+}
+
+FOR_EVERY_TARGET
+void apply(const double *restrict matrix, const double *restrict x, double *restrict out, size_t d) {
+    combine_rows(matrix, d, x, d, d, out);
 }
 
 FOR_EVERY_TARGET

@@ -22,6 +22,9 @@ double distance2(const double *a, const double *b, size_t d);
 /* out ← out + scale·x */
 void add_scaled(double *out, double scale, const double *x, size_t d);
 
+/* out = Σₖ xₖrₖ with `count` rows of n numbers, a stride apart */
+void combine_rows(const double *rows, size_t stride, const double *x, size_t count, size_t n, double *out);
+
 /* out = Ax */
 void apply(const double *matrix, const double *x, double *out, size_t d);
 

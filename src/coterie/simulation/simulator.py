@@ -20,7 +20,7 @@ from coterie.progress import Progress, quiet, visible
 from coterie.simulation._rounds import AnyPolicy, Ledger, Pending, Remembered, play
 from coterie.simulation.metrics import adjusted_rand
 from coterie.simulation.traces import Trace
-from coterie.types import Floats
+from coterie.types import Floats, Ints
 from coterie.validation import shown, whole
 
 E = TypeVar("E", bound=Environment)
@@ -154,22 +154,33 @@ class _Game:
 
     def trace(self) -> Trace:
         """What was written down."""
-        ledger, truth = self.ledger, self.environment.labels
-        known = [row[row >= 0] for row in ledger.labels]
-        ari: Floats = np.array(
-            [adjusted_rand(by_appearance(row), truth[: len(row)]) if len(row) else np.nan for row in known]
-        )
+        ledger = self.ledger
+        clusters, ari = scores(ledger.labels, self.environment.labels)
         return Trace(
             policy=str(getattr(self.policy, "name", type(self.policy).__name__)),
             seed=self.environment.seed,
             rounds=ledger.marks,
             regret=ledger.regrets,
             reward=ledger.rewards,
-            clusters=np.array([len(np.unique(row)) if len(row) else -1 for row in known]),
+            clusters=clusters,
             ari=ari,
             explored=ledger.uniform_rounds / ledger.marks,
             seconds=self.seconds,
         )
+
+
+def scores(labels: Ints, truth: Ints) -> tuple[Ints, Floats]:
+    """How many clusters each row of labels tells, and their adjusted Rand index; −1 labels nobody.
+
+    A row equal to the one before it is not looked at again.
+    """
+    changed = np.append(True, (labels[1:] != labels[:-1]).any(axis=1))
+    clusters, ari = np.full(len(labels), -1), np.full(len(labels), np.nan)
+    for k in np.flatnonzero(changed):
+        known = by_appearance(labels[k][labels[k] >= 0])
+        clusters[k:] = known.max() + 1 if len(known) else -1
+        ari[k:] = adjusted_rand(known, truth[: len(known)]) if len(known) else np.nan
+    return clusters, ari
 
 
 def simulate_many(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from coterie.types import Floats, Ints
+from coterie.validation import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,14 +39,15 @@ class Trace:
     def __repr__(self) -> str:
         """All that matters in one line."""
         pace = 1e6 * self.seconds / int(self.rounds[-1])
-        found = f", {self.clusters[-1]} clusters (ARI {self.ari[-1]:.2f})" if self.clusters[-1] >= 0 else ""
+        known = self.clusters[-1] >= 0
+        found = f", {counted(self.clusters[-1], 'cluster')} (ARI {self.ari[-1]:.2f})" if known else ""
         return (
             f"{self.policy} (seed {self.seed}): regret {self.regret[-1]:,.1f} "
-            f"after {self.rounds[-1]:,} rounds{found}, {pace:.1f} µs a round"
+            f"after {counted(self.rounds[-1], 'round')}{found}, {pace:.1f} µs a round"
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a recorded point, as a pandas frame."""
+        """One row a recorded point, as a pandas frame; needs coterie[pandas]."""
         import pandas as pd
 
         columns = ("rounds", "regret", "reward", "clusters", "ari", "explored")
