@@ -35,15 +35,19 @@ def whole(name: str, value: int, least: int, most: int | None = None) -> int:
 
 def positive(name: str, value: float) -> float:
     """A finite number above zero."""
-    if not SMALLEST <= _float(value) < LARGEST:
-        raise ArgumentError(f"{name} must be positive, got {shown(value)}")
+    given = _float(value)
+    if not SMALLEST <= given < LARGEST:
+        wanted = f"from {SMALLEST:g} to {LARGEST:g}" if given > 0 else "positive"
+        raise ArgumentError(f"{name} must be {wanted}, got {shown(value)}")
     return float(value)
 
 
 def nonnegative(name: str, value: float) -> float:
     """A finite number of at least zero."""
-    if not 0 <= _float(value) < LARGEST:
-        raise ArgumentError(f"{name} must be at least 0, got {shown(value)}")
+    given = _float(value)
+    if not 0 <= given < LARGEST:
+        wanted = f"at most {LARGEST:g}" if given > 0 else "at least 0"
+        raise ArgumentError(f"{name} must be {wanted}, got {shown(value)}")
     return float(value)
 
 
@@ -144,7 +148,9 @@ def finite(name: str, array: Floats) -> Floats:
     """An array of finite numbers."""
     wrong = ~(np.abs(array) < LARGEST)
     if wrong.any():
-        raise ArgumentError(f"{name} must hold finite numbers only, got {float(array[wrong].flat[0])!r}")
+        first = float(array[wrong].flat[0])
+        wanted = f"numbers below {LARGEST:g} in size" if abs(first) < inf else "finite numbers only"
+        raise ArgumentError(f"{name} must hold {wanted}, got {first!r}")
     return array
 
 
