@@ -10,6 +10,7 @@ from coterie.errors import (
     CoterieError,
     DataError,
     MissingData,
+    MissingSnapshot,
     PolicyError,
     SnapshotError,
     UnknownName,
@@ -23,6 +24,7 @@ BUILT_IN = {
     SnapshotError: ValueError,
     DataError: ValueError,
     MissingData: FileNotFoundError,
+    MissingSnapshot: FileNotFoundError,
     PolicyError: RuntimeError,
 }
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from coterie.errors import CoterieError as CoterieError
     from coterie.errors import DataError as DataError
     from coterie.errors import MissingData as MissingData
+    from coterie.errors import MissingSnapshot as MissingSnapshot
     from coterie.errors import PolicyError as PolicyError
     from coterie.errors import SnapshotError as SnapshotError
     from coterie.errors import UnknownName as UnknownName
@@ -37,6 +38,7 @@ _HOMES = {
         "CoterieError",
         "DataError",
         "MissingData",
+        "MissingSnapshot",
         "PolicyError",
         "SnapshotError",
         "UnknownName",

@@ -4,6 +4,7 @@ CoterieError
 ├── ArgumentError   (also a ValueError)         what came cannot be used
 ├── UnknownName     (also a LookupError)        no policy, dataset or figure of that name
 ├── SnapshotError   (also a ValueError)         a file is not a snapshot this version can read
+│   └── MissingSnapshot  (also a FileNotFoundError)  there is no such file
 ├── PolicyError     (also a RuntimeError)       a policy of somebody else's raised an exception
 ├── DataError       (also a ValueError)         a data file is malformed
 └── MissingData     (also a FileNotFoundError)  a data file is not there
@@ -29,6 +30,10 @@ class UnknownName(CoterieError, LookupError):
 
 class SnapshotError(CoterieError, ValueError):
     """A file is not a snapshot that this version can read."""
+
+
+class MissingSnapshot(SnapshotError, FileNotFoundError):
+    """There is no snapshot of this name."""
 
 
 class PolicyError(CoterieError, RuntimeError):

@@ -24,6 +24,15 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
+def counted(n: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "cluster"), counted(1500, "user")
+    ('1 cluster', '1,500 users')
+    """
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
 def whole(name: str, value: int, least: int, most: int | None = None) -> int:
     """A whole number of at least `least` and at most `most`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:

@@ -48,7 +48,7 @@ def test_own_vectors_become_a_world_that_policies_play_in() -> None:
     assert data.item_ids.tolist() == [f"i{k}" for k in range(30) if k != 3]
     assert data.user_ids.tolist() == list(range(8))
     assert (data.provenance.items_kept, data.provenance.dropped_items) == (29, 1)
-    assert "0 users and 1 items with a zero vector" in data.provenance.describe()
+    assert "0 users and 1 item with a zero vector" in data.provenance.describe()
     assert not data.users.flags.writeable
     world = coterie.environments.Stochastic(data, n_users=8, n_clusters=2, n_arms=5, seed=0)
     assert coterie.simulate(coterie.LinUCBInd(8, 4, beta=0.1), world, 100).regret[-1] > 0

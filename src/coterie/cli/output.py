@@ -138,15 +138,6 @@ def print_note(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-def count(n: int, noun: str) -> str:
-    """A number with its noun.
-
-    >>> count(1, "cluster"), count(1500, "user")
-    ('1 cluster', '1,500 users')
-    """
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
-
-
 class Curve(NamedTuple):
     """A curve of a chart; x ascends and y is at least 0."""
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from rich.markup import escape
 
-from coterie.cli.output import Curve, chart, console, count, print_table
+from coterie.cli.output import Curve, chart, console, print_table
 from coterie.cli.run_plan import RunPlan
 from coterie.experiments.plotting import draw, styles_of
 from coterie.experiments.results import Panel, PolicyResult
@@ -20,6 +20,7 @@ from coterie.experiments.store import Store
 from coterie.experiments.tables import known, summary_csv, summary_rows
 from coterie.policies.entries import Style
 from coterie.storage import atomic_write
+from coterie.validation import counted
 
 COLUMNS = ("policy", "regret", "± s.e.", "clusters", "ARI", "µs/round", "constants")
 OPTIONAL = ("constants", "µs/round", "ARI", "clusters", "± s.e.")
@@ -91,9 +92,9 @@ class RunResults(NamedTuple):
         """The world in one line."""
         w = self.plan.environment
         return (
-            f"{w.dataset}, {w.setting}: {count(w.n_users, 'user')} in {count(w.n_clusters, 'cluster')}, "
-            f"{count(w.n_arms, 'arm')}, {rewards_line(w)}, {count(self.horizon, 'round')}, "
-            f"{count(len(self.seeds), 'seed')}"
+            f"{w.dataset}, {w.setting}: {counted(w.n_users, 'user')} in {counted(w.n_clusters, 'cluster')}, "
+            f"{counted(w.n_arms, 'arm')}, {rewards_line(w)}, {counted(self.horizon, 'round')}, "
+            f"{counted(len(self.seeds), 'seed')}"
         )
 
     @property

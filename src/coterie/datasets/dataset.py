@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from coterie.errors import ArgumentError
 from coterie.types import Floats
-from coterie.validation import as_array, finite, reals
+from coterie.validation import as_array, counted, finite, reals
 
 Ids: TypeAlias = NDArray[np.int64] | NDArray[np.uint64] | NDArray[np.str_]
 
@@ -56,7 +56,7 @@ class Provenance:
 
     def describe(self) -> str:
         """All of it, one fact a line."""
-        vectors = f"{self.users_kept:,} users and {self.items_kept:,} items of {self.dim} dimensions"
+        vectors = f"{_both(self.users_kept, self.items_kept)} of {counted(self.dim, 'dimension')}"
         facts = [("vectors", vectors), ("scale", self.scale), ("feedback", self.feedback)]
         facts += self._of_a_file() if self.file is not None else self._without_a_file()
         facts += [("note", note) for note in self.notes]
@@ -66,21 +66,21 @@ class Provenance:
         """The seed of vectors that were drawn; the hash and what was dropped of vectors that were given."""
         if self.seed is not None:
             return [("seed", str(self.seed))]
-        dropped = f"{self.dropped_users:,} users and {self.dropped_items:,} items with a zero vector"
+        dropped = f"{_both(self.dropped_users, self.dropped_items)} with a zero vector"
         return [("sha256", str(self.sha256)), ("dropped", dropped)]
 
     def _of_a_file(self) -> list[tuple[str, str]]:
         """The facts that only a dataset read from a table has."""
         ends = [k for k in (1, 2, 10, self.dim, len(self.singular_values)) if k <= len(self.singular_values)]
         singular = ", ".join(f"no. {k}: {self.singular_values[k - 1]:.4g}" for k in sorted(set(ends)))
-        found = f"{self.users_found:,} users and {self.items_found:,} items"
+        found = _both(self.users_found, self.items_found)
         return [
             ("file", str(self.file)),
             ("sha256", str(self.sha256)),
             ("rows", f"{self.rows:,} by {found}"),
-            ("asked", f"the {self.n_users:,} users and {self.n_items:,} items with the most rows"),
-            ("ties", f"{self.tied_users:,} users and {self.tied_items:,} items at the cut, lower ids first"),
-            ("dropped", f"{self.dropped_users:,} users and {self.dropped_items:,} items with a zero vector"),
+            ("asked", f"the {_both(self.n_users, self.n_items)} with the most rows"),
+            ("ties", f"{_both(self.tied_users, self.tied_items)} at the cut, lower ids first"),
+            ("dropped", f"{_both(self.dropped_users, self.dropped_items)} with a zero vector"),
             ("density", f"{self.density:.4f} of the feedback matrix is 1"),
             ("singular", singular),
         ]
@@ -136,7 +136,7 @@ class Dataset(NamedTuple):
         --------
         >>> data = Dataset.from_vectors([[3.0, 4.0], [0.0, 2.0]], [[1.0, 0.0]], user_ids=["ann", "bob"])
         >>> data
-        <Dataset vectors: 2 users and 1 items of 2 dimensions>
+        <Dataset vectors: 2 users and 1 item of 2 dimensions>
         >>> data.users.tolist()
         [[0.6, 0.8], [0.0, 1.0]]
         """
@@ -156,8 +156,8 @@ class Dataset(NamedTuple):
 
     def __repr__(self) -> str:
         """The name and the sizes."""
-        sizes = f"{len(self.users):,} users and {len(self.items):,} items"
-        return f"<Dataset {self.name}: {sizes} of {self.items.shape[1]} dimensions>"
+        sizes = _both(len(self.users), len(self.items))
+        return f"<Dataset {self.name}: {sizes} of {counted(int(self.items.shape[1]), 'dimension')}>"
 
 
 def sealed(users: Floats, items: Floats, *, user_ids: Ids, item_ids: Ids, provenance: Provenance) -> Dataset:
@@ -166,6 +166,10 @@ def sealed(users: Floats, items: Floats, *, user_ids: Ids, item_ids: Ids, proven
     for array in (users, items, user_ids, item_ids):
         array.setflags(write=False)
     return Dataset(provenance.name, users, items, user_ids, item_ids, provenance)
+
+
+def _both(users: int, items: int) -> str:
+    return f"{counted(users, 'user')} and {counted(items, 'item')}"
 
 
 class _Rows(NamedTuple):

@@ -14,7 +14,7 @@ from coterie.environments.delays import Delay
 from coterie.errors import ArgumentError
 from coterie.seeding import check_seed, stream
 from coterie.types import Floats, Ints
-from coterie.validation import nonnegative, whole
+from coterie.validation import counted, nonnegative, whole
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,8 @@ class Peopled:
 
     def __repr__(self) -> str:
         """The kind, the users, the arms and the seed."""
-        users = f"{self.n_users:,} users in {self.population.n_clusters:,} clusters"
+        clusters = counted(self.population.n_clusters, "cluster")
+        users = f"{counted(self.n_users, 'user')} in {clusters}"
         arms = f"{self.n_arms:,} of {len(self.dataset.items):,} items a round, dim {self.dim}"
         return f"<{type(self).__name__} on {self.dataset.name}: {users}, {arms}, seed {self.seed}>"
 
