@@ -208,7 +208,7 @@ def test_a_file_that_is_not_there_is_missing_data() -> None:
 
 
 def test_no_path_at_all_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="'interactions' needs a data frame, a CSV or a Parquet file"):
+    with pytest.raises(ArgumentError, match="path must name your own table"):
         small(None)
 
 

@@ -18,6 +18,9 @@ DONE, FAILED, USAGE, MISSING, CLOSED_PIPE, INTERRUPTED = 0, 1, 2, 3, 141, 130
 CODES = {ArgumentError: USAGE, UnknownName: USAGE, MissingData: MISSING}
 """The exit code of each kind of error; any other is FAILED."""
 
+SYNONYMS = {"horizon": "rounds", "path": "data"}
+"""Options that are called otherwise than the argument of the library that they set."""
+
 
 class Interrupted(Exception):
     """Ctrl-C; the sentence says what is kept and how to go on."""
@@ -72,7 +75,7 @@ class MainGroup(GroupWithExamples):
             if os.environ.get("COTERIE_DEBUG") == "1":
                 raise
             line, code = describe_error(error)
-            _print_error(f"coterie: {line}")
+            _print_error(f"coterie: {name_option(line, sys.argv[1:] if args is None else args)}")
         sys.exit(code if isinstance(code, int) else DONE)
 
 
@@ -97,6 +100,22 @@ def describe_error(error: Exception) -> tuple[str, int]:
         return _one_line(error) + kept, FAILED
     kind = type(error).__name__
     return f"unexpected {kind}: {_one_line(error)} (COTERIE_DEBUG=1 shows where; please report it)", FAILED
+
+
+def name_option(line: str, typed: Sequence[str]) -> str:
+    """An error about an argument, which it names first, with the option that set it if one was typed.
+
+    >>> name_option("n_users must be at least 1, got 0", ["run", "--users", "0"])
+    '--users must be at least 1, got 0'
+    """
+    name, space, rest = line.partition(" ")
+    options = {word.partition("=")[0] for word in typed if word.startswith("--")}
+    bare = name.removesuffix(":")
+    written = [
+        f"--{one.replace('_', '-')}" for one in (bare, bare.removeprefix("n_"), SYNONYMS.get(bare, ""))
+    ]
+    found = next((option for option in written if option in options), None)
+    return line if found is None else f"{found}{name[len(bare) :]}{space}{rest}"
 
 
 def _one_line(error: Exception) -> str:

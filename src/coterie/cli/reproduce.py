@@ -101,7 +101,10 @@ def reproduce(
     from coterie.experiments.reproduce import reproduce as reproduce_figures
     from coterie.experiments.runner import DataFiles
     from coterie.experiments.tuning import TuningProtocol
+    from coterie.validation import whole
 
+    if horizon is not None:
+        whole("horizon", horizon, 1)
     figures, chosen = _figures(names or [], datasets), find_engine(engine)(jobs)
     folder, files = data_paths(data or [])
     options = ReproduceOptions(
@@ -109,7 +112,7 @@ def reproduce(
         data=DataFiles(folder, files=files),
         widths=_widths(widths),
         out=writable_folder(out),
-        horizon=horizon or (QUICK_HORIZON if quick else None),
+        horizon=QUICK_HORIZON if quick and horizon is None else horizon,
         seeds=seeds or (QUICK_SEEDS if quick else SEEDS),
         protocol=TuningProtocol(n_seeds=1) if quick else TuningProtocol(),
         command=_command(),

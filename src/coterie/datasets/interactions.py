@@ -40,7 +40,7 @@ def make(request: Request) -> Dataset:
         material = Material(ABOUT.name, _feedback(request), "data frame", _digest(table.columns))
         return prepare(material, request, lambda: _rows(table, request))
     if request.path is None:
-        raise ArgumentError("'interactions' needs a data frame, a CSV or a Parquet file as its path")
+        raise ArgumentError("path must name your own table (--data), a CSV or Parquet file or a data frame")
     path = Path(request.path).expanduser()
     if not path.is_file():
         raise MissingData(
