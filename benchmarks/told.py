@@ -32,7 +32,7 @@ from coterie.experiments.runner import DataFiles
 from coterie.experiments.specs import World as Place
 from coterie.experiments.tuning import TuningProtocol
 from coterie.policies import Policy
-from coterie.progress import visible
+from coterie.progress import progress_bar
 from coterie.simulation import simulate
 from coterie.types import Floats
 
@@ -121,13 +121,14 @@ def wanted(panel: PanelSpec, long: bool) -> bool:
 def report(panel: PanelSpec, data: DataFiles, seeds: Sequence[int]) -> str:
     """A line of what each of them has in a world."""
     line = f"{panel.label:<30}{panel.environment.dataset:<12}"
-    with visible(len(TELLINGS) * len(seeds) * panel.horizon) as advance:
+    with progress_bar(len(TELLINGS) * len(seeds) * panel.horizon, "round") as advance:
         for what, told in TELLINGS.items():
             found = []
             for seed in seeds:
                 place = panel.environment.make(data.dataset(panel.environment), seed)
                 policy = told(place, panel.environment.noise)
-                trace = simulate(policy, place, panel.horizon, record=1, progress=advance)
+                trace = simulate(policy, place, panel.horizon, record=1)
+                advance(panel.horizon)
                 found.append(trace.regret[-1])
             error = np.std(found, ddof=1) / len(found) ** 0.5 if len(found) > 1 else float("nan")
             line += f"{what} {np.mean(found):7,.0f} ± {error:<5.0f}"

@@ -7,7 +7,8 @@ CoterieError
 │   └── MissingSnapshot  (also a FileNotFoundError)  there is no such file
 ├── PolicyError     (also a RuntimeError)       a policy of somebody else's raised an exception
 ├── DataError       (also a ValueError)         a data file is malformed
-└── MissingData     (also a FileNotFoundError)  a data file is not there
+├── MissingData     (also a FileNotFoundError)  a data file is not there
+└── MissingExtra    (also an ImportError)       an optional package is not installed
 """
 
 from __future__ import annotations
@@ -46,6 +47,10 @@ class DataError(CoterieError, ValueError):
 
 class MissingData(CoterieError, FileNotFoundError):
     """A data file is not there; the sentence says where to get it."""
+
+
+class MissingExtra(CoterieError, ImportError):
+    """An optional package is not installed; the sentence says how to install it."""
 
 
 def unknown(kind: str, name: str, known: Iterable[str], lister: str) -> UnknownName:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coterie.cli.reproduce import show
+from coterie.cli.reproduce import show_files, show_tables
 from coterie.experiments.engines import LocalEngine
 from coterie.experiments.figures import Figure, find
 from coterie.experiments.plans import FigurePlan, PanelSpec
@@ -139,8 +139,10 @@ def test_the_terminal_ends_with_what_was_kept(
     found: Reproduction, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "140")
-    show(found)
+    show_tables(found)
+    show_files(found)
     lines = capsys.readouterr().out.strip().splitlines()
-    assert "AutoCLUB keeps its limit in " in lines[-1]
+    report = next(k for k, line in enumerate(lines) if line.startswith("report: "))
+    assert "AutoCLUB keeps its limit in " in " ".join(lines[report + 1 :])
     assert any(line.endswith(str(Path("auto") / "auto.png")) for line in lines)
     assert any("LinUCBOne" in line and "≤ 2.00" in line for line in lines)

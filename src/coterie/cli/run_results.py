@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from rich.markup import escape
 
-from coterie.cli.output import Curve, chart, console, print_table
+from coterie.cli.output import Curve, chart, console, print_line, print_table
 from coterie.cli.run_plan import RunPlan
 from coterie.experiments.plotting import draw, styles_of
 from coterie.experiments.results import Panel, PolicyResult
 from coterie.experiments.specs import EnvironmentSpec
 from coterie.experiments.store import Store
 from coterie.experiments.tables import known, summary_csv, summary_rows
+from coterie.extras import is_installed
 from coterie.policies.entries import Style
 from coterie.storage import atomic_write
 from coterie.validation import counted
@@ -108,9 +108,9 @@ class RunResults(NamedTuple):
         """Print the table, least regret first, and the chart where it was asked for or someone is looking."""
         out = console()
         ranked = sorted(self.results, key=lambda one: one.result.mean_regret)
-        out.print(f"[bold]{escape(self.title)}[/bold]", soft_wrap=True)
+        print_line(f"[bold]{escape(self.title)}[/bold]")
         if self.caution:
-            out.print(self.caution, soft_wrap=True)
+            print_line(self.caution)
         print_table(COLUMNS, [one.row() for one in ranked], prose=("constants",), optional=OPTIONAL)
         if draw_chart or (draw_chart is None and out.is_terminal):
             names = max(len(one.label) for one in ranked)
@@ -139,7 +139,7 @@ class RunResults(NamedTuple):
         panel = Panel(plan.environment.dataset, "", "", 0.0, gamma, results)
         written = [folder / "summary.csv"]
         atomic_write(written[0], summary_csv(summary_rows([panel])).encode())
-        if find_spec("matplotlib") is not None:
+        if is_installed("matplotlib"):
             written += draw("curves", self.title, [panel], folder, "regret")
         return written
 

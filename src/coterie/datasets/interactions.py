@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from coterie.datasets.csvtable import SUFFIXES, first_line, opened_csv
 from coterie.datasets.dataset import Dataset
 from coterie.datasets.description import About
-from coterie.datasets.prepare import Material, need_polars, prepare
+from coterie.datasets.prepare import Material, prepare
 from coterie.datasets.request import Frame, Request
 from coterie.datasets.sources import digest
 from coterie.errors import ArgumentError, DataError, MissingData
+from coterie.extras import need
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,7 +36,7 @@ class Table(NamedTuple):
 def make(request: Request) -> Dataset:
     """Feedback 1 if the value is above the threshold; without a threshold, 1 for every row."""
     if isinstance(request.path, Frame):
-        need_polars()
+        need("polars", "reading a table")
         table = _of_frame(request.path, request)
         material = Material(ABOUT.name, _feedback(request), "data frame", _digest(table.columns))
         return prepare(material, request, lambda: _rows(table, request))

@@ -9,9 +9,9 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from coterie.datasets.progress import progress
 from coterie.datasets.sources import Stream
 from coterie.errors import DataError
+from coterie.progress import progress_bar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -68,7 +68,7 @@ def read(stream: Stream, parse: Callable[[LineBlock], pl.DataFrame]) -> pl.DataF
     import polars as pl
 
     parts = []
-    with progress(f"reading {stream.name}", stream.size) as advance:
+    with progress_bar(stream.size, "B", label=f"reading {stream.name}") as advance:
         for block in blocks(stream):
             parts.append(parse(block))
             advance(len(block.data))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 from coterie.datasets import cache
@@ -15,7 +14,8 @@ from coterie.datasets.factorise import Factors, factorise
 from coterie.datasets.feedback import Feedback, gather
 from coterie.datasets.request import Request
 from coterie.datasets.sources import digest, find
-from coterie.errors import ArgumentError, DataError
+from coterie.errors import DataError
+from coterie.extras import need
 from coterie.types import Bools
 
 if TYPE_CHECKING:
@@ -35,12 +35,6 @@ class Material(NamedTuple):
     sha256: str
 
 
-def need_polars() -> None:
-    """Say how to install the columnar reader when it is not there."""
-    if find_spec("polars") is None:
-        raise ArgumentError("reading a table needs polars, which is not installed: pip install coterie[data]")
-
-
 def prepare(material: Material, request: Request, read: Callable[[], pl.DataFrame]) -> Dataset:
     """The dataset of these rows, from the cache where it has been made before.
 
@@ -49,7 +43,7 @@ def prepare(material: Material, request: Request, read: Callable[[], pl.DataFram
     key = cache.key(material.name, material.sha256, request)
     dataset = cache.fetch(key)
     if dataset is None:
-        need_polars()
+        need("polars", "reading a table")
         with cache.locked(key):  # what another process is making is not made twice
             dataset = cache.fetch(key)
             if dataset is None:

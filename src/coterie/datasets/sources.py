@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from coterie.datasets.description import About
-from coterie.datasets.progress import progress
 from coterie.datasets.request import Frame, Source
 from coterie.errors import ArgumentError, DataError
+from coterie.progress import progress_bar
 
 HOME = "COTERIE_DATA"
 TARS = (".tar", ".tgz", ".tar.gz")
@@ -61,7 +61,8 @@ def _in_folder(about: About, folder: Path) -> Path:
 def digest(path: Path) -> str:
     """The sha256 of a file, read piece by piece."""
     hasher = sha256()
-    with path.open("rb") as file, progress(f"hashing {path.name}", path.stat().st_size) as advance:
+    size, label = path.stat().st_size, f"hashing {path.name}"
+    with path.open("rb") as file, progress_bar(size, "B", label=label) as advance:
         while chunk := file.read(CHUNK):
             hasher.update(chunk)
             advance(len(chunk))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from coterie.extras import need
 from coterie.types import Floats, Ints
+from coterie.validation import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,14 +40,16 @@ class Trace:
     def __repr__(self) -> str:
         """All that matters in one line."""
         pace = 1e6 * self.seconds / int(self.rounds[-1])
-        found = f", {self.clusters[-1]} clusters (ARI {self.ari[-1]:.2f})" if self.clusters[-1] >= 0 else ""
+        clusters = int(self.clusters[-1])
+        found = f", {counted(clusters, 'cluster')} (ARI {self.ari[-1]:.2f})" if clusters >= 0 else ""
         return (
             f"{self.policy} (seed {self.seed}): regret {self.regret[-1]:,.1f} "
-            f"after {self.rounds[-1]:,} rounds{found}, {pace:.1f} µs a round"
+            f"after {counted(int(self.rounds[-1]), 'round')}{found}, {pace:.1f} µs a round"
         )
 
     def to_frame(self) -> pd.DataFrame:
         """One row a recorded point, as a pandas frame."""
+        need("pandas", "a frame")
         import pandas as pd
 
         columns = ("rounds", "regret", "reward", "clusters", "ari", "explored")
@@ -56,6 +60,7 @@ class Trace:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw cumulative regret over rounds; returns the axes."""
+        need("matplotlib", "a plot")
         import matplotlib.pyplot as plt
 
         if ax is None:
