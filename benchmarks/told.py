@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from coterie.errors import MissingData
-from coterie.experiments.figures import find
+from coterie.experiments.figures import find_figure
 from coterie.experiments.plans import FigurePlan, PanelSpec
 from coterie.experiments.runner import DataFiles
 from coterie.experiments.specs import World as Place
@@ -143,7 +143,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.seeds < 1:
         parser.error(f"--seeds must be at least 1, got {given.seeds}")
-    figure = find("auto") if given.data else find("auto").on(("synthetic",))
+    figure = find_figure("auto") if given.data else find_figure("auto").on(("synthetic",))
     plan = FigurePlan(figure=figure, seeds=tuple(range(given.seeds)), protocol=TuningProtocol())
     data = DataFiles(given.data)
     try:

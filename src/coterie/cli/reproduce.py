@@ -149,11 +149,11 @@ def _widths(word: str) -> tuple[Widths, ...]:
 
 def _figures(names: list[str], datasets: str | None) -> tuple[Figure, ...]:
     """The figures asked for, on the datasets asked for."""
-    from coterie.experiments.figures import find_all
+    from coterie.experiments.figures import find_figures
 
     if not names:
         raise ArgumentError(f"say what to reproduce, got nothing; there are {', '.join(FIGURES)}, and all")
-    figures = find_all(tuple(names))
+    figures = find_figures(tuple(names))
     return tuple(figures if datasets is None else (figure.on(_datasets(datasets)) for figure in figures))
 
 

@@ -13,7 +13,7 @@ from coterie.datasets.description import About
 from coterie.datasets.factorise import Factors, factorise
 from coterie.datasets.feedback import Feedback, gather
 from coterie.datasets.request import Request
-from coterie.datasets.sources import digest, find
+from coterie.datasets.sources import digest, find_file
 from coterie.errors import DataError
 from coterie.extras import need
 from coterie.types import Bools
@@ -58,7 +58,7 @@ def prepare(material: Material, request: Request, read: Callable[[], pl.DataFram
 def prepare_file(about: About, request: Request, read: Callable[[Path], pl.DataFrame]) -> Dataset:
     """The dataset of a file that the request names, or that is found where it says."""
     request.refuse_table_options(about.name)
-    path = find(about, request.path)
+    path = find_file(about, request.path)
     material = Material(about.name, about.feedback, path.name, digest(path))
     return prepare(material, request, lambda: read(path))
 

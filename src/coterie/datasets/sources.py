@@ -30,7 +30,7 @@ class Stream(NamedTuple):
     name: str
 
 
-def find(about: About, source: Source) -> Path:
+def find_file(about: About, source: Source) -> Path:
     """The file or archive to read: itself, or the one in the folder, or the one under $COTERIE_DATA."""
     if isinstance(source, Frame):
         raise ArgumentError(f"{about.name!r} reads a file; for a data frame use 'interactions'")
