@@ -26,13 +26,13 @@ from pathlib import Path
 import numpy as np
 
 from coterie.errors import MissingData
-from coterie.experiments.figures import find
+from coterie.experiments.figures import find_figure
 from coterie.experiments.plans import FigurePlan, PanelSpec
 from coterie.experiments.runner import DataFiles
 from coterie.experiments.specs import World as Place
 from coterie.experiments.tuning import TuningProtocol
 from coterie.policies import Policy
-from coterie.progress import visible
+from coterie.progress import progress_bar
 from coterie.simulation import simulate
 from coterie.types import Floats
 
@@ -121,13 +121,14 @@ def wanted(panel: PanelSpec, long: bool) -> bool:
 def report(panel: PanelSpec, data: DataFiles, seeds: Sequence[int]) -> str:
     """A line of what each of them has in a world."""
     line = f"{panel.label:<30}{panel.environment.dataset:<12}"
-    with visible(len(TELLINGS) * len(seeds) * panel.horizon) as advance:
+    with progress_bar(len(TELLINGS) * len(seeds) * panel.horizon, "round") as advance:
         for what, told in TELLINGS.items():
             found = []
             for seed in seeds:
                 place = panel.environment.make(data.dataset(panel.environment), seed)
                 policy = told(place, panel.environment.noise)
-                trace = simulate(policy, place, panel.horizon, record=1, progress=advance)
+                trace = simulate(policy, place, panel.horizon, record=1)
+                advance(panel.horizon)
                 found.append(trace.regret[-1])
             error = np.std(found, ddof=1) / len(found) ** 0.5 if len(found) > 1 else float("nan")
             line += f"{what} {np.mean(found):7,.0f} ± {error:<5.0f}"
@@ -142,7 +143,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.seeds < 1:
         parser.error(f"--seeds must be at least 1, got {given.seeds}")
-    figure = find("auto") if given.data else find("auto").on(("synthetic",))
+    figure = find_figure("auto") if given.data else find_figure("auto").on(("synthetic",))
     plan = FigurePlan(figure=figure, seeds=tuple(range(given.seeds)), protocol=TuningProtocol())
     data = DataFiles(given.data)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from coterie.experiments.figures import find
+from coterie.experiments.figures import find_figure
 from coterie.experiments.plans import FigurePlan
 from coterie.experiments.tuning import TuningProtocol
 
@@ -13,7 +13,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 def test_the_table_of_auto_is_what_follows_from_its_summary() -> None:
-    panels = FigurePlan(figure=find("auto"), seeds=(0,), protocol=TuningProtocol()).panel_specs()
+    panels = FigurePlan(figure=find_figure("auto"), seeds=(0,), protocol=TuningProtocol()).panel_specs()
     limits = {(panel.label, panel.environment.dataset): panel.variation.limit for panel in panels}
     found: dict[tuple[str, str], dict[str, dict[str, str]]] = {place: {} for place in limits}
     with (DOCS / "reproduce" / "auto" / "summary.csv").open(encoding="utf-8", newline="") as file:

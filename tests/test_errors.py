@@ -10,6 +10,8 @@ from coterie.errors import (
     CoterieError,
     DataError,
     MissingData,
+    MissingExtra,
+    MissingSnapshot,
     PolicyError,
     SnapshotError,
     UnknownName,
@@ -23,6 +25,8 @@ BUILT_IN = {
     SnapshotError: ValueError,
     DataError: ValueError,
     MissingData: FileNotFoundError,
+    MissingExtra: ImportError,
+    MissingSnapshot: FileNotFoundError,
     PolicyError: RuntimeError,
 }
 
@@ -41,7 +45,7 @@ def test_every_error_is_in_the_drawn_tree() -> None:
     assert set(kinds) == {CoterieError, *BUILT_IN}
     for kind, built_in in BUILT_IN.items():
         line = next(line for line in (errors.__doc__ or "").splitlines() if f" {kind.__name__} " in line)
-        assert f"(also a {built_in.__name__})" in line
+        assert f"(also a{'n' * (built_in is ImportError)} {built_in.__name__})" in line
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,25 @@ def test_bytes_and_functions_are_written_and_folders_made(tmp_path: Path) -> Non
     assert len(list((tmp_path / "a").iterdir())) == 2
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on the size of files")
+def test_a_disk_that_takes_no_more_is_an_error_that_names_the_target(tmp_path: Path) -> None:
+    code = """
+import resource, sys
+from pathlib import Path
+from coterie.storage import atomic_write
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    atomic_write(Path(sys.argv[1]), bytes(2000))
+except OSError as error:
+    print(error.filename, type(error.__cause__).__name__)
+"""
+    target = tmp_path / "a"
+    command = [sys.executable, "-c", code, str(target)]
+    seen = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert seen.stdout.split() == [str(target), "OSError"]
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
 def test_a_failed_write_leaves_the_old_content_and_no_temporary_file(
     tmp_path: Path, error: type[BaseException]

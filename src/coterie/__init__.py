@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from coterie.errors import CoterieError as CoterieError
     from coterie.errors import DataError as DataError
     from coterie.errors import MissingData as MissingData
+    from coterie.errors import MissingExtra as MissingExtra
+    from coterie.errors import MissingSnapshot as MissingSnapshot
     from coterie.errors import PolicyError as PolicyError
     from coterie.errors import SnapshotError as SnapshotError
     from coterie.errors import UnknownName as UnknownName
@@ -37,6 +39,8 @@ _HOMES = {
         "CoterieError",
         "DataError",
         "MissingData",
+        "MissingExtra",
+        "MissingSnapshot",
         "PolicyError",
         "SnapshotError",
         "UnknownName",

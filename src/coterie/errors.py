@@ -4,9 +4,11 @@ CoterieError
 ├── ArgumentError   (also a ValueError)         what came cannot be used
 ├── UnknownName     (also a LookupError)        no policy, dataset or figure of that name
 ├── SnapshotError   (also a ValueError)         a file is not a snapshot this version can read
+│   └── MissingSnapshot  (also a FileNotFoundError)  there is no such file
 ├── PolicyError     (also a RuntimeError)       a policy of somebody else's raised an exception
 ├── DataError       (also a ValueError)         a data file is malformed
-└── MissingData     (also a FileNotFoundError)  a data file is not there
+├── MissingData     (also a FileNotFoundError)  a data file is not there
+└── MissingExtra    (also an ImportError)       an optional package is not installed
 """
 
 from __future__ import annotations
@@ -31,6 +33,10 @@ class SnapshotError(CoterieError, ValueError):
     """A file is not a snapshot that this version can read."""
 
 
+class MissingSnapshot(SnapshotError, FileNotFoundError):
+    """There is no snapshot of this name."""
+
+
 class PolicyError(CoterieError, RuntimeError):
     """A policy of somebody else's raised an exception; the sentence names it and says where."""
 
@@ -41,6 +47,10 @@ class DataError(CoterieError, ValueError):
 
 class MissingData(CoterieError, FileNotFoundError):
     """A data file is not there; the sentence says where to get it."""
+
+
+class MissingExtra(CoterieError, ImportError):
+    """An optional package is not installed; the sentence says how to install it."""
 
 
 def unknown(kind: str, name: str, known: Iterable[str], lister: str) -> UnknownName:

@@ -1,37 +1,67 @@
-"""A progress bar for anything over two seconds: on a terminal, if tqdm is there."""
+"""A progress bar for what takes more than two seconds: on a terminal or in a notebook, if tqdm is there."""
 
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from threading import Lock
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 Progress: TypeAlias = Callable[[int, float], None]
 """Called with the number of rounds just played and the run's regret so far."""
 
+DELAY = 2.0
+"""Seconds before a bar appears."""
+
+
+def in_notebook() -> bool:
+    """Is this the kernel of a notebook?"""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return shell is not None and hasattr(shell, "kernel")
+
+
+def is_shown() -> bool:
+    """Would anybody see a bar, and can one be drawn?"""
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+    return (terminal or in_notebook()) and find_spec("tqdm") is not None
+
 
 @contextmanager
-def quiet(total: int, *, forced: bool = False) -> Iterator[Progress]:
-    """Nothing is shown."""
-    yield lambda rounds, regret: None
+def progress_bar(
+    total: int, unit: str, *, label: str | None = None, shown: bool | None = None
+) -> Iterator[Callable[[int], None]]:
+    """A function to be told of work just done, from any thread; it draws a bar where somebody sees it.
 
-
-@contextmanager
-def visible(total: int, *, forced: bool = False) -> Iterator[Progress]:
-    """A bar that appears after two seconds; nothing when stderr is not a terminal, unless forced."""
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        yield lambda rounds, regret: None
+    `shown` decides instead of `is_shown`; without tqdm nothing is drawn.
+    """
+    wanted = is_shown() if shown is None else shown and find_spec("tqdm") is not None
+    if not wanted:
+        yield lambda done: None
         return
     lock = Lock()
-    hidden = not (forced or sys.stderr.isatty())
-    with tqdm(total=total, unit="round", unit_scale=True, delay=2.0, disable=hidden, leave=False) as bar:
+    with _bar_class()(
+        total=total, desc=label, unit=unit, unit_scale=True, delay=DELAY, leave=False, file=sys.stderr
+    ) as bar:
 
-        def advance(rounds: int, regret: float) -> None:
+        def advance(done: int) -> None:
             with lock:
-                bar.update(rounds)
+                bar.update(done)
 
         yield advance
+
+
+def _bar_class() -> Any:
+    """tqdm's widget in a notebook that can show it, its line of text elsewhere."""
+    if not in_notebook():
+        from tqdm import tqdm
+
+        return tqdm
+    with warnings.catch_warnings():  # it warns where the notebook has no widgets
+        warnings.simplefilter("ignore")
+        from tqdm.auto import tqdm as auto
+
+    return auto

@@ -36,7 +36,8 @@ def atomic_write(path: Path, write: Callable[[BinaryIO], object] | bytes) -> Non
     Raises
     ------
     OSError
-        If the folder cannot be written. The temporary file is removed, here and after any other exception.
+        If the folder cannot be written, or the disk is full; it names the target. The temporary file is
+        removed, here and after any other exception.
 
     Examples
     --------
@@ -58,8 +59,10 @@ def atomic_write(path: Path, write: Callable[[BinaryIO], object] | bytes) -> Non
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None:  # a full disk names no file
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         raise
     with suppress(OSError):  # not every system can fsync a folder
         _sync_folder(path.parent)

@@ -24,13 +24,13 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def counted(number: int, noun: str) -> str:
-    """A number of things in words.
+def counted(n: int, noun: str) -> str:
+    """A number with its noun.
 
-    >>> counted(1, "cluster"), counted(2000, "user")
-    ('1 cluster', '2,000 users')
+    >>> counted(1, "cluster"), counted(1500, "user")
+    ('1 cluster', '1,500 users')
     """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def whole(name: str, value: int, least: int, most: int | None = None) -> int:
@@ -44,15 +44,19 @@ def whole(name: str, value: int, least: int, most: int | None = None) -> int:
 
 def positive(name: str, value: float) -> float:
     """A finite number above zero."""
-    if not SMALLEST <= _float(value) < LARGEST:
-        raise ArgumentError(f"{name} must be positive, got {shown(value)}")
+    given = _float(value)
+    if not SMALLEST <= given < LARGEST:
+        wanted = f"from {SMALLEST:g} to {LARGEST:g}" if given > 0 else "positive"
+        raise ArgumentError(f"{name} must be {wanted}, got {shown(value)}")
     return float(value)
 
 
 def nonnegative(name: str, value: float) -> float:
     """A finite number of at least zero."""
-    if not 0 <= _float(value) < LARGEST:
-        raise ArgumentError(f"{name} must be at least 0, got {shown(value)}")
+    given = _float(value)
+    if not 0 <= given < LARGEST:
+        wanted = f"at most {LARGEST:g}" if given > 0 else "at least 0"
+        raise ArgumentError(f"{name} must be {wanted}, got {shown(value)}")
     return float(value)
 
 
@@ -153,7 +157,9 @@ def finite(name: str, array: Floats) -> Floats:
     """An array of finite numbers."""
     wrong = ~(np.abs(array) < LARGEST)
     if wrong.any():
-        raise ArgumentError(f"{name} must hold finite numbers only, got {float(array[wrong].flat[0])!r}")
+        first = float(array[wrong].flat[0])
+        wanted = f"numbers below {LARGEST:g} in size" if abs(first) < inf else "finite numbers only"
+        raise ArgumentError(f"{name} must hold {wanted}, got {first!r}")
     return array
 
 

@@ -37,7 +37,9 @@ def test_the_file_on_the_page_can_be_read(tmp_path: Path) -> None:
     settings = read_settings(tmp_path / "run.toml", {})
     assert settings.params == {"arrivals": 2.0}
     assert environment_of(settings) == EnvironmentSpec(zipf=1.0, drift=0.1)
-    assert len(plan_runs(settings).runs) == 15
+    planned = plan_runs(settings)
+    assert len(planned.runs) == len(planned.policies) * len(settings.seeds)
+    assert {run.horizon for run in planned.runs} == {settings.horizon}
 
 
 def test_the_commands_on_the_page_have_these_options() -> None:

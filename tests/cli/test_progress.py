@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
 from pathlib import Path
+from time import sleep
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+from coterie.cli import progress
 from coterie.cli.progress import BarProgress, Label, LineProgress, display, policy_label, progress_display
 from coterie.experiments.engines import LocalEngine
 from coterie.experiments.runner import DataFiles, Runner
@@ -154,19 +156,36 @@ def test_nothing_is_left_on_the_screen_in_the_end() -> None:
     assert erased.count("\x1b[2K") >= 2
 
 
-def test_without_a_terminal_there_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress_display() as callback:
-        assert isinstance(callback, LineProgress)
+def test_a_line_says_how_far_the_work_is_and_when_it_ends() -> None:
     first, second = runs("LinUCBOne", 2)
-    often, seldom = LineProgress(interval=0.0), LineProgress(interval=1e9)
-    for lines in (often, seldom):
-        lines.begin("playing", [first, second], 0)
-        lines.advance(first, 1000, 3.0)
-        lines.finish(first, ended(3.0))
-        lines.advance(second, 500, 1.0)
+    lines = LineProgress()
+    assert str(lines).startswith("coterie: reading data, 0:00:0")
+    lines.begin("playing", [first, second], 0)
+    assert re.fullmatch(r"coterie: playing, 0 of 2 runs, 0% of the work, 0:00:0\d gone", str(lines))
+    lines.advance(first, 1000, 3.0)
+    assert str(lines).startswith("coterie: playing, 0 of 2 runs, 50% of the work, 0:00:0")
+    lines.finish(first, ended(3.0))
+    lines.advance(second, 500, 1.0)
+    assert str(lines).startswith("coterie: playing, 1 of 2 runs, 75% of the work")
+    assert str(lines).endswith(" left")
+
+
+def test_without_a_terminal_there_is_a_line_every_half_minute(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert progress.INTERVAL == 30.0
+    monkeypatch.setattr(progress, "INTERVAL", 0.05)
+    with progress_display() as callback:
+        callback.begin("playing", runs("LinUCBOne", 2), 0)
+        sleep(1.0)
     out, said = capsys.readouterr()
     assert out == ""
-    one, two = said.splitlines()
-    assert one.startswith("coterie: playing, 0 of 2 runs, 50% of the work, 0:00:0")
-    assert two.startswith("coterie: playing, 1 of 2 runs, 75% of the work")
-    assert two.endswith(" left")
+    assert 2 <= said.count("coterie: playing, 0 of 2 runs") <= 20
+    sleep(0.2)
+    assert capsys.readouterr().err == ""
+
+
+def test_what_ends_within_half_a_minute_prints_no_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_display() as callback:
+        callback.begin("playing", runs("LinUCBOne", 2), 0)
+    assert capsys.readouterr().err == ""

@@ -65,17 +65,18 @@ def test_completion_offers_names_and_imports_nothing_heavy(typed: str, offered: 
     assert done.stderr.strip() == "[]"
 
 
-def test_help_takes_less_than_three_tenths_of_a_second() -> None:
-    """The processor time of the quickest of five, since tests run side by side."""
-    spent = []
-    for _ in range(5):
-        before = os.times()
-        subprocess.run([sys.executable, "-m", "coterie", "--help"], check=True, capture_output=True)
-        after = os.times()
-        spent.append(
-            after.children_user + after.children_system - before.children_user - before.children_system
-        )
-    assert min(spent) < 0.3
+def test_help_takes_hardly_longer_than_importing_its_library() -> None:
+    """The processor time of the quickest of five, beside that of typer: tests run side by side."""
+    help_page, library = ["-m", "coterie", "--help"], ["-c", "import coterie, typer.main"]
+    pairs = [(processor_time(help_page), processor_time(library)) for _ in range(5)]
+    assert min(page for page, _ in pairs) < 1.8 * min(base for _, base in pairs)
+
+
+def processor_time(command: list[str]) -> float:
+    before = os.times()
+    subprocess.run([sys.executable, *command], check=True, capture_output=True)
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
 
 
 def test_version_is_that_of_the_package(child: Call) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from contracts.examples import ALL, changed, grow, make, memory, play
 from coterie import LinearBandit
+from coterie.validation import counted
 
 COPIES: dict[str, Callable[[LinearBandit], LinearBandit]] = {
     "pickle": lambda policy: pickle.loads(pickle.dumps(policy)),
@@ -82,5 +83,6 @@ def test_a_policy_shows_itself_in_one_short_line(example: str) -> None:
     policy = make(example)
     play(policy, 50)
     clusters = len(np.unique(policy.labels()))
-    assert repr(policy) == f"<{policy.name}: 6 users in {clusters} clusters, dim 3, 50 rounds>"
+    assert repr(policy) == f"<{policy.name}: 6 users in {counted(clusters, 'cluster')}, dim 3, 50 rounds>"
+    assert "1 clusters" not in repr(make(example, n_users=1))
     assert len(repr(make(example, n_users=400, dim=2))) < 100

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import platformdirs
 import polars as pl
 import pytest
 
@@ -149,20 +151,40 @@ def test_a_folder_that_cannot_be_written_is_a_warning_and_no_error(
     assert "movielens could not be cached" in caplog.text
 
 
-def test_the_folder_is_the_users_own_choice_then_xdg_then_the_platforms(
+def test_the_folder_is_the_users_own_choice_or_that_of_the_platform(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COTERIE_CACHE", str(tmp_path / "own"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert cache.folder() == tmp_path / "own"
     monkeypatch.delenv("COTERIE_CACHE")
-    assert cache.folder() == tmp_path / "xdg" / "coterie"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    monkeypatch.setattr(sys, "platform", "linux")
-    assert cache.folder() == tmp_path / ".cache" / "coterie"
-    monkeypatch.setattr(sys, "platform", "darwin")
-    assert cache.folder() == tmp_path / "Library" / "Caches" / "coterie"
-    monkeypatch.setattr(sys, "platform", "win32")
-    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
-    assert cache.folder() == tmp_path / "local" / "coterie"
+    assert cache.folder() == platformdirs.user_cache_path("coterie", appauthor=False)
+    assert cache.folder().name in ("coterie", "Cache")
+
+
+def test_two_processes_make_a_dataset_once(path: Path, cache_folder: Path, tmp_path: Path) -> None:
+    code = """
+import sys, time
+from coterie.datasets import load, prepare
+from pathlib import Path
+build = prepare.build
+def slowly(*arguments):
+    Path(sys.argv[2], f"built-{time.monotonic_ns()}").touch()
+    time.sleep(2.0)
+    return build(*arguments)
+prepare.build = slowly
+load("movielens", sys.argv[1], dim=5, n_users=20, n_items=40)
+"""
+    command = [sys.executable, "-c", code, str(path), str(tmp_path)]
+    for process in [subprocess.Popen(command) for _ in range(2)]:
+        assert process.wait() == 0
+    assert len(list(tmp_path.glob("built-*"))) == 1
+    assert len(entries(cache_folder)) == 1
+
+
+def test_a_lock_that_a_killed_process_held_is_free_again(path: Path, cache_folder: Path) -> None:
+    code = "import os, sys\nfrom coterie.datasets import cache\nwith cache.locked(sys.argv[1]): os._exit(0)"
+    small(path)
+    (entry,) = entries(cache_folder)
+    subprocess.run([sys.executable, "-c", code, entry.stem], check=True)
+    entry.unlink()
+    assert small(path).users.shape == (20, 5)

@@ -43,13 +43,22 @@ def test_what_needs_no_download_says_so(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["synthetic", "movielens", "lastfm", "yelp"])
-@pytest.mark.parametrize("option", [{"threshold": 3.0}, {"columns": ("user", "item")}])
-def test_threshold_and_columns_are_for_interactions_only(name: str, option: dict[str, Any]) -> None:
-    with pytest.raises(ArgumentError, match="threshold and columns"):
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"threshold": 3.0},
+        {"columns": ("user", "item")},
+        {"missing": "drop"},
+        {"separator": ";"},
+        {"encoding": "cp1252"},
+    ],
+)
+def test_how_an_own_table_is_read_is_for_interactions_only(name: str, option: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError, match=f"^{next(iter(option))}: for 'interactions', your own table"):
         datasets.load(name, **option)
 
 
-def test_importing_the_room_imports_no_columnar_library() -> None:
+def test_importing_datasets_imports_no_columnar_library() -> None:
     code = """
 import sys, coterie.datasets
 coterie.datasets.load("synthetic", dim=2, n_users=2, n_items=2)

@@ -22,6 +22,8 @@ COLUMNS = {
     "value": [row.rating for row in TABLE],
 }
 
+MISSING = "is missing; leave out such rows with missing='drop' (--missing drop)"
+
 
 def as_pandas(folder: Path) -> Any:
     return pd.DataFrame(COLUMNS)
@@ -139,10 +141,10 @@ def test_categories_are_text() -> None:
 @pytest.mark.parametrize(
     ("columns", "fault"),
     [
-        ({"user": [1, None, 2], "item": [1, 2, 1]}, "user must be an id, got None"),
-        ({"user": ["a", "b", "c"], "item": ["x", None, "y"]}, "item must be an id, got None"),
+        ({"user": [1, None, 2], "item": [1, 2, 1]}, f"user {MISSING}"),
+        ({"user": ["a", "b", "c"], "item": ["x", None, "y"]}, f"item {MISSING}"),
         ({"user": [1, 2, 3], "item": [1.0, 2.5, 3.0]}, "item must be a whole number, got 2.5"),
-        ({"user": [1, 2, 3], "item": [1.0, float("nan"), 3.0]}, "item must be a whole number, got nan"),
+        ({"user": [1, 2, 3], "item": [1.0, float("nan"), 3.0]}, f"item {MISSING}"),
     ],
 )
 @pytest.mark.parametrize("as_file", [False, True])
@@ -158,11 +160,28 @@ def test_a_row_without_its_ids_says_its_number(
     assert str(caught.value) == f"row 1 of {name} (from 0): {fault}"
 
 
-@pytest.mark.parametrize("bad", [None, float("nan"), float("inf"), "many"])
+@pytest.mark.parametrize("bad", [float("inf"), "many"])
 def test_a_value_that_is_no_number_says_its_row(bad: object) -> None:
     values = ["4", bad] if isinstance(bad, str) else [4.0, bad]
     with pytest.raises(DataError, match=r"row 1 of the data frame \(from 0\): value must be a finite number"):
         small(pl.DataFrame({"user": [1, 2], "item": [1, 2], "value": values}), threshold=3)
+
+
+@pytest.mark.parametrize("bad", [None, float("nan")])
+def test_a_value_that_is_missing_is_refused_or_dropped(bad: float | None) -> None:
+    frame = pl.DataFrame({"user": [1, 2, 1], "item": [1, 2, 2], "value": [4.0, bad, 4.0]})
+    with pytest.raises(DataError, match=r"row 1 of the data frame \(from 0\): value is missing"):
+        small(frame, threshold=3)
+    assert small(frame, threshold=3, missing="drop").provenance.rows == 2
+
+
+@pytest.mark.parametrize("option", [{"separator": ";"}, {"encoding": "cp1252"}])
+def test_separator_and_encoding_are_for_csv_files_only(option: dict[str, str], tmp_path: Path) -> None:
+    frame = pl.DataFrame({"user": [1, 2], "item": [1, 2]})
+    frame.write_parquet(tmp_path / "mine.parquet")
+    for source in (frame, tmp_path / "mine.parquet"):
+        with pytest.raises(ArgumentError, match="separator and encoding are for CSV files"):
+            small(source, **option)
 
 
 @pytest.mark.parametrize(("user", "kind"), [([1], "List"), (b"1", "Binary")])
@@ -189,12 +208,14 @@ def test_a_file_that_is_not_there_is_missing_data() -> None:
 
 
 def test_no_path_at_all_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="'interactions' needs a data frame, a CSV or a Parquet file"):
+    with pytest.raises(ArgumentError, match="path must name your own table"):
         small(None)
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match=r"reads .csv, .tsv and .parquet files, got 'mine.xlsx'"):
+    with pytest.raises(
+        ArgumentError, match=r"reads .csv, .tsv, .csv.gz, .tsv.gz and .parquet files, got 'mine.xlsx'"
+    ):
         small(generated.write(tmp_path / "mine.xlsx", "rubbish"))
 
 

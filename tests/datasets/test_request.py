@@ -49,3 +49,20 @@ def test_a_path_that_is_neither_a_file_nor_a_frame_is_refused() -> None:
     rows: Any = [(1, 2, 3.0)]
     with pytest.raises(ArgumentError, match="path must be a file, a folder or a data frame, got list"):
         datasets.load("interactions", rows)
+
+
+@pytest.mark.parametrize("separator", ["::", "", "\n", '"', "→", 3])
+def test_a_separator_that_is_not_one_character_is_refused(separator: Any) -> None:
+    with pytest.raises(ArgumentError, match="separator must be one character such as ';', got"):
+        datasets.load("interactions", "x.csv", separator=separator)
+
+
+@pytest.mark.parametrize("encoding", ["latin-12", "base64", "a\0b", 8])
+def test_an_encoding_that_python_does_not_know_is_refused(encoding: Any) -> None:
+    with pytest.raises(ArgumentError, match="encoding must be one that Python knows, such as utf-8"):
+        datasets.load("interactions", "x.csv", encoding=encoding)
+
+
+def test_what_becomes_of_missing_values_is_refuse_or_drop() -> None:
+    with pytest.raises(ArgumentError, match="missing must be 'refuse' or 'drop', got 'fill'"):
+        datasets.load("interactions", "x.csv", missing="fill")

@@ -91,14 +91,14 @@ def test_the_file_is_never_whole_in_memory(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(lines, "BLOCK", 1000)
     path = as_file(tmp_path)
     largest = 0
-    original = lines.Block.numbered
+    original = lines.LineBlock.numbered
 
-    def spy(block: lines.Block) -> object:
+    def spy(block: lines.LineBlock) -> object:
         nonlocal largest
         largest = max(largest, len(block.data))
         return original(block)
 
-    monkeypatch.setattr(lines.Block, "numbered", spy)
+    monkeypatch.setattr(lines.LineBlock, "numbered", spy)
     load("yelp", path, dim=5, n_users=20, n_items=40)
     assert 0 < largest < 2000 < path.stat().st_size
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from coterie.cli.reproduce import show
+from coterie.cli.reproduce import show_files, show_tables
 from coterie.experiments.engines import LocalEngine
-from coterie.experiments.figures import Figure, find
+from coterie.experiments.figures import Figure, find_figure
 from coterie.experiments.plans import FigurePlan, PanelSpec
 from coterie.experiments.reproduce import ReproduceOptions, Reproduction, reproduce
 from coterie.experiments.runner import DataFiles, NoCallback
@@ -18,7 +18,7 @@ from coterie.experiments.tuning import TuningProtocol
 
 
 def plan(name: str, horizon: int | None = None, *, datasets: tuple[str, ...] | None = None) -> FigurePlan:
-    figure = find(name) if datasets is None else find(name).on(datasets)
+    figure = find_figure(name) if datasets is None else find_figure(name).on(datasets)
     return FigurePlan(figure=figure, horizon=horizon, seeds=(0, 1), protocol=TuningProtocol())
 
 
@@ -33,7 +33,7 @@ def small(world: EnvironmentSpec) -> EnvironmentSpec:
 
 def shrunk() -> Figure:
     """The figure in small worlds, with the cheapest policies of each."""
-    figure = find("auto")
+    figure = find_figure("auto")
     kept = ("LinUCBOne", "LinUCBInd", "AutoCLUB", "LinUCBOracle")
     variations = [
         replace(
@@ -61,7 +61,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
 
 def test_a_world_is_played_on_its_own_datasets_by_its_own_policies_for_its_own_time() -> None:
     assert [spot.environment.dataset for spot in panels_of("no clusters")] == ["synthetic", "movielens"]
-    assert [spot.environment.dataset for spot in panels_of("clusters")] == list(find("auto").datasets)
+    assert [spot.environment.dataset for spot in panels_of("clusters")] == list(find_figure("auto").datasets)
     (bernoulli,) = panels_of("0/1 rewards")
     assert (bernoulli.environment.dataset, bernoulli.horizon) == ("synthetic", 20_000)
     assert set(bernoulli.policies) == {"LinUCBOne", "LinUCBInd", "CLUB", "SCLUB", "AutoCLUB", "LinUCBOracle"}
@@ -72,8 +72,11 @@ def test_a_given_horizon_holds_for_all_and_what_it_makes_equal_is_played_once() 
     assert {spot.horizon for spot in plan("auto", 300).panel_specs()} == {300}
     once = {(spot.environment, spot.policies) for spot in plan("auto").panel_specs()}
     assert len(plan("auto", 300).panel_specs()) == len(once) < len(plan("auto").panel_specs())
-    assert len(panels_of("clusters", 300)) == 4
-    assert len(plan("gap", 300).panel_specs()) == 8
+    assert [spot.environment.dataset for spot in panels_of("clusters", 300)] == list(
+        find_figure("auto").datasets
+    )
+    labels = [spot.label for spot in plan("gap", 300).panel_specs()]
+    assert labels == [varied.label for varied in find_figure("gap").variations]
 
 
 def test_the_runs_are_those_of_the_panels_of(data: DataFiles) -> None:
@@ -139,8 +142,10 @@ def test_the_terminal_ends_with_what_was_kept(
     found: Reproduction, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "140")
-    show(found)
+    show_tables(found)
+    show_files(found)
     lines = capsys.readouterr().out.strip().splitlines()
-    assert "AutoCLUB keeps its limit in " in lines[-1]
+    report = next(k for k, line in enumerate(lines) if line.startswith("report: "))
+    assert "AutoCLUB keeps its limit in " in " ".join(lines[report + 1 :])
     assert any(line.endswith(str(Path("auto") / "auto.png")) for line in lines)
     assert any("LinUCBOne" in line and "≤ 2.00" in line for line in lines)

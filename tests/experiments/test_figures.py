@@ -6,11 +6,11 @@ import pytest
 
 from coterie.errors import UnknownName
 from coterie.experiments.claims import AsLong, Below
-from coterie.experiments.figures import FIGURES, find, find_all
+from coterie.experiments.figures import FIGURES, find_figure, find_figures
 from coterie.experiments.plans import FigurePlan, available
 from coterie.experiments.plotting import styles_of
 from coterie.experiments.runner import DataFiles
-from coterie.experiments.specs import PolicySpec
+from coterie.experiments.specs import EnvironmentSpec, PolicySpec
 from coterie.experiments.tuning import TuningProtocol
 from coterie.policies.registry import REGISTRY
 
@@ -20,17 +20,17 @@ FIG_1 = {"LinUCBOne", "LinUCBInd", "CLUB", "SCLUB", "UniCLUB", "UniSCLUB"}
 
 def test_everything_the_paper_shows_is_declared() -> None:
     assert set(NAMES) <= set(FIGURES)
-    assert [figure.name for figure in find_all(("all",))] == list(FIGURES)
-    assert [figure.name for figure in find_all(("fig-2", "fig-1", "fig-2"))] == ["fig-2", "fig-1"]
+    assert [figure.name for figure in find_figures(("all",))] == list(FIGURES)
+    assert [figure.name for figure in find_figures(("fig-2", "fig-1", "fig-2"))] == ["fig-2", "fig-1"]
 
 
 def test_a_wrong_name_suggests_the_right_one() -> None:
     with pytest.raises(UnknownName, match="did you mean 'fig-1'"):
-        find("fig1")
+        find_figure("fig1")
 
 
 def test_figure_1_is_as_the_paper_has_it() -> None:
-    figure = find("fig-1")
+    figure = find_figure("fig-1")
     assert set(figure.policies) == {*FIG_1, "PhaseUniCLUB", "AutoCLUB"}
     assert figure.datasets == ("synthetic", "movielens", "lastfm", "yelp")
     world = figure.variations[0].environment
@@ -39,20 +39,20 @@ def test_figure_1_is_as_the_paper_has_it() -> None:
 
 
 def test_figure_2_is_blurred_by_a_tenth() -> None:
-    world = find("fig-2").variations[0].environment
+    world = find_figure("fig-2").variations[0].environment
     assert world.setting == "smoothed"
     assert world.sigma**2 == pytest.approx(0.1)
 
 
 def test_sweeps_are_those_of_the_paper() -> None:
-    assert [v.environment.n_arms for v in find("fig-3").variations] == [80, 100, 120, 140]
-    assert [v.environment.n_users for v in find("fig-4").variations] == [40, 50, 60, 70]
-    assert {v.environment.n_clusters for v in find("fig-4").variations} == {10}
-    assert find("fig-3").datasets == find("fig-4").datasets == ("yelp",)
+    assert [v.environment.n_arms for v in find_figure("fig-3").variations] == [80, 100, 120, 140]
+    assert [v.environment.n_users for v in find_figure("fig-4").variations] == [40, 50, 60, 70]
+    assert {v.environment.n_clusters for v in find_figure("fig-4").variations} == {10}
+    assert find_figure("fig-3").datasets == find_figure("fig-4").datasets == ("yelp",)
 
 
 def test_table_2_times_the_runs_of_figure_5() -> None:
-    five, two = find("fig-5"), find("table-2")
+    five, two = find_figure("fig-5"), find_figure("table-2")
     assert (five.policies, five.variations, five.horizon) == (two.policies, two.variations, two.horizon)
     world = five.variations[0].environment
     assert (world.n_users, world.n_clusters, world.n_arms) == (20, 4, 20)
@@ -61,16 +61,16 @@ def test_table_2_times_the_runs_of_figure_5() -> None:
 def test_what_the_pages_say_of_figures_4_and_5_and_table_2_is_judged() -> None:
     alone = ("LinUCBOne", "LinUCBInd")
     four = {Below(policy, other) for policy in ("UniCLUB", "UniSCLUB") for other in alone}
-    five = {Below(policy, other) for policy in find("fig-5").policies[2:] for other in alone}
-    assert four <= set(find("fig-4").claims)
-    assert five <= set(find("fig-5").claims)
-    assert {AsLong("UniCLUB", "CLUB"), AsLong("UniSCLUB", "SCLUB")} <= set(find("table-2").claims)
+    five = {Below(policy, other) for policy in find_figure("fig-5").policies[2:] for other in alone}
+    assert four <= set(find_figure("fig-4").claims)
+    assert five <= set(find_figure("fig-5").claims)
+    assert {AsLong("UniCLUB", "CLUB"), AsLong("UniSCLUB", "SCLUB")} <= set(find_figure("table-2").claims)
 
 
 def test_clusters_shares_its_runs_with_figure_1(data: DataFiles) -> None:
     plans = [
         FigurePlan(
-            figure=find(name).on(("synthetic",)), horizon=1000, seeds=(0, 1), protocol=TuningProtocol()
+            figure=find_figure(name).on(("synthetic",)), horizon=1000, seeds=(0, 1), protocol=TuningProtocol()
         )
         for name in ("fig-1", "clusters")
     ]
@@ -79,12 +79,15 @@ def test_clusters_shares_its_runs_with_figure_1(data: DataFiles) -> None:
 
 
 def test_sweeps_are_tuned_once_a_dataset_and_the_gap_in_each_world(data: DataFiles) -> None:
-    def studies(name: str) -> int:
-        figure = find(name).on(("synthetic",))
+    def tuned_in(name: str) -> set[EnvironmentSpec]:
+        figure = find_figure(name).on(("synthetic",))
         plan = FigurePlan(figure=figure, horizon=1000, seeds=(0,), protocol=TuningProtocol())
-        return len(plan.studies(data)) // len(figure.policies)
+        studies = plan.studies(data)
+        assert len(studies) == len({study.environment for study in studies}) * len(figure.policies)
+        return {study.environment for study in studies}
 
-    assert (studies("fig-3"), studies("gap")) == (1, 7)
+    assert tuned_in("fig-3") == {EnvironmentSpec()}
+    assert tuned_in("gap") == {varied.environment for varied in find_figure("gap").variations}
 
 
 def test_every_policy_has_its_own_look() -> None:
@@ -110,6 +113,6 @@ def test_the_same_policy_with_other_parameters_keeps_its_colour_and_gets_another
 
 
 def test_a_missing_dataset_leaves_the_others() -> None:
-    figures = [find("fig-1"), find("fig-3")]
+    figures = [find_figure("fig-1"), find_figure("fig-3")]
     (left,) = available(figures, ("yelp", "lastfm"))
     assert left == replace(figures[0], datasets=("synthetic", "movielens"))

@@ -3,13 +3,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import matplotlib.colors
+import matplotlib.image
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from coterie.experiments.plotting import FORMATS, VIEWS, draw
-from coterie.experiments.results import Panel
+from coterie.experiments.results import Limit, Panel
+from coterie.policies import REGISTRY
 from experiments.test_claims import panel, result
 
 PANELS = [panel(result("CLUB", 1, 2), result("SCLUB", 2, 3))]
@@ -84,6 +87,43 @@ def test_clusters_show_regret_index_and_number() -> None:
     assert lines_of(top)["CLUB"] == [1.0, 2.0]
     assert lines_of(index)["CLUB"] == [0.0, 1.0]
     assert lines_of(number)["CLUB"] == [1.0, 4.0]
+
+
+def test_the_gap_is_drawn_against_its_true_value_and_the_noise_against_sigma() -> None:
+    one = panel(result("CLUB", 6, 6), value=0.5)._replace(quantity="gap γ", gamma=0.3)
+    two = panel(result("CLUB", 9, 9), value=0.2)._replace(quantity="noise σ", gamma=0.3)
+    gap, noise = drawn("gap", [one, two]).axes
+    assert points_of(gap)["CLUB"].tolist() == [[0.3, 6.0]]
+    assert points_of(noise)["CLUB"].tolist() == [[0.2, 9.0]]
+    assert (gap.get_xlabel(), noise.get_xlabel()) == ("gap γ", "noise σ")
+
+
+def test_bars_are_standard_errors() -> None:
+    *_, against = drawn("sweep", [panel(result("CLUB", 2, 6), value=1.0)]).axes
+    series: Any = against.containers[0]
+    (low, high), *_ = series.lines[2][0].get_segments()
+    assert (float(low[1]), float(high[1])) == pytest.approx((2.0, 6.0))  # 4 ± 2
+
+
+def test_the_legend_names_each_policy_once() -> None:
+    canvas = drawn("curves", [*PANELS, PANELS[0]._replace(dataset="yelp")])
+    (legend,) = canvas.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["CLUB", "SCLUB"]
+
+
+def test_the_picture_shows_the_curves_in_their_colours(tmp_path: Path) -> None:
+    png, *_ = draw("curves", "Regret", PANELS, tmp_path, "fig")
+    pixels = matplotlib.image.imread(png)[..., :3]
+    for name in ("CLUB", "SCLUB"):
+        colour = np.array(matplotlib.colors.to_rgb(REGISTRY[name].style.colour))
+        assert (np.abs(pixels - colour).max(axis=2) < 0.02).sum() > 1000
+
+
+def test_the_limit_is_marked_beside_the_ratio() -> None:
+    world = panel(result("AutoCLUB", 30, 30), result("CLUB", 60, 60))._replace(limit=Limit(0.8))
+    (axes,) = drawn("ratios", [world]).axes
+    (mark,) = (line for line in axes.get_lines() if line.get_label() == "AutoCLUB's limit")
+    assert np.asarray(mark.get_xdata(), np.float64).tolist() == [0.8]
 
 
 def test_ratios_are_multiples_of_the_best_other() -> None:

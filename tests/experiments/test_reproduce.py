@@ -9,7 +9,7 @@ import pytest
 
 from coterie.errors import MissingData
 from coterie.experiments.engines import LocalEngine
-from coterie.experiments.figures import Figure, find
+from coterie.experiments.figures import Figure, find_figure
 from coterie.experiments.reproduce import ReproduceOptions, Reproduction, reproduce
 from coterie.experiments.runner import Callback, DataFiles, NoCallback, PlayedRun
 from coterie.experiments.specs import EnvironmentSpec
@@ -28,7 +28,7 @@ class Never:
 
 def shrunk(name: str) -> Figure:
     """A figure on synthetic data in worlds of eight users, with few policies and variations."""
-    figure = find(name)
+    figure = find_figure(name)
     few = figure.variations[:: max(1, len(figure.variations) // 2)]
     figure = replace(figure, policies=figure.policies[-2:], variations=few)
     small = EnvironmentSpec(dim=4, pool_users=12, pool_items=40)

@@ -94,7 +94,15 @@ def test_tuned_says_what_it_was_told() -> None:
     assert tuned.bonus(9, 3.0) == 0.2
     assert tuned.exploration(7, 9) == 30
     assert tuned.phases(7, 9) == Schedule(30, 4.0, 1.0)
-    assert Tuned(alpha=1.5, beta=0.2) == Tuned(alpha=1.5, beta=0.2, explore=0, phase=0, growth=2)
+    assert Tuned(alpha=1.5, beta=0.2) == Tuned(alpha=1.5, beta=0.2, explore=None, phase=None, growth=2)
+
+
+@pytest.mark.parametrize("make", [UniCLUB, UniSCLUB, PhaseUniCLUB])
+def test_a_policy_that_explores_must_be_told_how_long(make: Callable[..., LinearBandit]) -> None:
+    with pytest.raises(ArgumentError, match=r"Tuned needs explore .* such as explore=70"):
+        make(7, 2, confidence=Tuned(alpha=1.5, beta=0.2))
+    never = make(7, 2, confidence=Tuned(alpha=1.5, beta=0.2, explore=0, phase=0))
+    assert not never.exploring
 
 
 @pytest.mark.parametrize("confidence", EXAMPLES)
@@ -175,7 +183,7 @@ class Whole:
 @pytest.mark.parametrize("make", [CLUB, SCLUB, PhaseUniCLUB])
 def test_whole_numbers_of_one_confidence_do_not_bend_the_next(make: Callable[..., LinearBandit]) -> None:
     make(3, 2, confidence=Whole()).recommend(0, [[1.0, 0.0]])
-    policy = make(3, 2, confidence=Tuned(alpha=1.0, beta=0.6))
+    policy = make(3, 2, confidence=Tuned(alpha=1.0, beta=0.6, explore=0))
     policy.update(0, [1.0, 0.0], 0.3)
     arms = [[0.9, 0.0], [0.0, 1.0]]
     assert policy.recommend(0, arms) == int(np.argmax(policy.scores(0, arms).ucb))

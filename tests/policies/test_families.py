@@ -70,7 +70,7 @@ def test_a_user_whose_friends_are_connected_stays_in_the_cluster() -> None:
 
 
 def test_phaseuniclub_pools_direct_neighbours_not_the_component() -> None:
-    policy = PhaseUniCLUB(3, 1, confidence=Tuned(alpha=0.5, beta=0.5))
+    policy = PhaseUniCLUB(3, 1, confidence=Tuned(alpha=0.5, beta=0.5, explore=0))
     say(policy, 0, 0.6)
     say(policy, 1, -0.6)
     assert [policy.cluster_of(user).tolist() for user in range(3)] == [[0, 2], [1, 2], [0, 1, 2]]

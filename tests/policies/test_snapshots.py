@@ -119,6 +119,10 @@ def test_what_a_policy_says_it_was_made_with_cannot_be_changed_from_outside(exam
 
 
 def test_saving_into_a_missing_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SnapshotError, match=r"is a folder; name a file to save into"):
+        make("CLUB").save(tmp_path)
+    with pytest.raises(SnapshotError, match=r"is no file; name a file to save into"):
+        make("CLUB").save(os.devnull)
     with pytest.raises(SnapshotError, match=r"there is no folder '.*nowhere' to save into"):
         make("CLUB").save(tmp_path / "nowhere" / "policy")
 

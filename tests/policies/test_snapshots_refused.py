@@ -138,8 +138,10 @@ def test_loading_a_pickle_runs_nothing(tmp_path: Path) -> None:
 
 
 def test_a_directory_and_a_missing_file_are_refused(tmp_path: Path) -> None:
-    assert refusal(tmp_path) == "it is not a whole Coterie snapshot"
+    assert refusal(tmp_path) == "it is a folder, not a snapshot"
     assert refusal(tmp_path / "nowhere") == "there is no snapshot at it"
+    with pytest.raises(FileNotFoundError):
+        coterie.load(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("extra", [{}, {"checksum": "of a later time"}])

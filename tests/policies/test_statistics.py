@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -36,10 +36,15 @@ def check_row(learner: Learner, kind: str, row: int, fresh: Fresh) -> None:
     gram, moment, pulls, ridge = fresh
     held = {name: learner.array(f"{kind}.{name}")[row] for name in ("inverse", "moment", "estimate", "pulls")}
     matrix = ridge * np.eye(len(moment)) + gram
-    inverse = held["inverse"]
     if pulls == 0 and kind == "users":
         assert not any(array.any() for name, array in held.items() if name != "inverse")
-        return
+    else:
+        check_sums(held, matrix, moment, pulls)
+
+
+def check_sums(held: dict[str, Any], matrix: Floats, moment: Floats, pulls: int) -> None:
+    """The inverse, moment, estimate and pulls that follow from a gram matrix with its ridge."""
+    inverse = held["inverse"]
     assert np.allclose(inverse @ matrix, np.eye(len(moment)), rtol=0, atol=1e-8)
     assert np.allclose(inverse, inverse.T, rtol=0, atol=1e-12)
     assert np.allclose(held["moment"], moment, atol=1e-9)

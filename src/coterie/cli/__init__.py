@@ -1,21 +1,24 @@
 """The command line: `coterie` and `python -m coterie`.
 
-Nothing here imports a room of the library before a command needs it, so that `--help` is instant.
+Each command imports what it needs when it is called, so that `--help` is instant.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from importlib.util import find_spec
+
+from coterie.errors import MissingExtra
+from coterie.extras import need
 
 
 def main() -> None:
     """What the `coterie` command calls."""
-    if find_spec("typer") is None or find_spec("rich") is None:
-        sys.exit(
-            "coterie: the command line needs typer and rich, install them with: pip install 'coterie[cli]'"
-        )
+    try:
+        for package in ("typer", "rich", "msgspec"):
+            need(package, "the command line")
+    except MissingExtra as error:
+        sys.exit(f"coterie: {error}")
     from coterie.cli.app import app
 
     for stream in (sys.stdout, sys.stderr):

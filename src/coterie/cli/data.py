@@ -225,7 +225,7 @@ def _state(about: About, data: Path | None) -> str:
     if not about.files:
         return "needs --data with your own table"
     try:
-        return f"ready: {sources.find(about, data)}"
+        return f"ready: {sources.find_file(about, data)}"
     except MissingData:
         return f"missing: {about.archive}"
     except ArgumentError as error:

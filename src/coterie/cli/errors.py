@@ -6,21 +6,42 @@ import errno
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import typer
 
 from coterie.cli.options import GroupWithExamples
-from coterie.errors import ArgumentError, CoterieError, MissingData, UnknownName
+from coterie.errors import ArgumentError, CoterieError, MissingData, MissingExtra, UnknownName
 
 DONE, FAILED, USAGE, MISSING, CLOSED_PIPE, INTERRUPTED = 0, 1, 2, 3, 141, 130
-CODES = {ArgumentError: USAGE, UnknownName: USAGE, MissingData: MISSING}
+CODES = {ArgumentError: USAGE, UnknownName: USAGE, MissingExtra: USAGE, MissingData: MISSING}
 """The exit code of each kind of error; any other is FAILED."""
+
+SYNONYMS = {"horizon": "rounds", "path": "data"}
+"""Options that are called otherwise than the argument of the library that they set."""
 
 
 class Interrupted(Exception):
     """Ctrl-C; the sentence says what is kept and how to go on."""
+
+
+class WriteFailed(Exception):
+    """A file could not be written; the sentence names it and says what is kept."""
+
+
+@contextmanager
+def saying_what_is_kept(sentence: Callable[[], str]) -> Iterator[None]:
+    """End an interruption or a failed write with a sentence on what is kept and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted; {sentence()}") from None
+    except OSError as error:
+        if error.filename is None or isinstance(error, CoterieError):
+            raise
+        raise WriteFailed(f"{_one_line(error)}; {sentence()}") from error
 
 
 class NoticeHandler(logging.Handler):
@@ -72,7 +93,7 @@ class MainGroup(GroupWithExamples):
             if os.environ.get("COTERIE_DEBUG") == "1":
                 raise
             line, code = describe_error(error)
-            _print_error(f"coterie: {line}")
+            _print_error(f"coterie: {name_option(line, sys.argv[1:] if args is None else args)}")
         sys.exit(code if isinstance(code, int) else DONE)
 
 
@@ -92,16 +113,34 @@ def describe_error(error: Exception) -> tuple[str, int]:
     if isinstance(error, CoterieError):
         code = next((code for kind, code in CODES.items() if isinstance(error, kind)), FAILED)
         return _one_line(error), code
+    if isinstance(error, WriteFailed):
+        return str(error), FAILED
     if isinstance(error, OSError):
-        kept = "; what was finished before is kept" if error.errno == errno.ENOSPC else ""
-        return _one_line(error) + kept, FAILED
+        where = "standard output: " if error.errno == errno.ENOSPC and error.filename is None else ""
+        return where + _one_line(error), FAILED
     kind = type(error).__name__
     return f"unexpected {kind}: {_one_line(error)} (COTERIE_DEBUG=1 shows where; please report it)", FAILED
 
 
+def name_option(line: str, typed: Sequence[str]) -> str:
+    """An error about an argument, which it names first, with the option that set it if one was typed.
+
+    >>> name_option("n_users must be at least 1, got 0", ["run", "--users", "0"])
+    '--users must be at least 1, got 0'
+    """
+    name, space, rest = line.partition(" ")
+    options = {word.partition("=")[0] for word in typed if word.startswith("--")}
+    bare = name.removesuffix(":")
+    written = [
+        f"--{one.replace('_', '-')}" for one in (bare, bare.removeprefix("n_"), SYNONYMS.get(bare, ""))
+    ]
+    found = next((option for option in written if option in options), None)
+    return line if found is None else f"{found}{name[len(bare) :]}{space}{rest}"
+
+
 def _one_line(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
     return " ".join(str(error).split())
 
 

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import isfinite
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -66,6 +67,25 @@ def print_table(
             shown.remove(columns.index(name))
     for k, part in enumerate(_parts(widths, shown, out.width)):
         out.print(_table(columns, rows, part, title if k == 0 else None, {*left, *folded}, folded))
+
+
+def print_line(markup: str) -> None:
+    """Print a line of text, broken between words where the terminal is too narrow, but not around "="."""
+    from rich.text import Text
+
+    out = console()
+    text = Text.from_markup(markup)
+    if not (out.is_terminal or "COLUMNS" in os.environ):
+        out.print(text, soft_wrap=True)
+        return
+    joined = (
+        text.plain.replace(" = ", "\u00a0=\u00a0").replace(" %", "\u00a0%").replace(" ± ", "\u00a0±\u00a0")
+    )
+    start = 0
+    for line in wrap(joined, out.width, break_long_words=False, break_on_hyphens=False):
+        start = joined.index(line, start)
+        out.print(text[start : start + len(line)], soft_wrap=True)
+        start += len(line)
 
 
 def _width(column: str, cells: Sequence[str], is_folded: bool) -> int:
@@ -136,15 +156,6 @@ def one_blas_thread() -> None:
 def print_note(line: str) -> None:
     """A remark on stderr, so that stdout stays clean."""
     print(line, file=sys.stderr)
-
-
-def count(n: int, noun: str) -> str:
-    """A number with its noun.
-
-    >>> count(1, "cluster"), count(1500, "user")
-    ('1 cluster', '1,500 users')
-    """
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 class Curve(NamedTuple):

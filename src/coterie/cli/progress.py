@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from threading import Lock
+from threading import Event, Lock, Thread
 from time import monotonic
 
 from rich.console import Console
@@ -26,13 +26,13 @@ INTERVAL = 30.0
 
 
 class LineProgress:
-    """For a pipe or a log: a line on stderr every half minute."""
+    """For a pipe or a log: a line on stderr every half minute, whatever the work is at."""
 
-    def __init__(self, interval: float = INTERVAL) -> None:
+    def __init__(self) -> None:
         """Nothing has begun yet."""
-        self._interval, self._lock = interval, Lock()
-        self._title, self._total, self._work, self._done = "", 0, 0.0, 0.0
-        self._finished, self._began, self._last = 0, 0.0, 0.0
+        self._lock = Lock()
+        self._title, self._total, self._work, self._done = "reading data", 0, 0.0, 0.0
+        self._finished, self._began = 0, monotonic()
 
     def begin(self, title: str, runs: Sequence[Run], already: int) -> None:
         """Start to count."""
@@ -40,29 +40,47 @@ class LineProgress:
             self._title, self._total = title, len(runs)
             self._work, self._done = sum(cost(run) * run.horizon for run in runs), 0.0
             self._finished, self._began = 0, monotonic()
-            self._last = self._began
 
     def advance(self, run: Run, rounds: int, regret: float) -> None:
-        """Count the rounds; print a line if the last one is long ago."""
+        """Count the rounds."""
         with self._lock:
             self._done += cost(run) * rounds
-            now = monotonic()
-            if now - self._last >= self._interval and self._work:
-                self._last = now
-                print(self._line(now), file=sys.stderr, flush=True)
 
     def finish(self, run: Run, trace: Trace) -> None:
         """Count the run."""
         with self._lock:
             self._finished += 1
 
-    def _line(self, now: float) -> str:
-        share, gone = min(1.0, self._done / self._work), now - self._began
-        left = _clock(gone * (1 - share) / share)
-        return (
-            f"coterie: {self._title}, {self._finished} of {self._total} runs, {share:.0%} of the work, "
-            f"{_clock(gone)} gone, about {left} left"
-        )
+    def __str__(self) -> str:
+        """The line: the stage, how far it is, and the time left once that can be told."""
+        with self._lock:
+            gone = monotonic() - self._began
+            if not self._work:
+                return f"coterie: {self._title}, {_clock(gone)} gone"
+            share = min(1.0, self._done / self._work)
+            left = f", about {_clock(gone * (1 - share) / share)} left" if share else ""
+            return (
+                f"coterie: {self._title}, {self._finished} of {self._total} runs, {share:.0%} of the work, "
+                f"{_clock(gone)} gone{left}"
+            )
+
+
+@contextmanager
+def printed(progress: LineProgress, interval: float) -> Iterator[LineProgress]:
+    """Print the line every so many seconds until the end, from a thread of its own."""
+    stop = Event()
+
+    def print_lines() -> None:
+        while not stop.wait(interval):
+            print(progress, file=sys.stderr, flush=True)
+
+    thread = Thread(target=print_lines, daemon=True)
+    thread.start()
+    try:
+        yield progress
+    finally:
+        stop.set()
+        thread.join()
 
 
 @dataclass(slots=True)
@@ -170,7 +188,8 @@ def policy_label(run: Run) -> str:
 def progress_display(label: Label = policy_label) -> Iterator[Callback]:
     """Bars if stderr is a terminal, else lines."""
     if not sys.stderr.isatty():
-        yield LineProgress()
+        with printed(LineProgress(), INTERVAL) as lines:
+            yield lines
         return
     with display(console(stderr=True)) as progress:
         yield BarProgress(progress, label)

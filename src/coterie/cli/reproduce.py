@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie.cli.errors import Interrupted
+from coterie.cli.errors import saying_what_is_kept
 from coterie.cli.options import (
     FIGURES,
     PAPER_DATASETS,
@@ -21,7 +21,7 @@ from coterie.cli.options import (
     whole_number,
     writable_folder,
 )
-from coterie.cli.output import console, one_blas_thread, print_table, write_json
+from coterie.cli.output import console, one_blas_thread, print_line, print_table, write_json
 from coterie.errors import ArgumentError, unknown
 
 if TYPE_CHECKING:
@@ -97,11 +97,13 @@ def reproduce(
     one_blas_thread()
     from coterie.cli.progress import progress_display
     from coterie.experiments.engines import find_engine
-    from coterie.experiments.reproduce import ReproduceOptions
-    from coterie.experiments.reproduce import reproduce as reproduce_figures
+    from coterie.experiments.reproduce import ReproduceOptions, play_figures, write_files
     from coterie.experiments.runner import DataFiles
     from coterie.experiments.tuning import TuningProtocol
+    from coterie.validation import whole
 
+    if horizon is not None:
+        whole("horizon", horizon, 1)
     figures, chosen = _figures(names or [], datasets), find_engine(engine)(jobs)
     folder, files = data_paths(data or [])
     options = ReproduceOptions(
@@ -109,20 +111,21 @@ def reproduce(
         data=DataFiles(folder, files=files),
         widths=_widths(widths),
         out=writable_folder(out),
-        horizon=horizon or (QUICK_HORIZON if quick else None),
+        horizon=QUICK_HORIZON if quick and horizon is None else horizon,
         seeds=seeds or (QUICK_SEEDS if quick else SEEDS),
         protocol=TuningProtocol(n_seeds=1) if quick else TuningProtocol(),
         command=_command(),
     )
-    try:
+    with saying_what_is_kept(lambda: _resumed(options)):
         with progress_display() as callback:
-            found = reproduce_figures(options, chosen, callback)
-    except KeyboardInterrupt:
-        raise Interrupted(_resumed(options)) from None
+            found = play_figures(options, chosen, callback)
+        if not as_json:
+            show_tables(found)
+        found = write_files(found)
     if as_json:
         write_json(summary(found))
     else:
-        show(found)
+        show_files(found)
 
 
 def _command() -> str:
@@ -130,9 +133,7 @@ def _command() -> str:
 
 
 def _resumed(options: ReproduceOptions) -> str:
-    return (
-        f"interrupted; finished runs are kept in {options.out}, to go on where it stopped: {options.command}"
-    )
+    return f"finished runs are kept in {options.out}, to go on where it stopped: {options.command}"
 
 
 def _widths(word: str) -> tuple[Widths, ...]:
@@ -148,11 +149,11 @@ def _widths(word: str) -> tuple[Widths, ...]:
 
 def _figures(names: list[str], datasets: str | None) -> tuple[Figure, ...]:
     """The figures asked for, on the datasets asked for."""
-    from coterie.experiments.figures import find_all
+    from coterie.experiments.figures import find_figures
 
     if not names:
         raise ArgumentError(f"say what to reproduce, got nothing; there are {', '.join(FIGURES)}, and all")
-    figures = find_all(tuple(names))
+    figures = find_figures(tuple(names))
     return tuple(figures if datasets is None else (figure.on(_datasets(datasets)) for figure in figures))
 
 
@@ -167,22 +168,27 @@ def _datasets(told: str) -> tuple[str, ...]:
     return names
 
 
-def show(found: Reproduction) -> None:
-    """For each figure its tables, where it is, and what it says."""
-    out = console()
+def show_tables(found: Reproduction) -> None:
+    """For each figure its tables."""
     for result in found.figures:
-        name = result.figure.name
         for table in result.tables:
             if not table.detail:
-                out.print(f"[bold]{name}[/bold]: {table.title}", soft_wrap=True)
+                print_line(f"[bold]{result.figure.name}[/bold]: {table.title}")
                 print_table(table.heading, table.rows, prose=table.prose)
+
+
+def show_files(found: Reproduction) -> None:
+    """Where each figure and the report are; then what each figure says."""
+    out = console()
+    for result in found.figures:
         paths = [path for path in result.files if path.suffix == ".png"] or list(result.files)
         for path in paths:
-            out.print(f"{name}: {path}", soft_wrap=True)
-        if result is found.figures[-1]:
-            out.print(f"report: {found.report}", soft_wrap=True)
+            out.print(f"{result.figure.name}: {path}", soft_wrap=True)
+    out.print(f"report: {found.report}", soft_wrap=True)
+    for result in found.figures:
         if result.sentence:
-            out.print(f"[bold]{result.sentence}[/bold]", soft_wrap=True)
+            name = f"{result.figure.name}: " if len(found.figures) > 1 else ""
+            print_line(f"[bold]{name}{result.sentence}[/bold]")
 
 
 def summary(found: Reproduction) -> dict[str, Any]:

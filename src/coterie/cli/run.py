@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coterie.cli.errors import Interrupted
+from coterie.cli.errors import saying_what_is_kept
 from coterie.cli.options import (
     Json,
     complete_dataset,
@@ -28,6 +28,7 @@ from coterie.cli.output import one_blas_thread, print_note, write_json
 if TYPE_CHECKING:
     from coterie.cli.run_results import RunResults
     from coterie.cli.settings import RunSettings
+    from coterie.experiments.store import Run, Store
 
 EPILOG = examples(
     ("AutoCLUB beside a LinUCB for each user, on synthetic users", "coterie run"),
@@ -171,7 +172,10 @@ def run(
         results = _play(settings, folder)
         if not as_json:
             results.show(chart)
-        written = _write(results, folder) if settings.out is not None else []
+        written = []
+        if settings.out is not None:
+            with saying_what_is_kept(lambda: f"all runs are kept in {settings.out}"):
+                written = _write(results, folder)
     if as_json:
         write_json(results.record(written))
     else:
@@ -200,23 +204,25 @@ def _play(settings: RunSettings, folder: Path) -> RunResults:
 
     plan, store = plan_runs(settings), Store(folder)
     engine = find_engine(settings.engine)(settings.jobs)
-    try:
+    with saying_what_is_kept(lambda: _kept(plan.runs, store, settings.out)):
         with progress_display(plan.label) as callback:
             seconds = Runner(store, engine, plan.data, callback).play("all", plan.runs)
-    except KeyboardInterrupt:
-        done = sum(run in store for run in plan.runs)
-        raise Interrupted(_parting(done, len(plan.runs), settings.out)) from None
     return collect(plan, store, seconds, horizon=settings.horizon, seeds=settings.seeds)
 
 
-def _parting(done: int, total: int, out: str | None) -> str:
+def _kept(runs: Sequence[Run], store: Store, out: str | None) -> str:
+    """How many runs are finished, and where they are."""
+    share = f"{sum(run in store for run in runs)} of {len(runs)} runs"
     if out is None:
-        return f"interrupted; {done} of {total} runs were finished, and nothing is kept without --out FOLDER"
-    return f"interrupted; {done} of {total} runs are kept in {out}, the same command goes on from there"
+        return f"{share} were finished, and nothing is kept without --out FOLDER"
+    return f"{share} are kept in {out}, the same command goes on from there"
 
 
 def _write(results: RunResults, folder: Path) -> list[Path]:
+    from coterie.extras import install_command
+
     written = results.write(folder)
     if len(written) == 1:
-        print_note("coterie: no picture was drawn, it needs matplotlib: pip install 'coterie[plot]'")
+        command = install_command("matplotlib")
+        print_note(f"coterie: no picture was drawn, it needs matplotlib, which is not installed: {command}")
     return written

@@ -74,14 +74,20 @@ def data_files(settings: RunSettings, environment: EnvironmentSpec) -> DataFiles
 
 
 def environment_of(settings: RunSettings) -> EnvironmentSpec:
-    """The environment, with whatever --set or [world] says about it; no more clusters than users."""
+    """The environment, with whatever --set or [world] says about it.
+
+    Unless told otherwise there are no more clusters than users, and the dataset has as many users as play.
+    """
     names, defaults = EnvironmentSpec.names(), EnvironmentSpec()
     for name in settings.world:
         if name not in names:
             raise unknown("world setting", name, names, f"The settings are {', '.join(names)}")
     users = settings.world.get("n_users", defaults.n_users)
-    few = {"n_clusters": users} if isinstance(users, int) and 0 < users < defaults.n_clusters else {}
-    return convert({**few, **settings.world}, EnvironmentSpec)
+    fitting = {}
+    if isinstance(users, int) and users > 0:
+        fitting["n_clusters"] = min(users, defaults.n_clusters)
+        fitting["pool_users"] = max(users, defaults.pool_users)
+    return convert({**fitting, **settings.world}, EnvironmentSpec)
 
 
 def parse_policy(word: str) -> PolicySpec:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from rich.markup import escape
 
-from coterie.cli.output import Curve, chart, console, count, print_table
+from coterie.cli.output import Curve, chart, console, print_line, print_table
 from coterie.cli.run_plan import RunPlan
 from coterie.experiments.plotting import draw, styles_of
 from coterie.experiments.results import Panel, PolicyResult
 from coterie.experiments.specs import EnvironmentSpec
 from coterie.experiments.store import Store
 from coterie.experiments.tables import known, summary_csv, summary_rows
+from coterie.extras import is_installed
 from coterie.policies.entries import Style
 from coterie.storage import atomic_write
+from coterie.validation import counted
 
 COLUMNS = ("policy", "regret", "± s.e.", "clusters", "ARI", "µs/round", "constants")
 OPTIONAL = ("constants", "µs/round", "ARI", "clusters", "± s.e.")
@@ -91,9 +92,9 @@ class RunResults(NamedTuple):
         """The world in one line."""
         w = self.plan.environment
         return (
-            f"{w.dataset}, {w.setting}: {count(w.n_users, 'user')} in {count(w.n_clusters, 'cluster')}, "
-            f"{count(w.n_arms, 'arm')}, {rewards_line(w)}, {count(self.horizon, 'round')}, "
-            f"{count(len(self.seeds), 'seed')}"
+            f"{w.dataset}, {w.setting}: {counted(w.n_users, 'user')} in {counted(w.n_clusters, 'cluster')}, "
+            f"{counted(w.n_arms, 'arm')}, {rewards_line(w)}, {counted(self.horizon, 'round')}, "
+            f"{counted(len(self.seeds), 'seed')}"
         )
 
     @property
@@ -107,9 +108,9 @@ class RunResults(NamedTuple):
         """Print the table, least regret first, and the chart where it was asked for or someone is looking."""
         out = console()
         ranked = sorted(self.results, key=lambda one: one.result.mean_regret)
-        out.print(f"[bold]{escape(self.title)}[/bold]", soft_wrap=True)
+        print_line(f"[bold]{escape(self.title)}[/bold]")
         if self.caution:
-            out.print(self.caution, soft_wrap=True)
+            print_line(self.caution)
         print_table(COLUMNS, [one.row() for one in ranked], prose=("constants",), optional=OPTIONAL)
         if draw_chart or (draw_chart is None and out.is_terminal):
             names = max(len(one.label) for one in ranked)
@@ -138,7 +139,7 @@ class RunResults(NamedTuple):
         panel = Panel(plan.environment.dataset, "", "", 0.0, gamma, results)
         written = [folder / "summary.csv"]
         atomic_write(written[0], summary_csv(summary_rows([panel])).encode())
-        if find_spec("matplotlib") is not None:
+        if is_installed("matplotlib"):
             written += draw("curves", self.title, [panel], folder, "regret")
         return written
 

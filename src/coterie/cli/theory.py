@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coterie.cli.options import Json, examples, whole_number
-from coterie.cli.output import console, print_table, write_json
+from coterie.cli.output import print_line, print_table, write_json
 
 if TYPE_CHECKING:
     from coterie.theory import Bound, Setup
@@ -149,8 +149,7 @@ def why(setup: Setup) -> str:
 
 def _show(setup: Setup) -> None:
     found = numbers(setup)
-    out = console()
-    out.print(
+    print_line(
         f"u = {setup.n_users:,}, d = {setup.dim}, m = {setup.n_clusters}, K = {setup.n_arms}, "
         f"T = {setup.horizon:,}, γ = {setup.gamma:g}, λ_x = {setup.lambda_x:g}, λ = {setup.ridge:g}, δ = 1/T"
     )
@@ -158,7 +157,7 @@ def _show(setup: Setup) -> None:
     _show_radii(setup)
     _show_bounds(setup)
     _show_table_1(setup)
-    out.print(f"[bold]{found['why']}[/bold]")
+    print_line(f"[bold]{found['why']}[/bold]")
 
 
 def _show_lengths(setup: Setup, found: dict[str, Any]) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import os
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
@@ -23,28 +24,25 @@ log = logging.getLogger("coterie.datasets")
 
 
 def folder() -> Path:
-    """$COTERIE_CACHE, else $XDG_CACHE_HOME/coterie, else where the platform keeps caches."""
+    """$COTERIE_CACHE, else where the platform keeps caches ($XDG_CACHE_HOME/coterie on Linux)."""
     if own := os.environ.get("COTERIE_CACHE"):
         return Path(own).expanduser()
-    if shared := os.environ.get("XDG_CACHE_HOME"):
-        return Path(shared).expanduser() / "coterie"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", str(Path.home() / "AppData" / "Local"))) / "coterie"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "coterie"
-    return Path.home() / ".cache" / "coterie"
+    from platformdirs import user_cache_path
+
+    return user_cache_path("coterie", appauthor=False)
 
 
 def key(name: str, digest: str, request: Request) -> str:
     """A name for the result, made of the file's hash and of every parameter that changes the vectors."""
     parts = [FORMAT, name, digest, request.dim, request.n_users, request.n_items, request.scale]
-    text = json.dumps([*parts, request.threshold, request.columns])
+    parts += [request.threshold, request.columns, request.missing, request.separator, request.encoding]
+    text = json.dumps(parts)
     return f"{name}-{sha256(text.encode()).hexdigest()[:32]}"
 
 
 def fetch(key: str) -> Dataset | None:
     """The dataset kept under a key; None if there is none, or if it cannot be read."""
-    path = _place(key)
+    path = _path(key)
     if not path.exists():
         return None
     try:
@@ -90,10 +88,30 @@ def store(key: str, dataset: Dataset) -> None:
         )
 
     try:
-        atomic_write(_place(key), write)
+        atomic_write(_path(key), write)
     except OSError as error:
         log.warning("%s could not be cached: %s", dataset.name, error)
 
 
-def _place(key: str) -> Path:
+@contextmanager
+def locked(key: str) -> Iterator[None]:
+    """Wait until no other process makes this dataset; in a folder that cannot be written nobody waits."""
+    from filelock import FileLock
+
+    path = folder() / "locks" / f"{key}.lock"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path)
+        lock.acquire()
+    except (OSError, NotImplementedError) as error:
+        log.info("the cache is used without a lock: %s", error)
+        yield
+        return
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _path(key: str) -> Path:
     return folder() / "datasets" / f"{key}.npz"

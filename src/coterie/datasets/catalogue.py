@@ -9,20 +9,20 @@ from typing import NamedTuple
 from coterie.datasets import interactions, lastfm, movielens, synthetic, yelp
 from coterie.datasets.dataset import Dataset
 from coterie.datasets.description import About
-from coterie.datasets.request import Place, Request
+from coterie.datasets.request import Request, Source
 from coterie.errors import unknown
 
 
-class Entry(NamedTuple):
+class DatasetEntry(NamedTuple):
     """A dataset in words, and the function that makes it."""
 
     about: About
     make: Callable[[Request], Dataset]
 
 
-CATALOGUE: Mapping[str, Entry] = MappingProxyType(
+CATALOGUE: Mapping[str, DatasetEntry] = MappingProxyType(
     {
-        module.ABOUT.name: Entry(module.ABOUT, module.make)
+        module.ABOUT.name: DatasetEntry(module.ABOUT, module.make)
         for module in (synthetic, movielens, lastfm, yelp, interactions)
     }
 )
@@ -48,7 +48,7 @@ def about(name: str) -> About:
 
 def load(
     name: str,
-    path: Place = None,
+    path: Source = None,
     *,
     dim: int = 50,
     n_users: int = 200,
@@ -57,13 +57,53 @@ def load(
     seed: int = 0,
     threshold: float | None = None,
     columns: Sequence[str] | None = None,
+    missing: str = "refuse",
+    separator: str | None = None,
+    encoding: str | None = None,
 ) -> Dataset:
     """Vectors of users and items, made as the paper makes them   (Sec. 6.2).
 
-    `path` is a file, an archive, a folder, or for 'interactions' a data frame; without one the folder
-    $COTERIE_DATA is searched. `seed` matters to 'synthetic' only. `threshold` and `columns` (user, item
-    and perhaps value) are for 'interactions'.
+    Parameters
+    ----------
+    name : str
+        One of `names()`.
+    path : path or data frame, optional
+        A file, an archive or a folder, or for 'interactions' a data frame; without one the folder
+        $COTERIE_DATA is searched.
+    dim : int, default 50
+        Length of the vectors.
+    n_users, n_items : int, default 200 and 5000
+        How many are kept: those with the most rows.
+    scale : {"unit", "raw", "sqrt-s"}
+        Length of the vectors.
+    seed : int, default 0
+        Matters to 'synthetic' only.
+    threshold : float, optional
+        For 'interactions': feedback is 1 above this value. Without it every row is feedback 1.
+    columns : sequence of str, optional
+        For 'interactions': the columns of users, items and, with a threshold, values. The first ones unless
+        given.
+    missing : {"refuse", "drop"}
+        For 'interactions': what becomes of rows that lack a user, an item or a value.
+    separator : str, optional
+        For a CSV file of 'interactions': what separates columns. Found from the header unless given.
+    encoding : str, optional
+        For a CSV file of 'interactions'; UTF-8 unless given.
 
+    Returns
+    -------
+    Dataset
+        Vectors of users and items, with their ids and their provenance.
+
+    Raises
+    ------
+    ArgumentError, UnknownName
+        If an argument cannot be used.
+    DataError, MissingData
+        If a file is malformed, or not there.
+
+    Examples
+    --------
     >>> data = load("synthetic", dim=3, n_users=2, n_items=4, seed=7)
     >>> data.users.shape, data.items.shape
     ((2, 3), (4, 3))
@@ -78,11 +118,14 @@ def load(
         seed=seed,
         threshold=threshold,
         columns=columns,
+        missing=missing,
+        separator=separator,
+        encoding=encoding,
     )
     return entry.make(request)
 
 
-def _entry(name: str) -> Entry:
+def _entry(name: str) -> DatasetEntry:
     if name not in CATALOGUE:
         raise unknown("dataset", name, CATALOGUE, f"The datasets are {', '.join(CATALOGUE)}")
     return CATALOGUE[name]

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
+import gzip
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from tempfile import TemporaryDirectory
+from typing import IO, TYPE_CHECKING
 
+from coterie.datasets.lines import DAMAGE
 from coterie.errors import DataError
 
 if TYPE_CHECKING:
     import polars as pl
 
+SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+SEPARATORS = (",", ";", "\t", "|")
+"""What is tried where no separator is given."""
+
+CHUNK = 1 << 22
+
 
 @dataclass(frozen=True, slots=True)
 class CsvTable:
-    """A CSV or TSV file with a header."""
+    """A CSV or TSV file with a header; `name` is that of the file that was given."""
 
     path: Path
     separator: str
+    name: str
 
     def header(self) -> list[str]:
         """The names in line 1."""
@@ -27,7 +40,8 @@ class CsvTable:
         try:
             return self._scan().collect_schema().names()
         except pl.exceptions.PolarsError as error:
-            raise DataError(f"line 1 of {self.path.name}: no header ({first_line(error)})") from None
+            _check_utf8(self.path, self.name)
+            raise DataError(f"line 1 of {self.name}: no header ({first_line(error)})") from None
 
     def read(self, names: list[str]) -> pl.DataFrame:
         """Some columns without the empty rows: whole numbers where every entry is one, otherwise text."""
@@ -39,11 +53,12 @@ class CsvTable:
             whole = [name for name, yes in zip(names, plain, strict=True) if yes]
             return lazy.with_columns(pl.col(whole).cast(pl.Int64)).collect(engine="streaming")
         except pl.exceptions.PolarsError as error:
+            _check_utf8(self.path, self.name)
             raise self._ragged(first_line(error)) from None
 
     def refuse(self, row: int, fault: str) -> DataError:
         """The error for a row counted from 0, by the number of its line."""
-        return DataError(f"line {self._line_of(row)} of {self.path.name}: {fault}")
+        return DataError(f"line {self._line_of(row)} of {self.name}: {fault}")
 
     def _scan(self) -> pl.LazyFrame:
         import polars as pl
@@ -70,19 +85,70 @@ class CsvTable:
             for record in records:
                 if len(record) > width:
                     return DataError(
-                        f"line {start} of {self.path.name}: expected {width} fields, got {len(record)}"
+                        f"line {start} of {self.name}: expected {width} fields, got {len(record)}"
                     )
                 start = records.line_num + 1
-        return DataError(f"{self.path.name} cannot be read as CSV: {otherwise}")
+        return DataError(f"{self.name} cannot be read as CSV: {otherwise}")
+
+
+@contextmanager
+def opened_csv(path: Path, separator: str | None, encoding: str) -> Iterator[CsvTable]:
+    """The table in a file; what is compressed or not UTF-8 is read from a temporary copy that is neither."""
+    compressed = path.suffix.lower() == ".gz"
+    if not compressed and codecs.lookup(encoding).name in ("utf-8", "utf-8-sig", "ascii"):
+        yield CsvTable(path, separator or _separator(path, path.name), path.name)
+        return
+    with TemporaryDirectory(prefix="coterie-") as folder:
+        copy = Path(folder, "table.csv")
+        with gzip.open(path) if compressed else path.open("rb") as source, copy.open("wb") as target:
+            for text in _decoded(source, encoding, path.name):
+                target.write(text.encode())
+        yield CsvTable(copy, separator or _separator(copy, path.name), path.name)
+
+
+def _separator(path: Path, name: str) -> str:
+    """The usual one for the file's name if it divides the header, else the one that divides it most."""
+    usual = "\t" if ".tsv" in name.lower() else ","
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        header = file.readline(CHUNK)
+    fields = {mark: len(next(csv.reader([header], delimiter=mark), [])) for mark in (usual, *SEPARATORS)}
+    return usual if fields[usual] > 1 else max(fields, key=lambda mark: fields[mark])
+
+
+def _decoded(file: gzip.GzipFile | IO[bytes], encoding: str, name: str) -> Iterator[str]:
+    """The text of a file, piece by piece; what cannot be decoded is an error that says its line."""
+    decoder, line, chunk = codecs.getincrementaldecoder(encoding)(), 1, b"-"
+    try:
+        while chunk:
+            chunk = file.read(CHUNK)
+            text = decoder.decode(chunk, final=not chunk)
+            line += text.count("\n")
+            yield text
+    except UnicodeDecodeError as error:
+        wrong = line + error.object[: error.start].count(b"\n")
+        hint = "give its encoding, such as encoding='cp1252' (--encoding cp1252)"
+        raise DataError(f"line {wrong} of {name} is not {encoding} text; {hint}") from None
+    except DAMAGE as error:
+        raise DataError(f"{name} is damaged: {error}") from None
+
+
+def _check_utf8(path: Path, name: str) -> None:
+    """Raise `DataError` if the file is not UTF-8 text."""
+    with path.open("rb") as file:
+        for _ in _decoded(file, "utf-8", name):
+            pass
 
 
 def _is_plain(name: str) -> pl.Expr:
-    """Whether every entry is a whole number as one would print it: 7, but not 007, which is a name."""
+    """Whether every entry is a whole number as one would print it: 7, but not 007, which is a name.
+
+    Missing entries do not count.
+    """
     import polars as pl
 
     text = pl.col(name)
     same = text.cast(pl.Int64, strict=False).cast(pl.String) == text
-    return same.fill_null(False).all()
+    return (same.fill_null(False) | text.is_null()).all()
 
 
 def first_line(error: Exception) -> str:

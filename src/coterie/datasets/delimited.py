@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from coterie.datasets.lines import Block
+from coterie.datasets.lines import LineBlock
 from coterie.errors import DataError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ RATING = re.compile(r"\d+(\.\d*)?|\.\d+")
 HIGHEST = 5.0  # stars
 
 
-class Field(NamedTuple):
+class FieldFormat(NamedTuple):
     """A field of a line: a whole number, or a rating of 0 to 5 stars."""
 
     name: str
@@ -37,10 +37,10 @@ class Delimited:
     """The shape of a file: its separator, its fields, and whether line 1 names them."""
 
     separator: str
-    fields: tuple[Field, ...]
+    fields: tuple[FieldFormat, ...]
     has_header: bool
 
-    def parse(self, block: Block) -> pl.DataFrame:
+    def parse(self, block: LineBlock) -> pl.DataFrame:
         """The columns of a block; a malformed line is an error that says its number."""
         import polars as pl
 
@@ -76,7 +76,7 @@ class Delimited:
         checks += [pl.col(name).is_null().all() for name in table.columns if name.startswith("between")]
         return bool(table.select(pl.all_horizontal(checks)).item())
 
-    def _body(self, block: Block) -> bytes:
+    def _body(self, block: LineBlock) -> bytes:
         """The block without the header, which is checked."""
         if not self.has_header or block.first_line > 1:
             return block.data
@@ -87,7 +87,7 @@ class Delimited:
             raise block.malformed(1, f"expected the header {expected!r}, got {found[:100]!r}")
         return body
 
-    def _first_fault(self, block: Block, otherwise: str) -> DataError:
+    def _first_fault(self, block: LineBlock, otherwise: str) -> DataError:
         """The error for the first malformed line, found by reading the block again, slowly."""
         for number, line in block.numbered():
             is_header = self.has_header and number == 1

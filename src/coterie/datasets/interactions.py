@@ -7,13 +7,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from coterie.datasets.csvtable import CsvTable, first_line
+from coterie.datasets.csvtable import SUFFIXES, first_line, opened_csv
 from coterie.datasets.dataset import Dataset
 from coterie.datasets.description import About
-from coterie.datasets.prepare import Material, need_polars, prepare
+from coterie.datasets.prepare import Material, prepare
 from coterie.datasets.request import Frame, Request
 from coterie.datasets.sources import digest
 from coterie.errors import ArgumentError, DataError, MissingData
+from coterie.extras import need
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,19 +36,19 @@ class Table(NamedTuple):
 def make(request: Request) -> Dataset:
     """Feedback 1 if the value is above the threshold; without a threshold, 1 for every row."""
     if isinstance(request.path, Frame):
-        need_polars()
+        need("polars", "reading a table")
         table = _of_frame(request.path, request)
         material = Material(ABOUT.name, _feedback(request), "data frame", _digest(table.columns))
         return prepare(material, request, lambda: _rows(table, request))
     if request.path is None:
-        raise ArgumentError("'interactions' needs a data frame, a CSV or a Parquet file as its path")
+        raise ArgumentError("path must name your own table (--data), a CSV or Parquet file or a data frame")
     path = Path(request.path).expanduser()
     if not path.is_file():
         raise MissingData(
             f"no file at {str(path)!r}; 'interactions' reads a data frame, a CSV or a Parquet file"
         )
     material = Material(ABOUT.name, _feedback(request), path.name, digest(path))
-    return prepare(material, request, lambda: _rows(_of_file(path, request), request))
+    return prepare(material, request, lambda: _of_file(path, request))
 
 
 def _feedback(request: Request) -> str:
@@ -73,6 +74,7 @@ def pick(available: list[str], request: Request) -> list[str]:
 def _of_frame(frame: Frame, request: Request) -> Table:
     import polars as pl
 
+    _refuse_csv_options(request, "a data frame")
     try:
         whole = pl.DataFrame(frame)
     except ImportError:
@@ -86,15 +88,23 @@ def _of_frame(frame: Frame, request: Request) -> Table:
     return Table(columns, lambda row, fault: DataError(f"row {row} of the data frame (from 0): {fault}"))
 
 
-def _of_file(path: Path, request: Request) -> Table:
-    suffix = path.suffix.lower()
-    if suffix in (".parquet", ".pq"):
+def _of_file(path: Path, request: Request) -> pl.DataFrame:
+    """The rows of a file as (user, item, liked)."""
+    if path.suffix.lower() in (".parquet", ".pq"):
+        _refuse_csv_options(request, path.name)
         columns = _flat(_of_parquet(path, request))
-        return Table(columns, lambda row, fault: DataError(f"row {row} of {path.name} (from 0): {fault}"))
-    if suffix not in (".csv", ".tsv"):
-        raise ArgumentError(f"'interactions' reads .csv, .tsv and .parquet files, got {path.name!r}")
-    csv = CsvTable(path, "\t" if suffix == ".tsv" else ",")
-    return Table(csv.read(pick(csv.header(), request)), csv.refuse)
+        table = Table(columns, lambda row, fault: DataError(f"row {row} of {path.name} (from 0): {fault}"))
+        return _rows(table, request)
+    if not path.name.lower().endswith(SUFFIXES):
+        known = ", ".join(SUFFIXES)
+        raise ArgumentError(f"'interactions' reads {known} and .parquet files, got {path.name!r}")
+    with opened_csv(path, request.separator, request.encoding or "utf-8") as csv:
+        return _rows(Table(csv.read(pick(csv.header(), request)), csv.refuse), request)
+
+
+def _refuse_csv_options(request: Request, what: str) -> None:
+    if request.separator is not None or request.encoding is not None:
+        raise ArgumentError(f"separator and encoding are for CSV files, got them with {what}")
 
 
 def _of_parquet(path: Path, request: Request) -> pl.DataFrame:
@@ -118,46 +128,59 @@ def _flat(columns: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rows(table: Table, request: Request) -> pl.DataFrame:
-    """The rows as (user, item, liked)."""
+    """The rows as (user, item, liked); null where a value is missing and such rows are to be dropped."""
     import polars as pl
 
     if not table.columns.height:
         raise DataError("the table has no rows")
-    user, item, *value = table.columns.get_columns()
+    columns = [column.fill_nan(None) if column.dtype.is_float() else column for column in table.columns]
+    if request.missing == "refuse":
+        for column in columns:
+            _refuse_missing(table, column)
+    user, item, *value = columns
     liked = pl.Series("liked", [True]).new_from_index(0, user.len())
     if request.threshold is not None:
-        liked = _numbers(value[0], table) > request.threshold
+        liked = _numbers(value[0], table, drop=request.missing == "drop") > request.threshold
     return pl.DataFrame(
         [_ids(user, table).alias("user"), _ids(item, table).alias("item"), liked.alias("liked")]
     )
 
 
 def _ids(column: pl.Series, table: Table) -> pl.Series:
-    """Whole numbers stay numbers, everything else becomes text; an id must not be missing."""
+    """Whole numbers stay numbers, everything else becomes text."""
     import polars as pl
 
     if column.dtype.is_float():  # pandas makes floats of whole numbers with gaps
         whole = column.cast(pl.Int64, strict=False)
-        _refuse_first(table, column, (whole.cast(pl.Float64) != column).fill_null(True), "a whole number")
-        column = whole
-    elif not column.dtype.is_integer():
-        column = column.cast(pl.String)
-    _refuse_first(table, column, column.is_null(), "an id")
-    return column
+        wrong = (whole.cast(pl.Float64) != column).fill_null(True) & column.is_not_null()
+        _refuse_first(table, column, wrong, "must be a whole number")
+        return whole
+    return column if column.dtype.is_integer() else column.cast(pl.String)
 
 
-def _numbers(column: pl.Series, table: Table) -> pl.Series:
+def _numbers(column: pl.Series, table: Table, *, drop: bool) -> pl.Series:
+    """The column as numbers; "nan" is a missing value where such rows are dropped."""
     import polars as pl
 
     values = column.cast(pl.Float64, strict=False)
-    _refuse_first(table, column, ~values.is_finite().fill_null(False), "a finite number")
-    return values
+    wrong = ~values.is_finite().fill_null(False) & column.is_not_null()
+    if drop:
+        wrong &= ~values.is_nan().fill_null(False)
+    _refuse_first(table, column, wrong, "must be a finite number")
+    return values.fill_nan(None)
+
+
+def _refuse_missing(table: Table, column: pl.Series) -> None:
+    if column.null_count():
+        row = int(column.is_null().arg_true()[0])
+        hint = "leave out such rows with missing='drop' (--missing drop)"
+        raise table.refuse(row, f"{column.name} is missing; {hint}")
 
 
 def _refuse_first(table: Table, column: pl.Series, bad: pl.Series, wanted: str) -> None:
     if bad.any():
         row = int(bad.arg_true()[0])
-        raise table.refuse(row, f"{column.name} must be {wanted}, got {column[row]!r}")
+        raise table.refuse(row, f"{column.name} {wanted}, got {column[row]!r}")
 
 
 def _digest(columns: pl.DataFrame) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coterie.datasets.dataset import Dataset
-from coterie.datasets.delimited import Delimited, Field
+from coterie.datasets.delimited import Delimited, FieldFormat
 from coterie.datasets.description import About
-from coterie.datasets.lines import Block, read
+from coterie.datasets.lines import LineBlock, read
 from coterie.datasets.prepare import prepare_file
 from coterie.datasets.request import Request
 from coterie.datasets.sources import opened
@@ -29,7 +29,7 @@ ABOUT = About(
 
 FORMAT = Delimited(
     "\t",
-    tuple(Field(name) for name in ("userID", "artistID", "tagID", "day", "month", "year")),
+    tuple(FieldFormat(name) for name in ("userID", "artistID", "tagID", "day", "month", "year")),
     has_header=True,
 )
 
@@ -44,7 +44,7 @@ def _rows(path: Path) -> pl.DataFrame:
         return read(stream, _parse)
 
 
-def _parse(block: Block) -> pl.DataFrame:
+def _parse(block: LineBlock) -> pl.DataFrame:
     import polars as pl
 
     return FORMAT.parse(block).select(user="userID", item="artistID", liked=pl.lit(True))

@@ -9,9 +9,9 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from coterie.datasets.progress import progress
 from coterie.datasets.sources import Stream
 from coterie.errors import DataError
+from coterie.progress import progress_bar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,7 +20,7 @@ BLOCK = 1 << 25  # bytes
 DAMAGE = (EOFError, zlib.error, zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile)
 
 
-class Block(NamedTuple):
+class LineBlock(NamedTuple):
     """Some whole lines of a file, and the number of the first."""
 
     file: str
@@ -38,13 +38,13 @@ class Block(NamedTuple):
         return DataError(f"line {number} of {self.file}: {fault}")
 
 
-def blocks(stream: Stream) -> Iterator[Block]:
+def blocks(stream: Stream) -> Iterator[LineBlock]:
     """The file, cut after line ends."""
     number, rest = 1, b""
     while chunk := _read(stream):
         cut = chunk.rfind(b"\n") + 1
         if cut:
-            block = Block(stream.name, number, rest + chunk[:cut])
+            block = LineBlock(stream.name, number, rest + chunk[:cut])
             yield block
             number += block.data.count(b"\n")
             rest = chunk[cut:]
@@ -53,7 +53,7 @@ def blocks(stream: Stream) -> Iterator[Block]:
         else:
             rest += chunk
     if rest:
-        yield Block(stream.name, number, rest)
+        yield LineBlock(stream.name, number, rest)
 
 
 def _read(stream: Stream) -> bytes:
@@ -63,12 +63,12 @@ def _read(stream: Stream) -> bytes:
         raise DataError(f"{stream.name} is damaged: {error}") from error
 
 
-def read(stream: Stream, parse: Callable[[Block], pl.DataFrame]) -> pl.DataFrame:
+def read(stream: Stream, parse: Callable[[LineBlock], pl.DataFrame]) -> pl.DataFrame:
     """All lines, each block parsed to columns as soon as it is read."""
     import polars as pl
 
     parts = []
-    with progress(f"reading {stream.name}", stream.size) as advance:
+    with progress_bar(stream.size, "B", label=f"reading {stream.name}") as advance:
         for block in blocks(stream):
             parts.append(parse(block))
             advance(len(block.data))

@@ -8,9 +8,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from coterie.datasets.dataset import Dataset
-from coterie.datasets.delimited import Delimited, Field
+from coterie.datasets.delimited import Delimited, FieldFormat
 from coterie.datasets.description import About
-from coterie.datasets.lines import Block, read
+from coterie.datasets.lines import LineBlock, read
 from coterie.datasets.prepare import prepare_file
 from coterie.datasets.request import Request
 from coterie.datasets.sources import opened
@@ -36,7 +36,12 @@ ABOUT = About(
     ),
 )
 
-_NAMES = (Field("userId"), Field("movieId"), Field("rating", is_rating=True), Field("timestamp"))
+_NAMES = (
+    FieldFormat("userId"),
+    FieldFormat("movieId"),
+    FieldFormat("rating", is_rating=True),
+    FieldFormat("timestamp"),
+)
 FORMATS: Mapping[str, Delimited] = MappingProxyType(
     {
         ".csv": Delimited(",", _NAMES, has_header=True),  # 20M, 25M, 32M, latest, latest-small
@@ -59,7 +64,7 @@ def _rows(path: Path) -> pl.DataFrame:
         return read(stream, lambda block: _parse(layout, block))
 
 
-def _parse(layout: Delimited, block: Block) -> pl.DataFrame:
+def _parse(layout: Delimited, block: LineBlock) -> pl.DataFrame:
     import polars as pl
 
     liked = (pl.col("rating") > LIKED_ABOVE).alias("liked")

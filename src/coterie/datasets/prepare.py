@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 from coterie.datasets import cache
@@ -14,8 +13,9 @@ from coterie.datasets.description import About
 from coterie.datasets.factorise import Factors, factorise
 from coterie.datasets.feedback import Feedback, gather
 from coterie.datasets.request import Request
-from coterie.datasets.sources import digest, find
-from coterie.errors import ArgumentError
+from coterie.datasets.sources import digest, find_file
+from coterie.errors import DataError
+from coterie.extras import need
 from coterie.types import Bools
 
 if TYPE_CHECKING:
@@ -35,12 +35,6 @@ class Material(NamedTuple):
     sha256: str
 
 
-def need_polars() -> None:
-    """Say how to install the columnar reader when it is not there."""
-    if find_spec("polars") is None:
-        raise ArgumentError("reading a table needs polars, which is not installed: pip install coterie[data]")
-
-
 def prepare(material: Material, request: Request, read: Callable[[], pl.DataFrame]) -> Dataset:
     """The dataset of these rows, from the cache where it has been made before.
 
@@ -49,9 +43,12 @@ def prepare(material: Material, request: Request, read: Callable[[], pl.DataFram
     key = cache.key(material.name, material.sha256, request)
     dataset = cache.fetch(key)
     if dataset is None:
-        need_polars()
-        dataset = build(material, request, read())
-        cache.store(key, dataset)
+        need("polars", "reading a table")
+        with cache.locked(key):  # what another process is making is not made twice
+            dataset = cache.fetch(key)
+            if dataset is None:
+                dataset = build(material, request, read())
+                cache.store(key, dataset)
     provenance = replace(dataset.provenance, file=material.file, feedback=material.feedback)
     for note in provenance.notes:
         log.warning("%s: %s", material.name, note)
@@ -60,16 +57,18 @@ def prepare(material: Material, request: Request, read: Callable[[], pl.DataFram
 
 def prepare_file(about: About, request: Request, read: Callable[[Path], pl.DataFrame]) -> Dataset:
     """The dataset of a file that the request names, or that is found where it says."""
-    if request.threshold is not None or request.columns is not None:
-        raise ArgumentError(f"threshold and columns are for 'interactions', not for {about.name!r}")
-    path = find(about, request.path)
+    request.refuse_table_options(about.name)
+    path = find_file(about, request.path)
     material = Material(about.name, about.feedback, path.name, digest(path))
     return prepare(material, request, lambda: read(path))
 
 
 def build(material: Material, request: Request, rows: pl.DataFrame) -> Dataset:
-    """The dataset of rows (user, item, liked)."""
-    feedback = gather(rows, request.n_users, request.n_items)
+    """The dataset of rows (user, item, liked); rows with a missing value are left out and counted."""
+    whole = rows.drop_nulls()
+    if not whole.height:
+        raise DataError(f"every one of the {rows.height:,} rows lacks a value")
+    feedback = gather(whole, request.n_users, request.n_items)
     factors = factorise(feedback.matrix, request.dim)
     users, items, has_user, has_item = factors.scaled(request.scale)
     return sealed(
@@ -77,12 +76,20 @@ def build(material: Material, request: Request, rows: pl.DataFrame) -> Dataset:
         items,
         user_ids=feedback.users.as_array()[has_user],
         item_ids=feedback.items.as_array()[has_item],
-        provenance=_provenance(material, request, feedback, factors, (has_user, has_item)),
+        provenance=_provenance(
+            material, request, feedback, factors, (has_user, has_item), dropped=rows.height - whole.height
+        ),
     )
 
 
 def _provenance(
-    material: Material, request: Request, feedback: Feedback, factors: Factors, has: tuple[Bools, Bools]
+    material: Material,
+    request: Request,
+    feedback: Feedback,
+    factors: Factors,
+    has: tuple[Bools, Bools],
+    *,
+    dropped: int,
 ) -> Provenance:
     return Provenance(
         name=material.name,
@@ -103,8 +110,14 @@ def _provenance(
         dim=request.dim,
         scale=request.scale,
         seed=None,
-        notes=(*_shortages(request, feedback), *factors.notes()),
+        notes=(*_dropped(dropped, feedback), *_shortages(request, feedback), *factors.notes()),
     )
+
+
+def _dropped(dropped: int, feedback: Feedback) -> Iterator[str]:
+    """A note of how many rows were left out for a missing value, if any."""
+    if dropped:
+        yield f"{dropped:,} of {dropped + feedback.rows:,} rows lack a value and were left out"
 
 
 def _shortages(request: Request, feedback: Feedback) -> Iterator[str]:

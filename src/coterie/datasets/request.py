@@ -23,14 +23,14 @@ class Frame(Protocol):
         """The table as an Arrow stream (the PyCapsule protocol)."""
 
 
-Place: TypeAlias = str | os.PathLike[str] | Frame | None
+Source: TypeAlias = str | os.PathLike[str] | Frame | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """The arguments of `load`, after the name."""
 
-    path: Place
+    path: Source
     dim: int
     n_users: int
     n_items: int
@@ -38,6 +38,9 @@ class Request:
     seed: int
     threshold: float | None
     columns: Sequence[str] | None
+    missing: str
+    separator: str | None
+    encoding: str | None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be used, before any file is touched."""
@@ -51,6 +54,7 @@ class Request:
         object.__setattr__(self, "seed", check_seed(self.seed))
         self._check_threshold()
         self._check_columns()
+        self._check_text()
 
     def _check_threshold(self) -> None:
         if self.threshold is None:
@@ -59,6 +63,34 @@ class Request:
         if not plain or not math.isfinite(self.threshold):
             raise ArgumentError(f"threshold must be a finite number, got {self.threshold!r}")
         object.__setattr__(self, "threshold", float(self.threshold))
+
+    def _check_text(self) -> None:
+        """Refuse a way to read text that no file could be read in."""
+        if self.missing not in ("refuse", "drop"):
+            raise ArgumentError(f"missing must be 'refuse' or 'drop', got {self.missing!r}")
+        if self.separator is not None:
+            mark = "\t" if self.separator in ("\\t", "tab") else self.separator
+            if not isinstance(mark, str) or len(mark.encode()) != 1 or mark in '\r\n"':
+                raise ArgumentError(f"separator must be one character such as ';', got {self.separator!r}")
+            object.__setattr__(self, "separator", mark)
+        try:
+            "".encode(self.encoding or "utf-8")
+        except (LookupError, TypeError, ValueError):
+            known = "one that Python knows, such as utf-8, cp1252 or utf-16"
+            raise ArgumentError(f"encoding must be {known}, got {self.encoding!r}") from None
+
+    def refuse_table_options(self, name: str) -> None:
+        """Refuse what is for 'interactions' alone."""
+        given = {
+            "threshold": self.threshold is not None,
+            "columns": self.columns is not None,
+            "missing": self.missing != "refuse",
+            "separator": self.separator is not None,
+            "encoding": self.encoding is not None,
+        }
+        if any(given.values()):
+            named = " and ".join(option for option, is_given in given.items() if is_given)
+            raise ArgumentError(f"{named}: for 'interactions', your own table, not for {name!r}")
 
     def _check_columns(self) -> None:
         if self.columns is None:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from coterie.datasets.description import About
-from coterie.datasets.progress import progress
-from coterie.datasets.request import Frame, Place
+from coterie.datasets.request import Frame, Source
 from coterie.errors import ArgumentError, DataError
+from coterie.progress import progress_bar
 
 HOME = "COTERIE_DATA"
 TARS = (".tar", ".tgz", ".tar.gz")
@@ -30,14 +30,14 @@ class Stream(NamedTuple):
     name: str
 
 
-def find(about: About, place: Place) -> Path:
+def find_file(about: About, source: Source) -> Path:
     """The file or archive to read: itself, or the one in the folder, or the one under $COTERIE_DATA."""
-    if isinstance(place, Frame):
+    if isinstance(source, Frame):
         raise ArgumentError(f"{about.name!r} reads a file; for a data frame use 'interactions'")
     home = os.environ.get(HOME)
-    if place is None and not home:
+    if source is None and not home:
         raise about.missing(f"was given and ${HOME} is not set")
-    path = Path((home or "") if place is None else place).expanduser()
+    path = Path((home or "") if source is None else source).expanduser()
     if path.is_dir():
         return _in_folder(about, path)
     if not path.exists():
@@ -61,7 +61,8 @@ def _in_folder(about: About, folder: Path) -> Path:
 def digest(path: Path) -> str:
     """The sha256 of a file, read piece by piece."""
     hasher = sha256()
-    with path.open("rb") as file, progress(f"hashing {path.name}", path.stat().st_size) as advance:
+    size, label = path.stat().st_size, f"hashing {path.name}"
+    with path.open("rb") as file, progress_bar(size, "B", label=label) as advance:
         while chunk := file.read(CHUNK):
             hasher.update(chunk)
             advance(len(chunk))

@@ -24,8 +24,9 @@ def make(request: Request) -> Dataset:
 
     The first k rows are the same whatever `n_users` and `n_items` are.
     """
-    if (request.path, request.threshold, request.columns) != (None, None, None):
-        raise ArgumentError("'synthetic' reads no file: path, threshold and columns are not for it")
+    request.refuse_table_options(ABOUT.name)
+    if request.path is not None:
+        raise ArgumentError(f"path must be left out: 'synthetic' reads no file, got {str(request.path)!r}")
     if request.scale == "sqrt-s":
         raise ArgumentError(
             "scale 'sqrt-s' needs singular values, which 'synthetic' has not; use unit or raw"

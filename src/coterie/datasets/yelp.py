@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from coterie.datasets.dataset import Dataset
 from coterie.datasets.description import About
-from coterie.datasets.lines import Block, read
+from coterie.datasets.lines import LineBlock, read
 from coterie.datasets.prepare import prepare_file
 from coterie.datasets.request import Request
 from coterie.datasets.sources import opened
@@ -44,7 +44,7 @@ def _rows(path: Path) -> pl.DataFrame:
         return read(stream, _parse)
 
 
-def _parse(block: Block) -> pl.DataFrame:
+def _parse(block: LineBlock) -> pl.DataFrame:
     """Ids and stars of each review; the text, nine tenths of the file, is let go at once."""
     import polars as pl
 

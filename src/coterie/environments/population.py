@@ -143,8 +143,9 @@ class Peopled:
 
     def __repr__(self) -> str:
         """The kind, the users, the arms and the seed."""
-        users = f"{counted(self.n_users, 'user')} in {counted(self.population.n_clusters, 'cluster')}"
-        arms = f"{self.n_arms:,} of {counted(len(self.dataset.items), 'item')} a round, dim {self.dim}"
+        clusters = counted(self.population.n_clusters, "cluster")
+        users = f"{counted(self.n_users, 'user')} in {clusters}"
+        arms = f"{self.n_arms:,} of {len(self.dataset.items):,} items a round, dim {self.dim}"
         return f"<{type(self).__name__} on {self.dataset.name}: {users}, {arms}, seed {self.seed}>"
 
     @property

@@ -18,7 +18,7 @@ from coterie.types import Floats
 METRICS = tuple(name for name in COLUMNS if name != "rounds")
 
 
-class Setting(NamedTuple):
+class RunGroup(NamedTuple):
     """What two runs must share to be comparable, but for their seed and constants."""
 
     environment: EnvironmentSpec
@@ -34,7 +34,7 @@ class Setting(NamedTuple):
 
 
 RunsBySpec: TypeAlias = dict[PolicySpec, dict[int, FinishedRun]]
-"""The runs of a setting by policy and seed."""
+"""The runs of a group by policy and seed."""
 
 
 class PolicyDifference(NamedTuple):
@@ -121,27 +121,27 @@ def compare_results(
         raise unknown("metric", metric, METRICS, f"The metrics are {', '.join(METRICS)}")
     if not 0 < level < 1:
         raise ArgumentError(f"level must be between 0 and 1, got {level!r}")
-    ours, theirs = _settings(first), _settings(second)
+    ours, theirs = _groups(first), _groups(second)
     found = Comparison([], {}, {})
-    for setting in {**ours, **theirs}:
-        one, two = ours.get(setting, {}), theirs.get(setting, {})
+    for group in {**ours, **theirs}:
+        one, two = ours.get(group, {}), theirs.get(group, {})
         for a, b in _pair_specs(one, two):
             left, right = one[a] if a else {}, two[b] if b else {}
-            _add_difference(found, setting, (a, left), (b, right), metric, level)
+            _add_difference(found, group, (a, left), (b, right), metric, level)
     found.differences.sort(key=lambda one: (one.world, one.policy))
     return found
 
 
-def _settings(results: Iterable[FinishedRun]) -> dict[Setting, RunsBySpec]:
-    """The runs by setting, policy and seed; of several versions of a run, that of today's code."""
-    settings: dict[Setting, RunsBySpec] = defaultdict(lambda: defaultdict(dict))
+def _groups(results: Iterable[FinishedRun]) -> dict[RunGroup, RunsBySpec]:
+    """The runs by group, policy and seed; of several versions of a run, that of today's code."""
+    groups: dict[RunGroup, RunsBySpec] = defaultdict(lambda: defaultdict(dict))
     for one in results:
         run = one.run
-        setting = Setting(run.environment, run.data, run.horizon, run.policy.name)
-        seeds = settings[setting][run.policy]
+        group = RunGroup(run.environment, run.data, run.horizon, run.policy.name)
+        seeds = groups[group][run.policy]
         if run.seed not in seeds or _is_current(one):
             seeds[run.seed] = one
-    return settings
+    return groups
 
 
 def _is_current(one: FinishedRun) -> bool:
@@ -169,7 +169,7 @@ Side: TypeAlias = tuple[PolicySpec | None, dict[int, FinishedRun]]
 
 
 def _add_difference(
-    found: Comparison, setting: Setting, one: Side, two: Side, metric: str, level: float
+    found: Comparison, group: RunGroup, one: Side, two: Side, metric: str, level: float
 ) -> None:
     (a, first), (b, second) = one, two
     both = sorted(set(first) & set(second))
@@ -178,13 +178,13 @@ def _add_difference(
         ends = [
             np.array([final_value(side[seed].trace, metric) for seed in both]) for side in (first, second)
         ]
-        found.differences.append(PolicyDifference(str(setting), name, tuple(both), ends[0], ends[1], level))
+        found.differences.append(PolicyDifference(str(group), name, tuple(both), ends[0], ends[1], level))
     for spec, mine, other, only in (
         (a, first, second, found.only_first),
         (b, second, first, found.only_second),
     ):
         if alone := sorted(set(mine) - set(other)):
-            only[f"{spec} in {setting}"] = alone
+            only[f"{spec} in {group}"] = alone
 
 
 def _label(a: PolicySpec | None, b: PolicySpec | None) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.util import find_spec
 from threading import Event
 from types import MappingProxyType
 from typing import Any
 
 from coterie.datasets.dataset import Dataset
-from coterie.errors import ArgumentError, unknown
+from coterie.errors import unknown
 from coterie.experiments.runner import Callback, DataFiles, Engine, PlayedRun
 from coterie.experiments.store import Run
+from coterie.extras import need
 from coterie.parallel import run_all
 from coterie.simulation import Trace
 from coterie.validation import whole
@@ -56,8 +56,7 @@ class RayEngine:
 
     def __init__(self, jobs: int | None = None) -> None:
         """Nothing is started yet."""
-        if find_spec("ray") is None:
-            raise ArgumentError("--engine ray needs Ray, which is not installed: pip install 'coterie[ray]'")
+        need("ray", "--engine ray")
         self.jobs = jobs
 
     def play(self, runs: Sequence[Run], data: DataFiles, callback: Callback) -> Iterator[PlayedRun]:

@@ -267,10 +267,10 @@ FIGURES: Mapping[str, Figure] = MappingProxyType({figure.name: figure for figure
 """Everything that `coterie reproduce` knows."""
 
 
-def find(name: str) -> Figure:
+def find_figure(name: str) -> Figure:
     """The figure of this name; a wrong name suggests the right one.
 
-    >>> find("fig-1").horizon
+    >>> find_figure("fig-1").horizon
     100000
     """
     if name not in FIGURES:
@@ -278,7 +278,7 @@ def find(name: str) -> Figure:
     return FIGURES[name]
 
 
-def find_all(names: tuple[str, ...]) -> list[Figure]:
+def find_figures(names: tuple[str, ...]) -> list[Figure]:
     """The figures of these names in order, each once; 'all' stands for every one."""
     listed = [one for name in names for one in (FIGURES if name == "all" else (name,))]
-    return [find(name) for name in dict.fromkeys(listed)]
+    return [find_figure(name) for name in dict.fromkeys(listed)]

@@ -25,7 +25,7 @@ DIRECTIVES = ("# cython:", "#cython:", "# distutils:", "#distutils:")
 
 SILENT = {
     "policies": ("__init__", "entries", "protocols", "registry", "snapshots", "snapshots_v1"),
-    "datasets": ("__init__", "cache", "catalogue", "description", "progress"),
+    "datasets": ("__init__", "cache", "catalogue", "description"),
 }
 """Files that list what there is, or change no number."""
 

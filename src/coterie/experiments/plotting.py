@@ -17,6 +17,7 @@ import numpy as np
 from coterie.experiments.ratio_plot import ratios
 from coterie.experiments.results import Panel, PolicyResult
 from coterie.experiments.specs import PolicySpec, labels_of
+from coterie.extras import need
 from coterie.policies.entries import Style
 from coterie.policies.makers import is_own
 from coterie.policies.registry import find
@@ -93,6 +94,7 @@ def draw(view: str, title: str, panels: Sequence[Panel], folder: Path, name: str
     """Draw a figure into `folder` in every format; nothing for what is a table only."""
     if view not in VIEWS or not panels:
         return []
+    need("matplotlib", "drawing a figure")
     from matplotlib.style import context as style_context
 
     with style_context(dict(LOOK)):

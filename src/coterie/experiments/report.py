@@ -18,6 +18,7 @@ from coterie.experiments.runner import processor
 from coterie.experiments.specs import EnvironmentSpec
 from coterie.experiments.tables import TextTable
 from coterie.experiments.tuning import BUDGET, FIRST_SEED, Choice, TuningProtocol
+from coterie.extras import need
 from coterie.storage import atomic_write
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ TEMPLATE = "report.html.jinja"
 
 
 class FigureResult(NamedTuple):
-    """All that was found for a figure, and the files that show it."""
+    """All that was found for a figure, and the files that show it once they are written."""
 
     plan: FigurePlan
     panels: tuple[Panel, ...]
@@ -36,7 +37,7 @@ class FigureResult(NamedTuple):
     findings: tuple[Finding, ...]
     sentence: str
     tables: tuple[TextTable, ...]
-    files: tuple[Path, ...]
+    files: tuple[Path, ...] = ()
 
     @property
     def figure(self) -> Figure:
@@ -75,6 +76,7 @@ def write_report(
     protocol: TuningProtocol,
 ) -> None:
     """Write the page, whole or not at all."""
+    need("jinja2", "the report")
     from jinja2 import Environment, FileSystemLoader
 
     loader = FileSystemLoader(Path(__file__).parent)

@@ -62,11 +62,23 @@ class Reproduction(NamedTuple):
     options: ReproduceOptions
     figures: tuple[FigureResult, ...]
     skipped: tuple[str, ...]
-    report: Path
+
+    @property
+    def report(self) -> Path:
+        """The page that shows all of it, once `write_files` has been called."""
+        return self.options.out / "report.html"
 
 
 def reproduce(options: ReproduceOptions, engine: Engine, callback: Callback) -> Reproduction:
-    """Reproduce figures; finished runs are not repeated: an interrupted call goes on where it stopped."""
+    """Reproduce figures and write their files: `play_figures`, then `write_files`."""
+    return write_files(play_figures(options, engine, callback))
+
+
+def play_figures(options: ReproduceOptions, engine: Engine, callback: Callback) -> Reproduction:
+    """Tune, play and judge figures.
+
+    Finished runs are not repeated: an interrupted call goes on where it stopped.
+    """
     data = options.data
     missing = _missing(options.figures, data)
     plans = [_plan(figure, options) for figure in available(options.figures, tuple(missing))]
@@ -81,10 +93,18 @@ def reproduce(options: ReproduceOptions, engine: Engine, callback: Callback) -> 
     runner.play("playing", [run for plan in plans for run in plan.runs(data, choices)])
     timed = [run for plan in plans if plan.figure.timed for run in plan.runs(data, choices)]
     seconds = runner.time(timed, options.out)
-    results = tuple(_write_figure(plan, choices, runner, seconds, options.out) for plan in plans)
-    report = options.out / "report.html"
-    write_report(report, results, command=options.command, skipped=skipped, protocol=options.protocol)
-    return Reproduction(options, results, skipped, report)
+    results = tuple(_figure_result(plan, choices, runner, seconds) for plan in plans)
+    return Reproduction(options, results, skipped)
+
+
+def write_files(found: Reproduction) -> Reproduction:
+    """Draw the figures, write their tables and the report; the results then name their files."""
+    options = found.options
+    written = tuple(result._replace(files=_write_figure(result, options.out)) for result in found.figures)
+    write_report(
+        found.report, written, command=options.command, skipped=found.skipped, protocol=options.protocol
+    )
+    return found._replace(figures=written)
 
 
 def _missing(figures: Sequence[Figure], data: DataFiles) -> dict[str, str]:
@@ -116,32 +136,36 @@ def _tune(plans: Sequence[FigurePlan], options: ReproduceOptions, runner: Runner
     return {study: choose(study, options.protocol, runner.store) for study in studies}
 
 
-def _write_figure(
-    plan: FigurePlan,
-    choices: Mapping[Study, Choice],
-    runner: Runner,
-    seconds: Mapping[str, float],
-    out: Path,
+def _figure_result(
+    plan: FigurePlan, choices: Mapping[Study, Choice], runner: Runner, seconds: Mapping[str, float]
 ) -> FigureResult:
-    """Draw a figure and write its tables."""
-    from coterie.experiments.plotting import draw
-
-    figure, folder, data = plan.figure, out / plan.figure.name, runner.data
+    """The panels of a figure, the verdicts on its claims, and its tables."""
+    figure, data = plan.figure, runner.data
     panels = plan.panels(data, choices, runner.store, seconds) if figure.policies else ()
     findings = judge_claims(figure.claims, panels)
-    sentence = summary_sentence(findings, () if figure.timed else panels)
-    tables = (*_tables(plan, panels, data), verdict_table(findings))
-    files = draw(figure.view, figure.title, panels, folder, figure.name)
-    if panels:
-        files.append(folder / "summary.csv")
-        atomic_write(files[-1], summary_csv(summary_rows(panels)).encode())
+    return FigureResult(
+        plan=plan,
+        panels=panels,
+        choices=tuple(choices[study] for study in plan.studies(data)),
+        findings=findings,
+        sentence=summary_sentence(findings, () if figure.timed else panels),
+        tables=(*_tables(plan, panels, data), verdict_table(findings)),
+    )
+
+
+def _write_figure(result: FigureResult, out: Path) -> tuple[Path, ...]:
+    """Write the tables of a figure and draw it."""
+    from coterie.experiments.plotting import draw
+
+    figure, folder = result.figure, out / result.figure.name
+    if result.panels:
+        numbers, content = folder / "summary.csv", summary_csv(summary_rows(result.panels))
     else:
-        files.append(folder / "bounds.csv")
-        atomic_write(files[-1], tables_csv(tables[:-1]).encode())
-    files.append(folder / "results.md")
-    atomic_write(files[-1], markdown_page(sentence, tables).encode())
-    own = tuple(choices[study] for study in plan.studies(data))
-    return FigureResult(plan, panels, own, findings, sentence, tables, tuple(files))
+        numbers, content = folder / "bounds.csv", tables_csv(result.tables[:-1])
+    page = folder / "results.md"
+    atomic_write(numbers, content.encode())
+    atomic_write(page, markdown_page(result.sentence, result.tables).encode())
+    return (*draw(figure.view, figure.title, result.panels, folder, figure.name), numbers, page)
 
 
 def _tables(plan: FigurePlan, panels: Sequence[Panel], data: DataFiles) -> list[TextTable]:

@@ -21,6 +21,7 @@ from coterie.datasets.dataset import Dataset
 from coterie.errors import ArgumentError, CoterieError, DataError, PolicyError
 from coterie.experiments.fingerprint import fingerprint
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec
+from coterie.extras import need
 from coterie.policies.makers import is_own
 from coterie.progress import Progress
 from coterie.simulation import Stopped, Trace, simulate
@@ -143,6 +144,7 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         """Open a folder; `runs/` is made when the first run is saved."""
+        need("polars", "keeping results")
         self.folder = folder / "runs"
 
     def path(self, run: Run) -> Path:

@@ -11,8 +11,7 @@ from coterie.experiments.claims import Finding
 from coterie.experiments.results import AUTO, DATASET_NAMES, Panel, PolicyResult, RegretRatio, regret_ratios
 from coterie.experiments.specs import EnvironmentSpec, Value, World
 from coterie.policies.makers import TUNED
-from coterie.theory import Row as BoundRow
-from coterie.theory import Setup, table_1
+from coterie.theory import BoundRow, Setup, table_1
 
 PARAMETERS = (*TUNED, "ridge")
 """Parameters that have a column in every summary."""

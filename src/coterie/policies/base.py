@@ -359,14 +359,25 @@ def maker(plan: Callable[P, Plan]) -> Callable[P, LinearBandit]:
         try:
             bound = parameters.bind(*args, **kwargs)
         except TypeError as error:
-            hint = ", such as confidence=Tuned(alpha=1.5, beta=0.1)" if "'confidence'" in str(error) else ""
-            raise TypeError(f"{name}() {error}{hint}") from None
+            raise TypeError(f"{name}() {error}{_example(str(error))}") from None
         bound.apply_defaults()
         return LinearBandit(name, dict(bound.arguments))
 
     make.__annotations__ = {**plan.__annotations__, "return": LinearBandit}
     vars(make)["__signature__"] = parameters.replace(return_annotation=LinearBandit)
     return make
+
+
+def _example(error: str) -> str:
+    """What would do, as the end of the sentence."""
+    examples = {
+        "missing a required argument: 'confidence'": ", such as confidence=Tuned(alpha=1.5, beta=0.1)",
+        "missing a required argument: 'labels'": ", such as labels=[0, 0, 1], the cluster of each user",
+        "missing a required argument: 'graph'": ", such as graph=[[0, 1], [1, 0]], the weights between users",
+        "missing a required argument: 'dim'": ", such as dim=5, the length of an arm's vector",
+        "too many positional arguments": "; n_users and dim come first, the rest is given by name",
+    }
+    return examples.get(error, "")
 
 
 def by_appearance(labels: Ints) -> Ints:

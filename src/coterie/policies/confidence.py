@@ -153,7 +153,8 @@ class Tuned:
     """Constants set by hand: radius α√((1 + ln(1 + T))/(1 + T)), constant β, lengths in rounds.
 
     `explore` is T0 for UniCLUB and UniSCLUB (which explores 2·T0) and T_init for PhaseUniCLUB; `phase` is
-    T⁽⁰⁾ with T⁽ˢ⁾ = 2ˢ·T⁽⁰⁾, and `growth` the paper's α. With noise σ, α ≈ 15σ and β ≈ σ are places to start.
+    T⁽⁰⁾ with T⁽ˢ⁾ = 2ˢ·T⁽⁰⁾, and `growth` the paper's α. Policies that explore must be given a length, 0 for
+    none; others ignore it. With noise σ, α ≈ 15σ and β ≈ σ are places to start.
 
     >>> Tuned(alpha=1.5, beta=0.1, explore=500).exploration(50, 50)
     500
@@ -161,16 +162,17 @@ class Tuned:
 
     alpha: float
     beta: float
-    explore: int = 0
-    phase: int = 0
+    explore: int | None = None
+    phase: int | None = None
     growth: float = 2.0
 
     def __post_init__(self) -> None:
         """Refuse what the formulas have no meaning for."""
         nonnegative("alpha", self.alpha)
         nonnegative("beta", self.beta)
-        whole("explore", self.explore, 0, FOREVER)
-        whole("phase", self.phase, 0, FOREVER)
+        for name, length in (("explore", self.explore), ("phase", self.phase)):
+            if length is not None:
+                whole(name, length, 0, FOREVER)
         positive("growth", self.growth)
 
     def bonus(self, dim: int, ridge: float) -> float:
@@ -183,12 +185,22 @@ class Tuned:
         return Radius(base=square, slope=square, scale=1.0, shift=0.0, floor=1.0, growth=1.0)
 
     def exploration(self, n_users: int, dim: int) -> int:
-        """`explore` rounds."""
+        """`explore` rounds, which must be given: a policy that never explores says so by explore=0."""
+        if self.explore is None:
+            raise ArgumentError(
+                f"Tuned needs explore for a policy that explores first, such as explore={10 * n_users} "
+                "(10 rounds a user); explore=0 turns exploration off"
+            )
         return int(self.explore)
 
     def phases(self, n_users: int, dim: int) -> Schedule:
         """`explore` rounds first, then phases of `phase`·2ˢ."""
-        return Schedule(int(self.explore), float(self.phase), float(self.growth))
+        if self.explore is None and self.phase is None:
+            raise ArgumentError(
+                "Tuned needs explore or phase for a policy that explores in phases, such as "
+                f"explore={10 * n_users}, phase={4 * n_users}; explore=0 turns exploration off"
+            )
+        return Schedule(int(self.explore or 0), float(self.phase or 0), float(self.growth))
 
 
 KINDS: dict[str, type[Theory] | type[SmoothedTheory] | type[Tuned]] = {

@@ -19,7 +19,7 @@ from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 
-from coterie.errors import CoterieError, SnapshotError
+from coterie.errors import CoterieError, MissingSnapshot, SnapshotError
 from coterie.policies.base import PLANS, LinearBandit, checked
 from coterie.policies.confidence import KINDS
 from coterie.storage import atomic_write
@@ -98,6 +98,9 @@ def save(policy: LinearBandit, path: str | PathLike[str]) -> None:
     }
     text = json.dumps(header, default=lambda value: value.item())
     content["header"] = np.frombuffer(text.encode(), np.uint8)
+    if target.exists() and not target.is_file():
+        kind = "a folder" if target.is_dir() else "no file"
+        raise SnapshotError(f"{os.fspath(path)!r} is {kind}; name a file to save into")
     if not target.parent.is_dir():
         raise SnapshotError(f"there is no folder {os.fspath(target.parent)!r} to save into")
     atomic_write(target, lambda file: np.savez(file, allow_pickle=False, **content))
@@ -125,14 +128,18 @@ def load(path: str | PathLike[str]) -> LinearBandit:
 
     Raises
     ------
+    MissingSnapshot
+        If there is no such file.
     SnapshotError
-        If there is no such file, or it is not whole, or it contradicts itself.
+        If the file is not whole, or contradicts itself.
     """
     try:
         with open(path, "rb") as file, ZipFile(file) as archive:
             content = _read(archive, os.fstat(file.fileno()).st_size)
     except FileNotFoundError:
-        raise SnapshotError(f"there is no snapshot at {os.fspath(path)!r}") from None
+        raise MissingSnapshot(f"there is no snapshot at {os.fspath(path)!r}") from None
+    except IsADirectoryError:
+        raise SnapshotError(f"{os.fspath(path)!r} is a folder, not a snapshot") from None
     except UNREADABLE:
         raise SnapshotError(f"{os.fspath(path)!r} is not a whole Coterie snapshot") from None
     try:

@@ -16,7 +16,7 @@ from coterie.parallel import run_all
 from coterie.policies._learner import Learner
 from coterie.policies.base import LinearBandit, by_appearance, too_long
 from coterie.policies.protocols import ListPolicy, Policy
-from coterie.progress import Progress, quiet, visible
+from coterie.progress import Progress, progress_bar
 from coterie.simulation._rounds import AnyPolicy, Ledger, Pending, Remembered, play
 from coterie.simulation.metrics import adjusted_rand
 from coterie.simulation.traces import Trace
@@ -208,7 +208,7 @@ def simulate_many(
     jobs : int, optional
         Runs at a time; as many as there are processors unless told.
     progress : bool, optional
-        Whether to show a bar; by default on a terminal, after two seconds.
+        Whether to show a bar; by default on a terminal or in a notebook, after two seconds.
 
     Returns
     -------
@@ -236,14 +236,16 @@ def simulate_many(
     chosen = list(seeds)
     tasks = [(name, seed) for name in policies for seed in chosen]
     stop = threading.Event()
-    bar = visible if (progress is None or progress) else quiet
-    with bar(len(tasks) * horizon, forced=bool(progress)) as advance:
+    with progress_bar(len(tasks) * horizon, "round", shown=progress) as advance:
 
         def run(task: tuple[str, int]) -> tuple[tuple[str, int], Trace]:
+            def played(rounds: int, regret: float) -> None:
+                advance(rounds)
+
             name, seed = task
             world = environment(seed)
             policy = policies[name](world, seed)
-            trace = simulate(policy, world, horizon, record=record, stop=stop, progress=advance)
+            trace = simulate(policy, world, horizon, record=record, stop=stop, progress=played)
             return task, trace.named(name)
 
         traces = dict(run_all(tasks, run, jobs=jobs, stop=stop))

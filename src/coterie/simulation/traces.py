@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from coterie.extras import need
 from coterie.types import Floats, Ints
 from coterie.validation import counted
 
@@ -39,15 +40,16 @@ class Trace:
     def __repr__(self) -> str:
         """All that matters in one line."""
         pace = 1e6 * self.seconds / int(self.rounds[-1])
-        known = self.clusters[-1] >= 0
-        found = f", {counted(self.clusters[-1], 'cluster')} (ARI {self.ari[-1]:.2f})" if known else ""
+        clusters = int(self.clusters[-1])
+        found = f", {counted(clusters, 'cluster')} (ARI {self.ari[-1]:.2f})" if clusters >= 0 else ""
         return (
             f"{self.policy} (seed {self.seed}): regret {self.regret[-1]:,.1f} "
-            f"after {counted(self.rounds[-1], 'round')}{found}, {pace:.1f} µs a round"
+            f"after {counted(int(self.rounds[-1]), 'round')}{found}, {pace:.1f} µs a round"
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a recorded point, as a pandas frame; needs coterie[pandas]."""
+        """One row a recorded point, as a pandas frame."""
+        need("pandas", "a frame")
         import pandas as pd
 
         columns = ("rounds", "regret", "reward", "clusters", "ari", "explored")
@@ -58,6 +60,7 @@ class Trace:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw cumulative regret over rounds; returns the axes."""
+        need("matplotlib", "a plot")
         import matplotlib.pyplot as plt
 
         if ax is None:

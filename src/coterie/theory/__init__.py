@@ -17,12 +17,12 @@ from coterie.theory.bounds import (
 from coterie.theory.lengths import pulls_needed, t0, t_init, t_phase, whole
 from coterie.theory.radii import Radius, beta, lambda_tilde, norm_tilde, radius, radius_shape
 from coterie.theory.setup import Setup
-from coterie.theory.table import Row, markdown, table_1
+from coterie.theory.table import BoundRow, markdown, table_1
 
 __all__ = [
     "Bound",
+    "BoundRow",
     "Radius",
-    "Row",
     "Setup",
     "beta",
     "lambda_tilde",

@@ -12,7 +12,7 @@ from coterie.theory.setup import Setup
 _HEADING = "| Algorithms | Contexts | Assumption | Clustering regret | in numbers | Constants | Full bound |"
 
 
-class Row(NamedTuple):
+class BoundRow(NamedTuple):
     """One row of Table 1."""
 
     algorithms: tuple[str, ...]
@@ -30,7 +30,7 @@ class Row(NamedTuple):
     """The explicit bounds, one for each algorithm; empty where the paper has none."""
 
 
-def table_1(setup: Setup) -> tuple[Row, ...]:
+def table_1(setup: Setup) -> tuple[BoundRow, ...]:
     """Table 1 (Sec. 1): assumptions and the regret incurred by clustering, for this setup.
 
     >>> setup = Setup(n_users=50, dim=5, n_clusters=10, n_arms=20, horizon=10**9, gamma=0.5, lambda_x=0.1)
@@ -45,12 +45,12 @@ def table_1(setup: Setup) -> tuple[Row, ...]:
     return _sub_gaussian(setup), _no_variance(setup), _gap_known(setup), _gap_unknown(setup), _smoothed(setup)
 
 
-def markdown(rows: Iterable[Row]) -> str:
+def markdown(rows: Iterable[BoundRow]) -> str:
     """The rows as a table in Markdown."""
     return "\n".join([_HEADING, "|---" * 7 + "|", *(_line(row) for row in rows)])
 
 
-def _line(row: Row) -> str:
+def _line(row: BoundRow) -> str:
     cells = (
         ", ".join(row.algorithms),
         row.contexts,
@@ -63,8 +63,8 @@ def _line(row: Row) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _sub_gaussian(setup: Setup) -> Row:
-    return Row(
+def _sub_gaussian(setup: Setup) -> BoundRow:
+    return BoundRow(
         algorithms=("CLUB", "CLUB-cascade", "SCLUB", "FCLUB"),
         contexts="i.i.d.",
         assumption="λ_min(E[XXᵀ]) = λ_x; (zᵀX)² is σ²-sub-Gaussian; σ² ≤ λ_x²/(8 log(4K))",
@@ -76,11 +76,11 @@ def _sub_gaussian(setup: Setup) -> Row:
     )
 
 
-def _no_variance(setup: Setup) -> Row:
+def _no_variance(setup: Setup) -> BoundRow:
     eigenvalue = 1 / setup.dim ** (
         2 * setup.n_arms + 1
     )  # an exact integer, so that only the quotient may round to 0
-    return Row(
+    return BoundRow(
         algorithms=("RCLUMB", "RSCLUMB", "RCLUB-WCU", "FedC³UCB-H"),
         contexts="i.i.d.",
         assumption="λ_min(E[XXᵀ]) = λ_x; (zᵀX)² is σ²-sub-Gaussian",
@@ -92,8 +92,8 @@ def _no_variance(setup: Setup) -> Row:
     )
 
 
-def _gap_known(setup: Setup) -> Row:
-    return Row(
+def _gap_known(setup: Setup) -> BoundRow:
+    return BoundRow(
         algorithms=("UniCLUB", "UniSCLUB"),
         contexts="i.i.d.",
         assumption="λ_min(E[XXᵀ]) = λ_x; γ, the least gap between clusters, is known",
@@ -105,8 +105,8 @@ def _gap_known(setup: Setup) -> Row:
     )
 
 
-def _gap_unknown(setup: Setup) -> Row:
-    return Row(
+def _gap_unknown(setup: Setup) -> BoundRow:
+    return BoundRow(
         algorithms=("PhaseUniCLUB",),
         contexts="i.i.d.",
         assumption="λ_min(E[XXᵀ]) = λ_x",
@@ -118,9 +118,9 @@ def _gap_unknown(setup: Setup) -> Row:
     )
 
 
-def _smoothed(setup: Setup) -> Row:
+def _smoothed(setup: Setup) -> BoundRow:
     eigenvalue = setup.smoothed().lambda_x
-    return Row(
+    return BoundRow(
         algorithms=("SACLUB", "SASCLUB"),
         contexts="adversarial",
         assumption="Gaussian noise perturbation",
