@@ -60,7 +60,8 @@ def CLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.0, 
 
     Notes
     -----
-    Alg. 1 of the paper without its uniform rounds. Each round plays the arm of largest
+    Alg. 1 of the paper (Li, Liu, Dai and Lui, ICLR 2025) without its uniform rounds. Each round plays the arm
+    of largest
 
         xᵀθ̂_V + β √(xᵀM_V⁻¹x),   M_V = λI + Σ_{i∈V} Sᵢ,   θ̂_V = M_V⁻¹ Σ_{i∈V} bᵢ
 
@@ -91,7 +92,7 @@ def CLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.0, 
     grid=UNIFORM_GRID,
 )
 def UniCLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.0, seed: int = 0) -> Plan:
-    """Make a UniCLUB policy: CLUB after T0 rounds of uniform exploration   (Alg. 1).
+    """Make a UniCLUB policy: CLUB after T0 rounds of uniform exploration   (Li et al. 2025, Alg. 1).
 
     Parameters
     ----------
@@ -144,7 +145,7 @@ def UniCLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.
     grid=GRID,
 )
 def SACLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.0, seed: int = 0) -> Plan:
-    """Make a SACLUB policy: CLUB for smoothed adversarial contexts   (Sec. 4.2).
+    """Make a SACLUB policy: CLUB for smoothed adversarial contexts   (Li et al. 2025, Sec. 4.2).
 
     Parameters
     ----------

@@ -59,8 +59,10 @@ def DynUCB(
     ArgumentError
         If a value is outside its range.
 
-    Notes ----- Each round plays the arm of largest xᵀθ̂_V + α √(xᵀM_V⁻¹x · ln(t + 1)), with V the user's
-    cluster. Then the user i moves to the cluster k of least ‖θ̂ᵢ − θ̂_k‖.
+    Notes
+    -----
+    Each round plays the arm of largest xᵀθ̂_V + α √(xᵀM_V⁻¹x · ln(t + 1)), with V the user's cluster. Then
+    the user i moves to the cluster k of least ‖θ̂ᵢ − θ̂_k‖.
 
     Examples
     --------

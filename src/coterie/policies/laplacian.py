@@ -67,8 +67,10 @@ def GOBLin(
     ArgumentError
         If a value is outside its range, or `graph` has a wrong shape, sign or diagonal.
 
-    Notes ----- Each round plays the arm of largest xᵀθ̂ᵢ + α √(xᵀ(V⁻¹)ᵢᵢx), times √ln(t + 1) in the bonus if
-    `growing`, with
+    Notes
+    -----
+    Each round plays the arm of largest xᵀθ̂ᵢ + α √(xᵀ(V⁻¹)ᵢᵢx), times √ln(t + 1) in the bonus if `growing`,
+    with
 
         V = λ(I + D − A) ⊗ I + Σ φφᵀ,   θ̂ = V⁻¹ Σ r φ
 

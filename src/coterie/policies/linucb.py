@@ -61,7 +61,7 @@ def LinUCBOne(n_users: int, dim: int, *, beta: float = 1.0, ridge: float = 1.0, 
 
         xᵀθ̂ + β √(xᵀM⁻¹x),   M = λI + Σ xxᵀ,   θ̂ = M⁻¹ Σ r x
 
-    with sums over the rounds of all users (Abbasi-Yadkori et al. 2011; Sec. 6.1 of the paper).
+    with sums over the rounds of all users (Abbasi-Yadkori et al. 2011).
 
     Examples
     --------
@@ -116,7 +116,7 @@ def LinUCBInd(n_users: int, dim: int, *, beta: float = 1.0, ridge: float = 1.0, 
 
         xᵀθ̂ᵢ + β √(xᵀMᵢ⁻¹x),   Mᵢ = λI + Σ xxᵀ,   θ̂ᵢ = Mᵢ⁻¹ Σ r x
 
-    with sums over the rounds of user i alone (Abbasi-Yadkori et al. 2011; Sec. 6.1 of the paper).
+    with sums over the rounds of user i alone (Abbasi-Yadkori et al. 2011).
 
     Examples
     --------

@@ -18,7 +18,7 @@ from coterie.policies.entries import ALPHAS, Grid, Style, register
 def PhaseUniCLUB(
     n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.0, seed: int = 0
 ) -> Plan:
-    """Make a PhaseUniCLUB policy: CLUB that explores in ever longer phases   (Alg. 2).
+    """Make a PhaseUniCLUB policy: CLUB that explores in ever longer phases   (Li et al. 2025, Alg. 2).
 
     It does not need to know the gap between clusters, and pools direct neighbours only.
 
@@ -47,10 +47,12 @@ def PhaseUniCLUB(
     ArgumentError
         If a value is outside its range, or `confidence` has no phases.
 
-    Notes ----- After T_init uniform rounds come phases s = 0, 1, …: phase s lasts 2^(αs)·T⁽ˢ⁾ rounds, of
-    which the first T⁽ˢ⁾ = 2ˢ·T⁽⁰⁾ are uniform (lines 7–10); α is the `growth` of `Tuned`, not its `alpha`. No
-    edge is cut during T_init. Otherwise it plays the arm of largest xᵀθ̂_V + β √(xᵀM_V⁻¹x), with V the user
-    and its direct neighbours (lines 13–16), and cuts edges as `CLUB` does (line 19).
+    Notes
+    -----
+    After T_init uniform rounds come phases s = 0, 1, …: phase s lasts 2^(αs)·T⁽ˢ⁾ rounds, of which the first
+    T⁽ˢ⁾ = 2ˢ·T⁽⁰⁾ are uniform (lines 7–10); α is the `growth` of `Tuned`, not its `alpha`. No edge is cut
+    during T_init. Otherwise it plays the arm of largest xᵀθ̂_V + β √(xᵀM_V⁻¹x), with V the user and its
+    direct neighbours (lines 13–16), and cuts edges as `CLUB` does (line 19).
 
     Examples
     --------

@@ -77,8 +77,9 @@ def SCLUB(
 
     Notes
     -----
-    Alg. 3 of the paper without its uniform rounds. Each round plays the arm of largest
-    xᵀθ̂_V + β √(xᵀM_V⁻¹x), with V the user's cluster (lines 6–7). The user i is split off V if (line 13)
+    Alg. 3 of the paper (Li, Liu, Dai and Lui, ICLR 2025) without its uniform rounds. Each round plays the arm
+    of largest xᵀθ̂_V + β √(xᵀM_V⁻¹x), with V the user's cluster (lines 6–7). The user i is split off V if
+    (line 13)
 
         ‖θ̂ᵢ − θ̂_ℓ‖ > f(Tᵢ) + f(T_ℓ)   for some ℓ in V
 
@@ -104,7 +105,7 @@ def SCLUB(
     cost=COST,
 )
 def UniSCLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.0, seed: int = 0) -> Plan:
-    """Make a UniSCLUB policy: SCLUB after 2·T0 rounds of uniform exploration   (Alg. 3).
+    """Make a UniSCLUB policy: SCLUB after 2·T0 rounds of uniform exploration   (Li et al. 2025, Alg. 3).
 
     Parameters
     ----------
@@ -156,7 +157,7 @@ def UniSCLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1
     cost=COST,
 )
 def SASCLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.0, seed: int = 0) -> Plan:
-    """Make a SASCLUB policy: SCLUB for smoothed adversarial contexts   (Sec. 4.2).
+    """Make a SASCLUB policy: SCLUB for smoothed adversarial contexts   (Li et al. 2025, Sec. 4.2).
 
     Parameters
     ----------
