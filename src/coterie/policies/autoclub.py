@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from coterie.policies._autoclub import ByEvidence
-from coterie.policies.base import Plan
 from coterie.policies.entries import Style, register
+from coterie.policies.plans import Plan
 
 
 @register(

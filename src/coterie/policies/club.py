@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from coterie.policies._club import Components
-from coterie.policies.base import Plan
 from coterie.policies.confidence import Confidence
 from coterie.policies.entries import ALPHAS, Grid, Style, register
+from coterie.policies.plans import Plan
 from coterie.policies.schedule import Schedule, never, uniform_first
 
 GRID = Grid(alpha=ALPHAS, beta=(0.25, 0.5, 1.0, 2.0))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.policies._dynucb import NearestCentroid
-from coterie.policies.base import Plan
 from coterie.policies.entries import Grid, Style, geometric, register
+from coterie.policies.plans import Plan
 from coterie.seeding import stream
 from coterie.validation import nonnegative, whole
 

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.policies._laplacian import JointRidge, WalkRidge
-from coterie.policies.base import Plan
 from coterie.policies.entries import Grid, Style, geometric, register
+from coterie.policies.plans import Plan
 from coterie.validation import flag, nonnegative, probability, user_graph
 
 GRID = Grid(alpha=geometric(0.1, 5.0, 12), ridge=(0.1, 1.0))

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.policies._lints import SampledRows
-from coterie.policies.base import Plan, by_appearance
+from coterie.policies.base import by_appearance
 from coterie.policies.entries import BUDGET, Grid, Style, geometric, register
+from coterie.policies.plans import Plan
 from coterie.types import Ints
 from coterie.validation import label_vector, nonnegative
 

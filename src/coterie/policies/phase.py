@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from coterie.policies._phase import Neighbourhoods
-from coterie.policies.base import Plan
 from coterie.policies.confidence import Confidence
 from coterie.policies.entries import ALPHAS, Grid, Style, register
+from coterie.policies.plans import Plan
 
 
 @register(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from coterie.policies._sclub import SplitMerge
-from coterie.policies.base import Plan
 from coterie.policies.confidence import FOREVER, Confidence
 from coterie.policies.entries import ALPHAS, Grid, Style, register
+from coterie.policies.plans import Plan
 from coterie.policies.schedule import Schedule, never, uniform_first
 from coterie.validation import positive
 
