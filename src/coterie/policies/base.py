@@ -26,8 +26,8 @@ class LinearBandit:
     """A contextual linear bandit over many users: the class of every policy that `CLUB` and others make.
 
     It has the methods of `Policy` and of `ListPolicy`. Do not construct it; call a maker such as
-    `coterie.AutoCLUB`. The same seed, calls and rewards give the same arms, bit for bit. Any number of threads may
-    use one policy; they take turns. Different policies run in parallel.
+    `coterie.AutoCLUB`. The same seed, calls and rewards give the same arms, bit for bit. Any number of
+    threads may use one policy; they take turns. Different policies run in parallel.
 
     Parameters
     ----------
