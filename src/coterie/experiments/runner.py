@@ -33,16 +33,49 @@ WARM_UP = 300
 
 
 class Callback(Protocol):
-    """Protocol of what is told of progress, from any thread."""
+    """Protocol of what is told of progress; its methods are called from any thread.
+
+    Examples
+    --------
+    >>> callback: Callback = NoCallback()
+    """
 
     def begin(self, title: str, runs: Sequence[Run], already: int) -> None:
-        """Called when a stage begins: these runs will be played, `already` more are finished."""
+        """Called when a stage begins.
+
+        Parameters
+        ----------
+        title : str
+            Name of the stage, such as "playing".
+        runs : sequence of Run
+            Runs that will be played.
+        already : int
+            Number of further runs that are finished already.
+        """
 
     def advance(self, run: Run, rounds: int, regret: float) -> None:
-        """Called when rounds of a run were just played, with its regret so far."""
+        """Called when rounds of a run were played.
+
+        Parameters
+        ----------
+        run : Run
+            The run.
+        rounds : int
+            Rounds just played.
+        regret : float
+            Regret of the run so far.
+        """
 
     def finish(self, run: Run, trace: Trace) -> None:
-        """Called when a run is finished and stored."""
+        """Called when a run is finished and stored.
+
+        Parameters
+        ----------
+        run : Run
+            The run.
+        trace : Trace
+            What was recorded.
+        """
 
 
 class NoCallback:
