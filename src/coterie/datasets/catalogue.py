@@ -90,7 +90,7 @@ def load(
         One of `names()`; "interactions" for a table of your own.
     path : path or data frame, optional
         File, archive or folder; for 'interactions' also a data frame of pandas, polars or pyarrow. By default
-        the folder $COTERIE_DATA is searched. 'synthetic' takes none.
+        the folder `$COTERIE_DATA` is searched. 'synthetic' takes none.
     dim : int, default 50
         Length of the vectors, at least 1.
     n_users : int, default 200

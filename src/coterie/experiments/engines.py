@@ -78,7 +78,7 @@ class LocalEngine:
 
 
 class RayEngine:
-    """Engine that plays runs on the Ray cluster at $RAY_ADDRESS, or on a Ray started here.
+    """Engine that plays runs on the Ray cluster at `$RAY_ADDRESS`, or on a Ray started here.
 
     Parameters
     ----------

@@ -102,7 +102,7 @@ class DataFiles:
     Parameters
     ----------
     folder : Path, optional
-        Folder to look for files in; by default $COTERIE_DATA, if that is set.
+        Folder to look for files in; by default `$COTERIE_DATA`, if that is set.
     files : mapping of str to Path, optional
         File, archive or folder of single datasets by name, instead of what `folder` holds.
     table_options : mapping, optional
