@@ -48,8 +48,8 @@ class LinearBandit:
     >>> policy = coterie.AutoCLUB(n_users=3, dim=2)
     >>> arm = policy.recommend(0, [[1.0, 0.0], [0.0, 1.0]])
     >>> policy.update(0, [1.0, 0.0], 0.8)
-    >>> policy
-    <AutoCLUB: 3 users in 1 clusters, dim 2, 1 rounds>
+    >>> policy.rounds, policy.pulls.tolist()
+    (1, [1, 0, 0])
     """
 
     def __init__(self, name: str, arguments: dict[str, Any]) -> None:
