@@ -132,7 +132,7 @@ class LinearBandit:
         ----------
         user : int
             User, from 0 to n_users − 1.
-        arms : array_like, shape (K, dim)
+        arms : array_like of shape (K, dim)
             Vectors of the arms on offer, one a row.
 
         Returns
@@ -159,7 +159,7 @@ class LinearBandit:
         ----------
         users : array_like of int, shape (n,)
             Users; one may occur several times.
-        arms : array_like, shape (K, dim) or (n, K, dim)
+        arms : array_like of shape (K, dim) or (n, K, dim)
             Vectors of the arms on offer: the same for all users, or a set for each.
 
         Returns
@@ -195,7 +195,7 @@ class LinearBandit:
         ----------
         user : int
             User, from 0 to n_users − 1.
-        arms : array_like, shape (K, dim)
+        arms : array_like of shape (K, dim)
             Vectors of the arms on offer, one a row.
         k : int
             Length of the list, from 1 to K.
@@ -220,7 +220,7 @@ class LinearBandit:
         ----------
         user : int
             User, from 0 to n_users − 1.
-        x : array_like, shape (dim,)
+        x : array_like of shape (dim,)
             Vector of the arm that was shown.
         reward : float
             Reward that the user gave; True and False are 1 and 0. The defaults are meant for [−1, 1].
@@ -243,9 +243,9 @@ class LinearBandit:
         ----------
         users : array_like of int, shape (n,)
             Users, in the order of their rewards.
-        xs : array_like, shape (n, dim)
+        xs : array_like of shape (n, dim)
             Vectors of the arms that were shown.
-        rewards : array_like, shape (n,)
+        rewards : array_like of shape (n,)
             Rewards that the users gave.
         """
         served = users_array(users, self._n_users)
@@ -274,7 +274,7 @@ class LinearBandit:
         ----------
         user : int
             User, from 0 to n_users − 1.
-        xs : array_like, shape (k, dim)
+        xs : array_like of shape (k, dim)
             Vectors of the list that was shown, from the top.
         clicked : int or None
             Position of the first click, from 0; None if nothing was clicked.
@@ -297,7 +297,7 @@ class LinearBandit:
         ----------
         user : int
             User, from 0 to n_users − 1.
-        arms : array_like, shape (K, dim)
+        arms : array_like of shape (K, dim)
             Vectors of the arms on offer, one a row.
 
         Returns

@@ -34,7 +34,7 @@ class Policy(Protocol):
         ----------
         user : int
             User, from 0 to n_users − 1.
-        arms : array_like, shape (K, dim)
+        arms : array_like of shape (K, dim)
             Vectors of the arms on offer, one a row; as many as you like, other ones in every call.
 
         Returns
@@ -50,7 +50,7 @@ class Policy(Protocol):
         ----------
         user : int
             User, from 0 to n_users − 1.
-        x : array_like, shape (dim,)
+        x : array_like of shape (dim,)
             Vector of the arm that was shown.
         reward : float
             Reward that the user gave.
@@ -75,7 +75,7 @@ class ListPolicy(Protocol):
         ----------
         user : int
             User, from 0 to n_users − 1.
-        arms : array_like, shape (K, dim)
+        arms : array_like of shape (K, dim)
             Vectors of the arms on offer, one a row; as many as you like, other ones in every call.
         k : int
             Number of arms to show, from 1 to K.
@@ -93,7 +93,7 @@ class ListPolicy(Protocol):
         ----------
         user : int
             User, from 0 to n_users − 1.
-        xs : array_like, shape (k, dim)
+        xs : array_like of shape (k, dim)
             Vectors of the list that was shown, from the top.
         clicked : int or None
             Position of the first click, from 0; None if nothing was clicked.
@@ -122,7 +122,7 @@ class PairPolicy(Protocol):
         ----------
         user : int
             User, from 0 to n_users − 1.
-        arms : array_like, shape (K, dim)
+        arms : array_like of shape (K, dim)
             Vectors of the arms on offer, one a row; as many as you like, other ones in every call.
 
         Returns
@@ -138,8 +138,8 @@ class PairPolicy(Protocol):
         ----------
         user : int
             User, from 0 to n_users − 1.
-        winner : array_like, shape (dim,)
+        winner : array_like of shape (dim,)
             Vector of the preferred arm.
-        loser : array_like, shape (dim,)
+        loser : array_like of shape (dim,)
             Vector of the other arm.
         """
