@@ -1,11 +1,11 @@
-"""Everything that Coterie raises on purpose.
+"""The errors that Coterie raises on purpose.
 
 CoterieError
-├── ArgumentError   (also a ValueError)         what came cannot be used
+├── ArgumentError   (also a ValueError)         an argument cannot be used
 ├── UnknownName     (also a LookupError)        no policy, dataset or figure of that name
 ├── SnapshotError   (also a ValueError)         a file is not a snapshot this version can read
 │   └── MissingSnapshot  (also a FileNotFoundError)  there is no such file
-├── PolicyError     (also a RuntimeError)       a policy of somebody else's raised an exception
+├── PolicyError     (also a RuntimeError)       a policy that is not ours raised an exception
 ├── DataError       (also a ValueError)         a data file is malformed
 ├── MissingData     (also a FileNotFoundError)  a data file is not there
 └── MissingExtra    (also an ImportError)       an optional package is not installed
@@ -18,19 +18,51 @@ from difflib import get_close_matches
 
 
 class CoterieError(Exception):
-    """The root of all errors raised by Coterie."""
+    """Base class of all errors that Coterie raises on purpose.
+
+    Examples
+    --------
+    >>> issubclass(ArgumentError, CoterieError)
+    True
+    """
 
 
 class ArgumentError(CoterieError, ValueError):
-    """An argument cannot be used; the sentence says what came and what would do."""
+    """Raised when an argument cannot be used; also a ValueError.
+
+    The message says what was wrong, what came and what would do. Nothing has changed then.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> coterie.LinUCBInd(n_users=3, dim=2, beta=-1.0)
+    Traceback (most recent call last):
+    coterie.errors.ArgumentError: beta must be at least 0, got -1.0
+    """
 
 
 class UnknownName(CoterieError, LookupError):
-    """No such name; the sentence suggests the nearest one."""
+    """Raised when there is no policy, dataset or figure of a name; also a LookupError.
+
+    The message suggests the nearest name.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> coterie.policies.find("CLAB")
+    Traceback (most recent call last):
+    coterie.errors.UnknownName: no policy 'CLAB'; did you mean 'CLUB'? `coterie policies` lists all
+    """
 
 
 class SnapshotError(CoterieError, ValueError):
-    """A file is not a snapshot that this version can read."""
+    """Raised when a file is not a snapshot that this version can read; also a ValueError.
+
+    Examples
+    --------
+    >>> issubclass(SnapshotError, ValueError)
+    True
+    """
 
 
 class MissingSnapshot(SnapshotError, FileNotFoundError):
@@ -38,15 +70,35 @@ class MissingSnapshot(SnapshotError, FileNotFoundError):
 
 
 class PolicyError(CoterieError, RuntimeError):
-    """A policy of somebody else's raised an exception; the sentence names it and says where."""
+    """Raised when a policy that is not ours raised an exception; also a RuntimeError.
+
+    The message names the policy, the seed and the round; the cause is the policy's own exception.
+
+    Examples
+    --------
+    >>> issubclass(PolicyError, RuntimeError)
+    True
+    """
 
 
 class DataError(CoterieError, ValueError):
-    """A data file is malformed; the sentence says where."""
+    """Raised when a data file is malformed; also a ValueError. The message names the line.
+
+    Examples
+    --------
+    >>> issubclass(DataError, ValueError)
+    True
+    """
 
 
 class MissingData(CoterieError, FileNotFoundError):
-    """A data file is not there; the sentence says where to get it."""
+    """Raised when a data file is not there; also a FileNotFoundError. The message says where to get it.
+
+    Examples
+    --------
+    >>> issubclass(MissingData, FileNotFoundError)
+    True
+    """
 
 
 class MissingExtra(CoterieError, ImportError):
@@ -54,7 +106,7 @@ class MissingExtra(CoterieError, ImportError):
 
 
 def unknown(kind: str, name: str, known: Iterable[str], lister: str) -> UnknownName:
-    """The error for a wrong name, with the nearest right one."""
+    """Make the error for an unknown name, with the nearest known one."""
     spelled = {k.lower(): k for k in known}
     nearest = get_close_matches(name.lower(), spelled, n=1, cutoff=0.4)
     hint = f"; did you mean {spelled[nearest[0]]!r}?" if nearest else "."

@@ -1,4 +1,4 @@
-"""The array types and the small records that travel between rooms."""
+"""Array types, and small records that several packages share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,24 @@ Bools: TypeAlias = NDArray[np.bool_]
 
 
 class Scores(NamedTuple):
-    """Why an arm was chosen: estimated mean, width of the bonus, and their sum, for each arm."""
+    """Why an arm is chosen: mean, bonus and their sum for each arm, as `LinearBandit.scores` returns them.
+
+    Parameters
+    ----------
+    mean : array of float, shape (K,)
+        Estimated reward xᵀθ̂ of each arm.
+    width : array of float, shape (K,)
+        Bonus of each arm, such as β √(xᵀM⁻¹x).
+    ucb : array of float, shape (K,)
+        Their sum, the upper confidence bound.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> scores = coterie.LinUCBInd(n_users=1, dim=2, beta=0.5).scores(0, [[1.0, 0.0]])
+    >>> scores.ucb.tolist()
+    [0.5]
+    """
 
     mean: Floats
     width: Floats

@@ -1,4 +1,4 @@
-"""Users and items as vectors: drawn at random, or learnt from who liked what."""
+"""Datasets: vectors of users and items, drawn at random or learnt from who liked what."""
 
 from coterie.datasets.catalogue import about, load, names
 from coterie.datasets.dataset import Dataset, Provenance

@@ -1,4 +1,4 @@
-"""All datasets by name."""
+"""The catalogue of datasets, by name."""
 
 from __future__ import annotations
 
@@ -29,8 +29,15 @@ CATALOGUE: Mapping[str, DatasetEntry] = MappingProxyType(
 
 
 def names() -> tuple[str, ...]:
-    """The names that `load` knows.
+    """List the names that `load` knows.
 
+    Returns
+    -------
+    tuple of str
+        Names of the datasets.
+
+    Examples
+    --------
     >>> names()
     ('synthetic', 'movielens', 'lastfm', 'yelp', 'interactions')
     """
@@ -38,8 +45,25 @@ def names() -> tuple[str, ...]:
 
 
 def about(name: str) -> About:
-    """What a dataset is, where to download it and what its licence asks.
+    """Describe a dataset: what it is, where to download it and what its licence asks.
 
+    Parameters
+    ----------
+    name : str
+        One of `names()`.
+
+    Returns
+    -------
+    About
+        The description.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such dataset; the message suggests the nearest name.
+
+    Examples
+    --------
     >>> about("lastfm").files
     ('user_taggedartists.dat',)
     """
@@ -61,34 +85,38 @@ def load(
     separator: str | None = None,
     encoding: str | None = None,
 ) -> Dataset:
-    """Vectors of users and items, made as the paper makes them   (Sec. 6.2).
+    """Load a dataset as vectors of users and items   (Sec. 6.2).
 
     Parameters
     ----------
     name : str
-        One of `names()`.
+        One of `names()`; "interactions" for a table of your own.
     path : path or data frame, optional
-        A file, an archive or a folder, or for 'interactions' a data frame; without one the folder
-        $COTERIE_DATA is searched.
+        File, archive or folder; for 'interactions' also a data frame of pandas, polars or pyarrow. By default
+        the folder `$COTERIE_DATA` is searched. 'synthetic' takes none.
     dim : int, default 50
-        Length of the vectors.
-    n_users, n_items : int, default 200 and 5000
-        How many are kept: those with the most rows.
-    scale : {"unit", "raw", "sqrt-s"}
-        Length of the vectors.
+        Length of the vectors, at least 1.
+    n_users : int, default 200
+        Number of users to keep, at least 1: those with the most rows. Fewer are kept if the data has fewer.
+    n_items : int, default 5000
+        Number of items to keep, at least 1: those with the most rows.
+    scale : {"unit", "raw", "sqrt-s"}, default "unit"
+        Length of the vectors: 1, as the decomposition gives them, or weighted by the root of the singular
+        values. The constants of policies are meant for "unit".
     seed : int, default 0
-        Matters to 'synthetic' only.
+        Seed of 'synthetic', at least 0; other datasets do not depend on it.
     threshold : float, optional
-        For 'interactions': feedback is 1 above this value. Without it every row is feedback 1.
+        For 'interactions': feedback is 1 above this value, such as 3 for stars from 1 to 5. By default every
+        row is feedback 1.
     columns : sequence of str, optional
-        For 'interactions': the columns of users, items and, with a threshold, values. The first ones unless
-        given.
-    missing : {"refuse", "drop"}
+        For 'interactions': names of the columns of users, items and, with a threshold, values. By default the
+        first ones.
+    missing : {"refuse", "drop"}, default "refuse"
         For 'interactions': what becomes of rows that lack a user, an item or a value.
     separator : str, optional
-        For a CSV file of 'interactions': what separates columns. Found from the header unless given.
+        For a CSV file of 'interactions': what separates columns. By default it is found from the header.
     encoding : str, optional
-        For a CSV file of 'interactions'; UTF-8 unless given.
+        For a CSV file of 'interactions': its encoding; by default UTF-8.
 
     Returns
     -------
@@ -97,10 +125,20 @@ def load(
 
     Raises
     ------
-    ArgumentError, UnknownName
-        If an argument cannot be used.
-    DataError, MissingData
-        If a file is malformed, or not there.
+    UnknownName
+        If there is no such dataset.
+    ArgumentError
+        If a value is outside its range, or an argument is not for this dataset.
+    MissingData
+        If a file is not there; the message says where to get it.
+    DataError
+        If a file is malformed; the message names the line.
+
+    Notes
+    -----
+    Real data becomes a matrix R of zeros and ones, users by items; the vectors are the first `dim` left and
+    right singular vectors of R (Sec. 6.2). Synthetic vectors have coordinates from U(−1, 1). The result is
+    cached.
 
     Examples
     --------
@@ -126,6 +164,7 @@ def load(
 
 
 def _entry(name: str) -> DatasetEntry:
+    """Find the entry of a dataset."""
     if name not in CATALOGUE:
         raise unknown("dataset", name, CATALOGUE, f"The datasets are {', '.join(CATALOGUE)}")
     return CATALOGUE[name]

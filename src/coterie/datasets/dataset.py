@@ -1,4 +1,4 @@
-"""A dataset, and where it comes from."""
+"""Datasets, and where they come from."""
 
 from __future__ import annotations
 
@@ -18,10 +18,47 @@ Ids: TypeAlias = NDArray[np.int64] | NDArray[np.uint64] | NDArray[np.str_]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """Everything that decided the vectors; plain values, so that two of them can be compared.
+    """Everything that decided the vectors of a dataset, as plain values that can be compared.
 
-    `n_users` and `n_items` are what was asked, `users_found` and `items_found` what the file has, and
-    `tied_*` how many share the row count of the last one kept when some of them had to stay out.
+    Parameters
+    ----------
+    name : str
+        Name of the dataset.
+    feedback : str
+        When feedback is 1, in words.
+    file : str or None
+        Name of the file; None if there is none.
+    sha256 : str or None
+        Hash of the file's content.
+    rows : int
+        Number of rows of the file.
+    users_found, items_found : int
+        Number of users and items in the file.
+    n_users, n_items : int
+        Number of users and items that were asked for.
+    tied_users, tied_items : int
+        Number of users or items with as many rows as the last one kept, if some of them had to stay out.
+    dropped_users, dropped_items : int
+        Number of users and items dropped because their vector was zero.
+    density : float
+        Share of ones in the feedback matrix.
+    singular_values : tuple of float
+        Singular values of the feedback matrix, largest first.
+    dim : int
+        Length of the vectors.
+    scale : str
+        "unit", "raw" or "sqrt-s".
+    seed : int or None
+        Seed of synthetic vectors.
+    notes : tuple of str
+        What a reader should know, such as fewer users than asked for.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> data = coterie.datasets.load("synthetic", dim=3, n_users=2, n_items=4)
+    >>> print(data.provenance.describe().splitlines()[1].strip())
+    vectors   2 users and 4 items of 3 dimensions
     """
 
     name: str
@@ -46,16 +83,22 @@ class Provenance:
 
     @property
     def users_kept(self) -> int:
-        """How many users have a vector."""
+        """Number of users with a vector."""
         return min(self.n_users, self.users_found) - self.dropped_users
 
     @property
     def items_kept(self) -> int:
-        """How many items have a vector."""
+        """Number of items with a vector."""
         return min(self.n_items, self.items_found) - self.dropped_items
 
     def describe(self) -> str:
-        """All of it, one fact a line."""
+        """Describe the provenance, one fact a line.
+
+        Returns
+        -------
+        str
+            Several lines, the first of which is the name.
+        """
         vectors = f"{_both(self.users_kept, self.items_kept)} of {counted(self.dim, 'dimension')}"
         facts = [("vectors", vectors), ("scale", self.scale), ("feedback", self.feedback)]
         facts += self._of_a_file() if self.file is not None else self._without_a_file()
@@ -70,7 +113,7 @@ class Provenance:
         return [("sha256", str(self.sha256)), ("dropped", dropped)]
 
     def _of_a_file(self) -> list[tuple[str, str]]:
-        """The facts that only a dataset read from a table has."""
+        """List the facts that only a dataset read from a table has."""
         ends = [k for k in (1, 2, 10, self.dim, len(self.singular_values)) if k <= len(self.singular_values)]
         singular = ", ".join(f"no. {k}: {self.singular_values[k - 1]:.4g}" for k in sorted(set(ends)))
         found = _both(self.users_found, self.items_found)
@@ -87,7 +130,29 @@ class Provenance:
 
 
 class Dataset(NamedTuple):
-    """Vectors of users (n × dim) and items (m × dim), read-only, with their ids and their provenance."""
+    """Vectors of users and items, read-only, with their ids and their provenance.
+
+    Parameters
+    ----------
+    name : str
+        Name of the dataset.
+    users : array of float, shape (n, dim)
+        Vectors of the users.
+    items : array of float, shape (m, dim)
+        Vectors of the items.
+    user_ids : array of int or str, shape (n,)
+        Ids of the users, as the file has them.
+    item_ids : array of int or str, shape (m,)
+        Ids of the items, as the file has them.
+    provenance : Provenance
+        Where the vectors come from.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> coterie.datasets.load("synthetic", dim=3, n_users=2, n_items=4)
+    <Dataset synthetic: 2 users and 4 items of 3 dimensions>
+    """
 
     name: str
     users: Floats
@@ -155,13 +220,13 @@ class Dataset(NamedTuple):
         )
 
     def __repr__(self) -> str:
-        """The name and the sizes."""
+        """Show the name and the sizes."""
         sizes = _both(len(self.users), len(self.items))
         return f"<Dataset {self.name}: {sizes} of {counted(int(self.items.shape[1]), 'dimension')}>"
 
 
 def sealed(users: Floats, items: Floats, *, user_ids: Ids, item_ids: Ids, provenance: Provenance) -> Dataset:
-    """A dataset whose arrays are contiguous and can no longer be written."""
+    """Make a dataset whose arrays are contiguous and read-only."""
     users, items = np.ascontiguousarray(users), np.ascontiguousarray(items)
     for array in (users, items, user_ids, item_ids):
         array.setflags(write=False)

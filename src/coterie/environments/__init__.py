@@ -1,4 +1,4 @@
-"""Worlds to learn in."""
+"""Environments to simulate policies in: users, arms and rewards."""
 
 from coterie.environments.blocks import Block, Environment
 from coterie.environments.cascade import Cascade

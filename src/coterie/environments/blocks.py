@@ -1,4 +1,4 @@
-"""Rounds as an environment hands them to the simulator: drawn beforehand, many at a time."""
+"""Blocks of rounds, as an environment hands them to the simulator."""
 
 from __future__ import annotations
 
@@ -11,11 +11,37 @@ BLOCK = 256
 
 
 class Block(NamedTuple):
-    """Rounds drawn beforehand: users (n,), picks (n, K) among items, means (n, K), noise (n,), delays (n,).
+    """Rounds drawn beforehand, as an environment hands them to the simulator.
 
-    A reward is mean + noise, or with `binary` whether noise lies below the mean. `lasting` items are the same
-    in every block. Where `length` > 1 arms are shown as a list, scanned from the top until the first reward
-    of 1; noise is then (n, length), a number for each position.
+    Parameters
+    ----------
+    users : array of int, shape (n,)
+        User of each round.
+    items : array of float, shape (m, dim)
+        Vectors of all items.
+    picks : array of int, shape (n, K)
+        Row numbers in `items` of the arms of each round.
+    means : array of float, shape (n, K)
+        Expected reward of each arm.
+    noise : array of float, shape (n,)
+        What is added to the mean; with `binary`, a uniform number that a reward of 1 lies below. With lists,
+        shape (n, length): a number for each position.
+    delays : array of int, shape (n,)
+        Rounds until the feedback arrives.
+    binary : bool
+        Whether rewards are 0 or 1.
+    lasting : bool
+        Whether `items` are the same in every block.
+    length : int, default 1
+        Arms shown in a round; above 1, a list that is scanned from the top until the first reward of 1.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> data = coterie.datasets.load("synthetic", dim=5, n_users=20, n_items=100)
+    >>> world = coterie.environments.Stochastic(data, n_users=8, n_clusters=2, n_arms=10)
+    >>> world.block(0).first(3).picks.shape
+    (3, 10)
     """
 
     users: Ints
@@ -29,7 +55,18 @@ class Block(NamedTuple):
     length: int = 1
 
     def first(self, rounds: int) -> Block:
-        """The same without what comes after so many rounds."""
+        """Leave out what comes after some rounds.
+
+        Parameters
+        ----------
+        rounds : int
+            Number of rounds to keep.
+
+        Returns
+        -------
+        Block
+            The first rounds of the block.
+        """
         if rounds >= len(self.users):
             return self
         return self._replace(
@@ -42,30 +79,61 @@ class Block(NamedTuple):
 
 
 class Environment(Protocol):
-    """What the simulator asks of a world."""
+    """Protocol of an environment: any object with these members can be simulated.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> data = coterie.datasets.load("synthetic", dim=5, n_users=20, n_items=100)
+    >>> world: Environment = coterie.environments.Stochastic(data, n_users=8, n_clusters=2, n_arms=10, seed=3)
+    >>> world.n_users, world.dim, world.seed
+    (8, 5, 3)
+    """
 
     @property
     def seed(self) -> int:
-        """The seed that its rounds depend on."""
+        """Seed of the rounds."""
 
     @property
     def n_users(self) -> int:
-        """How many users there are in the end."""
+        """Number of users, those who appear later included."""
 
     @property
     def dim(self) -> int:
-        """The length of an arm's vector."""
+        """Length of an arm's vector."""
 
     @property
     def labels(self) -> Ints:
-        """The true cluster of each user."""
+        """True cluster of each user, shape (n_users,)."""
 
     @property
     def longest_delay(self) -> int:
-        """No feedback comes later than so many rounds."""
+        """Most rounds that feedback takes to arrive."""
 
     def present(self, number: int) -> int:
-        """How many users may come in a block: those of the lowest numbers."""
+        """Count the users who may come in a block: those of the lowest numbers.
+
+        Parameters
+        ----------
+        number : int
+            Number of the block, from 0.
+
+        Returns
+        -------
+        int
+            Number of users.
+        """
 
     def block(self, number: int) -> Block:
-        """Rounds number·BLOCK to (number + 1)·BLOCK − 1; the same whoever plays them."""
+        """Draw rounds number·256 to number·256 + 255; they are the same for every policy.
+
+        Parameters
+        ----------
+        number : int
+            Number of the block, from 0.
+
+        Returns
+        -------
+        Block
+            The rounds.
+        """

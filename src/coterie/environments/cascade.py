@@ -14,18 +14,27 @@ from coterie.validation import shown, whole
 
 
 class Cascade(Peopled):
-    """Lists of `length` arms in the rounds of another world, with the first click as feedback.
+    """Rounds of another environment in which a list of arms is shown and the first click is the feedback.
 
-    Arm a attracts with probability xₐᵀθ, independently. The list is scanned from the top until an arm
-    attracts: that is the click, and the reward is 1. The expected reward of a list is 1 − Π(1 − xₐᵀθ); regret
-    is against the `length` most attractive arms. Users, arms and preferences are those of the base.
+    Users, arms and preferences are those of the base.
 
     Parameters
     ----------
     base : Stochastic or Smoothed
-        A world whose rewards are `Bernoulli`, so that xᵀθ are probabilities; see `lifted`.
+        Environment with `noise=Bernoulli()`, so that xᵀθ are probabilities; see `lifted`.
     length : int
-        Arms shown in a round.
+        Arms shown in a round, from 1 to the base's n_arms.
+
+    Raises
+    ------
+    ArgumentError
+        If the base is another environment or has other noise, or `length` is outside its range.
+
+    Notes
+    -----
+    Arm a attracts with probability xₐᵀθ, independently. The list is scanned from the top until an arm
+    attracts: that is the click, and the reward is 1. The expected reward of a list is 1 − Π(1 − xₐᵀθ); regret
+    is against the `length` most attractive arms.
 
     Examples
     --------
@@ -38,7 +47,7 @@ class Cascade(Peopled):
     """
 
     def __init__(self, base: Stochastic | Smoothed, length: int) -> None:
-        """Show lists in the rounds of a world."""
+        """Show lists in the rounds of an environment."""
         if not isinstance(base, Stochastic | Smoothed) or not base.noise.binary:
             raise ArgumentError(
                 f"base must be Stochastic or Smoothed with noise=Bernoulli(), got {shown(base)}"
@@ -48,15 +57,26 @@ class Cascade(Peopled):
         self.seed, self.n_arms, self.noise = base.seed, base.n_arms, base.noise
 
     def __repr__(self) -> str:
-        """The same as of the base, with the length of lists."""
+        """Show the base and the length of lists."""
         return f"<{type(self).__name__} of {self.length} in {self.base!r}>"
 
     @cached_property
     def lambda_x(self) -> float:
-        """The least eigenvalue of E[XXᵀ] of the base   (Assumption 3)."""
+        """Least eigenvalue of E[XXᵀ] of the base (Assumption 3)."""
         return self.base.lambda_x
 
     def block(self, number: int) -> Block:
-        """Rounds number·BLOCK to (number + 1)·BLOCK − 1, with a uniform number for each position."""
+        """Draw rounds number·256 to number·256 + 255, with a uniform number for each position.
+
+        Parameters
+        ----------
+        number : int
+            Number of the block, from 0.
+
+        Returns
+        -------
+        Block
+            The rounds.
+        """
         uniforms = stream(self.seed, "cascade", str(number)).random((BLOCK, self.length))
         return self.base.block(number)._replace(noise=uniforms, length=self.length)

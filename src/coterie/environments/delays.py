@@ -1,4 +1,4 @@
-"""When feedback comes."""
+"""Delays of feedback."""
 
 from __future__ import annotations
 
@@ -12,23 +12,53 @@ from coterie.validation import nonnegative, whole
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Feedback arrives after a geometric number of rounds with this mean, never more than `most`.
+    """Delay of feedback: a geometric number of rounds, cut off at a maximum.
 
-    What is still under way at the horizon is lost to the policy.
+    Feedback that has not arrived at the horizon is lost to the policy.
+
+    Parameters
+    ----------
+    mean : float, default 0.0
+        Mean delay in rounds, at least 0; with 0 every delay is exactly `most`.
+    most : int, default 0
+        Longest delay in rounds, at least 0; ten times the mean if it is 0 and the mean is not.
+
+    Raises
+    ------
+    ArgumentError
+        If a value is outside its range.
+
+    Examples
+    --------
+    >>> Delay(mean=20.0).most
+    200
     """
 
     mean: float = 0.0
     most: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse negative delays."""
+        """Check the ranges."""
         nonnegative("the mean delay", self.mean)
         whole("the longest delay", self.most, 0)
         if self.mean > 0 and self.most == 0:
             object.__setattr__(self, "most", max(1, int(np.ceil(10 * self.mean))))
 
     def draw(self, rng: np.random.Generator, n: int) -> Ints:
-        """The delays of n rounds."""
+        """Draw the delays of n rounds.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Where they are drawn from.
+        n : int
+            Number of rounds.
+
+        Returns
+        -------
+        array of int, shape (n,)
+            Delays in rounds.
+        """
         if self.mean == 0:
             return np.full(n, self.most, np.int64)
         return np.minimum(rng.geometric(1.0 / (1.0 + self.mean), n) - 1, self.most).astype(np.int64)

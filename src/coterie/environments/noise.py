@@ -1,4 +1,4 @@
-"""How a reward scatters about its mean."""
+"""Noise of rewards."""
 
 from __future__ import annotations
 
@@ -14,66 +14,173 @@ from coterie.validation import nonnegative, shown
 
 
 class Noise(Protocol):
-    """What an environment asks of its noise."""
+    """Protocol of the noise of an environment.
+
+    Examples
+    --------
+    >>> noise: Noise = Gaussian(0.1)
+    >>> noise.binary
+    False
+    """
 
     @property
     def binary(self) -> bool:
-        """Are rewards 0 or 1, with the mean as their probability?"""
+        """Whether rewards are 0 or 1, with the mean as their probability."""
 
     def draw(self, rng: np.random.Generator, n: int) -> Floats:
-        """What `binary` rewards compare with the mean, or what others add to it."""
+        """Draw the noise of n rounds.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Where it is drawn from.
+        n : int
+            Number of rounds.
+
+        Returns
+        -------
+        array of float, shape (n,)
+            What is added to the means; if `binary`, what a reward of 1 lies below.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Gaussian:
-    """reward = mean + N(0, σ²)."""
+    """Gaussian noise: reward = mean + N(0, σ²).
+
+    Parameters
+    ----------
+    sigma : float
+        Standard deviation σ, at least 0, in the unit of rewards; 0.1 is usual for rewards in [−1, 1].
+
+    Raises
+    ------
+    ArgumentError
+        If σ is negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Gaussian(0.1).draw(np.random.default_rng(0), 2).round(3).tolist()
+    [0.013, -0.013]
+    """
 
     sigma: float
 
     def __post_init__(self) -> None:
-        """Refuse a negative σ."""
+        """Check the range."""
         nonnegative("sigma", self.sigma)
 
     @property
     def binary(self) -> bool:
+        """Whether rewards are 0 or 1, with the mean as their probability."""
         return False
 
     def draw(self, rng: np.random.Generator, n: int) -> Floats:
+        """Draw the noise of n rounds.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Where it is drawn from.
+        n : int
+            Number of rounds.
+
+        Returns
+        -------
+        array of float, shape (n,)
+            What is added to the means.
+        """
         return self.sigma * rng.standard_normal(n)
 
 
 @dataclass(frozen=True, slots=True)
 class Uniform:
-    """reward = mean + U(−width, width): bounded."""
+    """Bounded noise: reward = mean + U(−width, width).
+
+    Parameters
+    ----------
+    width : float
+        Half the width of the interval, at least 0, in the unit of rewards; its σ is width/√3.
+
+    Raises
+    ------
+    ArgumentError
+        If the width is negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> bool(np.abs(Uniform(0.5).draw(np.random.default_rng(0), 100)).max() <= 0.5)
+    True
+    """
 
     width: float
 
     def __post_init__(self) -> None:
-        """Refuse a negative width."""
+        """Check the range."""
         nonnegative("width", self.width)
 
     @property
     def binary(self) -> bool:
+        """Whether rewards are 0 or 1, with the mean as their probability."""
         return False
 
     def draw(self, rng: np.random.Generator, n: int) -> Floats:
+        """Draw the noise of n rounds.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Where it is drawn from.
+        n : int
+            Number of rounds.
+
+        Returns
+        -------
+        array of float, shape (n,)
+            What is added to the means.
+        """
         return self.width * (2.0 * rng.random(n) - 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Bernoulli:
-    """reward = 1 with the mean as probability, else 0; every mean must lie in [0, 1]."""
+    """Clicks: reward = 1 with the mean as probability, else 0.
+
+    Every mean must lie in [0, 1]; `lifted` makes a dataset of that kind.
+
+    Examples
+    --------
+    >>> Bernoulli().binary
+    True
+    """
 
     @property
     def binary(self) -> bool:
+        """Whether rewards are 0 or 1, with the mean as their probability."""
         return True
 
     def draw(self, rng: np.random.Generator, n: int) -> Floats:
+        """Draw the noise of n rounds.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Where it is drawn from.
+        n : int
+            Number of rounds.
+
+        Returns
+        -------
+        array of float, shape (n,)
+            What a reward of 1 lies below.
+        """
         return rng.random(n)
 
 
 def as_noise(noise: float | Noise) -> Noise:
-    """A number stands for Gaussian noise of that σ."""
+    """Turn a number into Gaussian noise of that σ."""
     if isinstance(noise, float | Real):
         return Gaussian(nonnegative("noise", noise))
     if not hasattr(noise, "draw"):

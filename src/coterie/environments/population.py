@@ -1,4 +1,4 @@
-"""Who there is: users drawn from a dataset, their clusters, and when each of them may come."""
+"""Populations: users drawn from a dataset, their clusters, and when each of them appears."""
 
 from __future__ import annotations
 
@@ -19,11 +19,9 @@ from coterie.validation import counted, nonnegative, whole
 
 @dataclass(frozen=True)
 class Population:
-    """Users in clusters; the preference of a cluster is the mean of its members' vectors (Sec. 6.3).
+    """Users in clusters, each with the mean of its members' vectors as preference   (Sec. 6.3).
 
-    `zipf` is the exponent of arrival frequencies (0: uniform, Assumption 1); `late` the share of users who
-    appear one by one over the first `settled` rounds; `drift` the distance that each preference wanders
-    in a thousand rounds, its length unchanged.
+    The parameters are those of `Stochastic`.
     """
 
     dataset: Dataset
@@ -54,12 +52,12 @@ class Population:
 
     @cached_property
     def members(self) -> Ints:
-        """The rows of the dataset that were drawn."""
+        """Rows of the dataset that were drawn."""
         return stream(self.seed, "users").permutation(len(self.dataset.users))[: self.n_users]
 
     @cached_property
     def labels(self) -> Ints:
-        """The true cluster of each user; every cluster has at least one."""
+        """True cluster of each user; every cluster has at least one."""
         rng = stream(self.seed, "clusters")
         if self.sizes == "equal":
             return rng.permutation(np.arange(self.n_users) % self.n_clusters)
@@ -69,26 +67,26 @@ class Population:
 
     @cached_property
     def preferences(self) -> Floats:
-        """θʲ of each cluster at the start: the mean of its members' vectors."""
+        """Preference θ of each cluster at the start: the mean of its members' vectors."""
         users = self.dataset.users[self.members]
         return np.array([users[self.labels == j].mean(axis=0) for j in range(self.n_clusters)])
 
     @cached_property
     def gamma(self) -> float:
-        """The least distance between two clusters' preferences; infinite if there is one cluster."""
+        """Least distance between two clusters' preferences; infinite if there is one cluster."""
         apart = np.linalg.norm(self.preferences[:, None] - self.preferences[None, :], axis=2)
         apart[np.diag_indices(self.n_clusters)] = np.inf
         return float(apart.min())
 
     @cached_property
     def weights(self) -> Floats:
-        """How often each user comes, relative to the others."""
+        """Arrival frequency of each user, relative to the others."""
         ranks = stream(self.seed, "arrivals").permutation(self.n_users) + 1.0
         return np.asarray(ranks**-self.zipf, np.float64)
 
     @cached_property
     def appears(self) -> Ints:
-        """The block in which each user first may come, ascending with the user's number."""
+        """Block in which each user first may come, ascending with the user's number."""
         early = self.n_users - int(self.late * self.n_users)
         blocks = max(1, self.settled // BLOCK)
         n_late = self.n_users - early
@@ -96,17 +94,17 @@ class Population:
         return np.concatenate([np.zeros(early, np.int64), starts]).astype(np.int64)
 
     def present(self, block: int) -> int:
-        """How many users may come in this block: those of the lowest numbers."""
+        """Count the users who may come in a block: those of the lowest numbers."""
         return int(np.searchsorted(self.appears, block, side="right"))
 
     def arrivals(self, rng: np.random.Generator, block: int, n: int) -> Ints:
-        """The users of n rounds."""
+        """Draw the users of n rounds."""
         shares = np.cumsum(self.weights[: self.present(block)])
         drawn = np.searchsorted(shares, rng.random(n) * shares[-1], side="right")
         return np.asarray(np.minimum(drawn, len(shares) - 1), np.int64)
 
     def preferences_in(self, block: int) -> Floats:
-        """θʲ of each cluster during a block."""
+        """Compute the preference θ of each cluster during a block."""
         if self.drift == 0 or block == 0:
             return self.preferences
         step = self.drift * np.sqrt(BLOCK / 1000.0)
@@ -124,7 +122,7 @@ class Population:
 
 
 class Peopled:
-    """What every environment says of the users who live there."""
+    """Members that all environments with a population share."""
 
     dataset: Dataset
     population: Population
@@ -133,16 +131,27 @@ class Peopled:
     seed: int
 
     def present(self, number: int) -> int:
-        """How many users may come in a block: those of the lowest numbers."""
+        """Count the users who may come in a block: those of the lowest numbers.
+
+        Parameters
+        ----------
+        number : int
+            Number of the block, from 0.
+
+        Returns
+        -------
+        int
+            Number of users.
+        """
         return self.population.present(number)
 
     @property
     def longest_delay(self) -> int:
-        """No feedback comes later than so many rounds."""
+        """Most rounds that feedback takes to arrive."""
         return self.delay.most
 
     def __repr__(self) -> str:
-        """The kind, the users, the arms and the seed."""
+        """Show the kind, the users, the arms and the seed."""
         clusters = counted(self.population.n_clusters, "cluster")
         users = f"{counted(self.n_users, 'user')} in {clusters}"
         arms = f"{self.n_arms:,} of {len(self.dataset.items):,} items a round, dim {self.dim}"
@@ -150,31 +159,32 @@ class Peopled:
 
     @property
     def n_users(self) -> int:
-        """How many users there are in the end."""
+        """Number of users, those who appear later included."""
         return self.population.n_users
 
     @property
     def dim(self) -> int:
-        """The length of an arm's vector."""
+        """Length of an arm's vector."""
         return int(self.dataset.items.shape[1])
 
     @property
     def labels(self) -> Ints:
-        """The true cluster of each user."""
+        """True cluster of each user, shape (n_users,)."""
         return self.population.labels
 
     @property
     def preferences(self) -> Floats:
-        """The true preference of each cluster at the start, (n_clusters, dim)."""
+        """True preference θ of each cluster at the start, shape (n_clusters, dim)."""
         return self.population.preferences
 
     @property
     def gamma(self) -> float:
-        """The true gap between clusters (Assumption 2)."""
+        """True gap γ between clusters (Assumption 2)."""
         return self.population.gamma
 
 
 def _wander(preferences: Floats, step: float, rng: np.random.Generator) -> Floats:
+    """Move each preference by a random step that keeps its length."""
     lengths = np.linalg.norm(preferences, axis=1, keepdims=True)
     push = rng.standard_normal(preferences.shape)
     moved = preferences + step * push / np.linalg.norm(push, axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Smoothed adversarial contexts: an adversary's arms, each blurred by truncated Gaussian noise (Sec. 4.1)."""
+"""Smoothed adversarial contexts: an adversary's arms, perturbed by truncated Gaussian noise (Sec. 4.1)."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ Adversary = Callable[[np.random.Generator, Floats, int, int], Ints]
 
 
 def random_items(rng: np.random.Generator, items: Floats, rounds: int, arms: int) -> Ints:
-    """Distinct items at random, as in the paper's experiment (App. G.1)."""
+    """Choose distinct items at random, as in the paper's experiment (App. G.1)."""
     return distinct(rng.random((rounds, arms)), len(items))
 
 
 def one_item(rng: np.random.Generator, items: Floats, rounds: int, arms: int) -> Ints:
-    """Hostile: all arms of a round are the same item, so that only the noise tells them apart."""
+    """Choose the same item for all arms of a round, so that only the perturbation tells them apart."""
     return np.repeat(rng.integers(len(items), size=(rounds, 1)), arms, axis=1)
 
 
 def narrow_items(rng: np.random.Generator, items: Floats, rounds: int, arms: int) -> Ints:
-    """Hostile: every round offers the items nearest to one and the same direction."""
+    """Choose the items nearest to one direction, the same in every round."""
     order = np.argsort(-(items @ items[0]), kind="stable")[:arms]
     return np.broadcast_to(order, (rounds, arms)).astype(np.int64)
 
@@ -44,11 +44,62 @@ ADVERSARIES: dict[str, Adversary] = {"random": random_items, "one": one_item, "n
 
 
 class Smoothed(Peopled):
-    """x = μ + ε: the adversary's item and ε ~ N(0, σ²I), each coordinate within [−R, R] (Assumption 4).
+    """Environment of smoothed adversarial contexts: an adversary's arms, perturbed   (Sec. 4.1).
 
-    The paper's experiment has σ² = 1/10 and random items; it states no R. Settings not named here are
-    those of `Stochastic`.
+    Arms are new in every round. What comes after `adversary` goes beyond the paper and is off by default.
 
+    Parameters
+    ----------
+    dataset : Dataset
+        Vectors of users and items, from `coterie.datasets.load`.
+    n_users : int, default 50
+        Number of users, drawn from those of the dataset.
+    n_clusters : int, default 10
+        Number of clusters, from 1 to n_users. Clusters are made up: users are assigned at random, and the
+        preference of a cluster is the mean of its members' vectors.
+    n_arms : int, default 100
+        Number of arms in a round, from 1 to the number of items.
+    noise : float or Noise, default 0.1
+        Noise of rewards; a number is the σ of Gaussian noise. Use `Bernoulli()` for clicks.
+    seed : int, default 0
+        Seed of users, clusters and rounds, at least 0.
+    sigma : float, default √0.1
+        Standard deviation σ of the perturbation of each coordinate, positive; σ² = 1/10 is the paper's
+        experiment.
+    truncation : float, default 1.0
+        Bound R on the perturbation of each coordinate, at least sigma/10; the paper states none.
+    adversary : {"random", "one", "narrow"} or callable, default "random"
+        Items behind the arms: distinct ones at random, the same one for all arms of a round, or the same few
+        in every round. A function is called as adversary(rng, items, rounds, arms) and returns row numbers of
+        items, shape (rounds, arms).
+    sizes : {"equal", "zipf"}, default "equal"
+        Sizes of the clusters: all alike, or proportional to 1/rank.
+    zipf : float, default 0.0
+        Exponent of arrival frequencies, at least 0: the user of rank k comes in proportion to k^−zipf. 0 is
+        uniform (Assumption 1), 1 is strongly uneven.
+    late : float, default 0.0
+        Share of users, from 0 to below 1, who appear one by one over the first `settled` rounds.
+    settled : int, default 10_000
+        Round by which all users have appeared, at least 1; only matters with `late`.
+    drift : float, default 0.0
+        Distance that each preference wanders in a thousand rounds, at least 0; its length stays the same.
+    delay : int or Delay, default 0
+        Rounds until feedback arrives: the same for all, or random.
+
+    Raises
+    ------
+    ArgumentError
+        If a value is outside its range.
+    UnknownName
+        If there is no adversary of that name.
+
+    Notes
+    -----
+    x = μ + ε, with μ the adversary's item and ε ~ N(0, σ²I), each coordinate conditioned to lie within [−R,
+    R] (Assumption 4).
+
+    Examples
+    --------
     >>> import coterie
     >>> data = coterie.datasets.load("synthetic", dim=5, n_users=20, n_items=100)
     >>> world = coterie.environments.Smoothed(data, n_users=8, n_clusters=2, n_arms=10, adversary="one")
@@ -101,14 +152,25 @@ class Smoothed(Peopled):
 
     @property
     def lambda_x(self) -> float:
-        """The variance that the noise gives every direction, whatever the adversary does."""
+        """Variance that the perturbation gives every direction, whatever the adversary does."""
         edge = self.truncation / self.sigma
         density = np.exp(-(edge**2) / 2) / sqrt(2 * np.pi)
         inside = _normal_mass(edge)
         return float(self.sigma**2 * (1 - 2 * edge * density / inside))
 
     def block(self, number: int) -> Block:
-        """Rounds number·BLOCK to (number + 1)·BLOCK − 1, with arms of their own."""
+        """Draw rounds number·256 to number·256 + 255, with arms of their own.
+
+        Parameters
+        ----------
+        number : int
+            Number of the block, from 0.
+
+        Returns
+        -------
+        Block
+            The rounds.
+        """
         rng = stream(self.seed, "rounds", str(number))
         users = self.population.arrivals(rng, number, BLOCK)
         items = self.dataset.items
@@ -130,7 +192,7 @@ class Smoothed(Peopled):
         )
 
     def _blurred(self, rng: np.random.Generator, items: Floats, behind: Ints, number: int) -> Floats:
-        """The adversary's items plus noise; what falls outside ±R is drawn again, from a stream aside."""
+        """Perturb the adversary's items; what falls outside ±R is drawn again, from another stream."""
         edge = self.truncation / self.sigma
         normals = rng.standard_normal((*behind.shape, self.dim))
         arms = np.empty(normals.shape)
@@ -143,5 +205,5 @@ class Smoothed(Peopled):
 
 
 def _normal_mass(edge: float) -> float:
-    """The probability that a standard normal lies in [−edge, edge]."""
+    """Compute the probability that a standard normal lies in [−edge, edge]."""
     return erf(edge / sqrt(2.0))

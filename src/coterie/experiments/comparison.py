@@ -91,20 +91,61 @@ class PolicyDifference(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """What is in both folders, and what is in one of them only."""
+    """Results of `compare_results`.
+
+    Parameters
+    ----------
+    differences : list of PolicyDifference
+        Policies in both folders, with the paired difference and its interval.
+    only_first, only_second : dict of str to list of int
+        Seeds of the policies in one folder only.
+
+    Examples
+    --------
+    >>> Comparison([], {}, {}).record()
+    {'pairs': [], 'only_first': {}, 'only_second': {}}
+    """
 
     differences: list[PolicyDifference]
     only_first: dict[str, list[int]]
     only_second: dict[str, list[int]]
 
     def record(self) -> dict[str, Any]:
-        """All of it as plain values."""
+        """Convert to plain values, for JSON.
+
+        Returns
+        -------
+        dict
+            pairs, only_first and only_second.
+        """
         pairs = [one.record() for one in self.differences]
         return {"pairs": pairs, "only_first": self.only_first, "only_second": self.only_second}
 
 
 def read_results(folder: Path) -> list[FinishedRun]:
-    """All results in a folder."""
+    """Read all results in a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder that `coterie run` or `coterie reproduce` wrote.
+
+    Returns
+    -------
+    list of FinishedRun
+        Runs and their traces, in order of their ids.
+
+    Raises
+    ------
+    MissingData
+        If there are no results.
+
+    Examples
+    --------
+    >>> read_results(Path("missing"))
+    Traceback (most recent call last):
+    coterie.errors.MissingData: no results in 'missing': `coterie run --out missing` puts them into its runs/
+    """
     store = Store(folder.expanduser())
     if not store.folder.is_dir():
         raise MissingData(
@@ -116,7 +157,32 @@ def read_results(folder: Path) -> list[FinishedRun]:
 def compare_results(
     first: Iterable[FinishedRun], second: Iterable[FinishedRun], *, metric: str, level: float
 ) -> Comparison:
-    """Pair the runs and say how they differ at the end."""
+    """Pair the runs of two folders seed by seed, and tell how they differ at the end.
+
+    Parameters
+    ----------
+    first, second : iterable of FinishedRun
+        Results, from `read_results`.
+    metric : {"regret", "reward", "clusters", "ari", "explored"}
+        What to compare.
+    level : float
+        Confidence level of the intervals, between 0 and 1; 0.95 is usual.
+
+    Returns
+    -------
+    Comparison
+        Differences of the policies in both folders, and what is in one of them only.
+
+    Raises
+    ------
+    ArgumentError, UnknownName
+        If the level is outside its range, or there is no such metric.
+
+    Examples
+    --------
+    >>> compare_results([], [], metric="regret", level=0.95).differences
+    []
+    """
     if metric not in METRICS:
         raise unknown("metric", metric, METRICS, f"The metrics are {', '.join(METRICS)}")
     if not 0 < level < 1:

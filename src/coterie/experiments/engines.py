@@ -30,14 +30,40 @@ QUIET = {
 
 
 class LocalEngine:
-    """`jobs` threads, which the compiled rounds keep busy: they release the GIL."""
+    """Engine that plays runs on the threads of this machine; compiled rounds release the GIL.
+
+    Parameters
+    ----------
+    jobs : int, optional
+        Runs at a time, at least 1; by default one for each processor.
+
+    Examples
+    --------
+    >>> LocalEngine(2).jobs
+    2
+    """
 
     def __init__(self, jobs: int | None = None) -> None:
-        """No thread is started yet; as many as there are processors unless told."""
+        """Check the number of jobs; no thread is started yet."""
         self.jobs = jobs if jobs is None else whole("jobs", jobs, 1)
 
     def play(self, runs: Sequence[Run], data: DataFiles, callback: Callback) -> Iterator[PlayedRun]:
-        """Results as they finish; when the caller stops listening, runs under way stop soon."""
+        """Play runs; when the caller stops listening, runs under way stop soon.
+
+        Parameters
+        ----------
+        runs : sequence of Run
+            What to play.
+        data : DataFiles
+            Datasets of the runs.
+        callback : Callback
+            Told of progress.
+
+        Returns
+        -------
+        iterator of PlayedRun
+            A run and its trace, in the order in which they finish.
+        """
         stop = Event()
 
         def play_run(run: Run) -> PlayedRun:
@@ -52,15 +78,46 @@ class LocalEngine:
 
 
 class RayEngine:
-    """The cluster at $RAY_ADDRESS, or a Ray of `jobs` processors started here for the time being."""
+    """Engine that plays runs on the Ray cluster at `$RAY_ADDRESS`, or on a Ray started here.
+
+    Parameters
+    ----------
+    jobs : int, optional
+        Processors of a Ray that is started here; by default all.
+
+    Raises
+    ------
+    ArgumentError
+        If Ray is not installed.
+
+    Examples
+    --------
+    >>> ENGINES["ray"] is RayEngine
+    True
+    """
 
     def __init__(self, jobs: int | None = None) -> None:
-        """Nothing is started yet."""
+        """Check that Ray is installed; nothing is started yet."""
         need("ray", "--engine ray")
         self.jobs = jobs
 
     def play(self, runs: Sequence[Run], data: DataFiles, callback: Callback) -> Iterator[PlayedRun]:
-        """Results as they finish, for the caller to keep: workers write no files."""
+        """Play runs; workers write no files.
+
+        Parameters
+        ----------
+        runs : sequence of Run
+            What to play.
+        data : DataFiles
+            Datasets of the runs.
+        callback : Callback
+            Told of progress.
+
+        Yields
+        ------
+        PlayedRun
+            A run and its trace, in the order in which they finish.
+        """
         import ray
 
         if not runs:
@@ -82,7 +139,7 @@ class RayEngine:
                 ray.shutdown()
 
     def _connect(self) -> bool:
-        """Join a Ray that is there, or start one; says whether it was started here."""
+        """Join a Ray or start one; return whether it was started here."""
         if os.environ.get("RAY_ADDRESS"):
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         else:
@@ -102,7 +159,7 @@ class RayEngine:
 
 
 def submitted(runs: Sequence[Run], data: DataFiles) -> Iterator[tuple[Any, Run]]:
-    """Each run as a Ray task; vectors are sent once, however many runs draw from them."""
+    """Submit each run as a Ray task; vectors are sent once, however many runs use them."""
     import ray
 
     task = ray.remote(num_cpus=1, max_retries=RETRIES, retry_exceptions=False)(play_task)
@@ -113,7 +170,7 @@ def submitted(runs: Sequence[Run], data: DataFiles) -> Iterator[tuple[Any, Run]]
 
 
 def play_task(run: Run, dataset: Dataset) -> Trace:
-    """The task: one run, from its description and the dataset's vectors."""
+    """Play one run, in a Ray worker."""
     return run.play(dataset)
 
 
@@ -123,7 +180,7 @@ ENGINES: Mapping[str, Callable[[int | None], Engine]] = MappingProxyType(
 
 
 def find_engine(name: str) -> Callable[[int | None], Engine]:
-    """The engine of this name, to be called with the number of runs at a time."""
+    """Find an engine by name; call it with the number of runs at a time."""
     if name not in ENGINES:
         raise unknown("engine", name, ENGINES, "There are local and ray")
     return ENGINES[name]

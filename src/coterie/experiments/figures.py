@@ -268,8 +268,25 @@ FIGURES: Mapping[str, Figure] = MappingProxyType({figure.name: figure for figure
 
 
 def find_figure(name: str) -> Figure:
-    """The figure of this name; a wrong name suggests the right one.
+    """Find a figure or table of the paper by name.
 
+    Parameters
+    ----------
+    name : str
+        Name such as "fig-1"; `FIGURES` has them all.
+
+    Returns
+    -------
+    Figure
+        What it plays, how it is shown, and its claims.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such figure; the message suggests the nearest name.
+
+    Examples
+    --------
     >>> find_figure("fig-1").horizon
     100000
     """

@@ -1,4 +1,4 @@
-"""From names of figures to files: tune, play, time, draw, sum up."""
+"""Reproduction of figures: tune, play, time, draw and sum up."""
 
 from __future__ import annotations
 
@@ -44,7 +44,34 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReproduceOptions:
-    """What is to be reproduced, from which data, how long, and where to."""
+    """What to reproduce, from which data, how long, and where to.
+
+    Parameters
+    ----------
+    figures : tuple of Figure
+        Figures, from `coterie.experiments.figures.find`.
+    out : Path
+        Folder for runs, pictures, tables and the report.
+    protocol : TuningProtocol
+        How parameters are tuned.
+    widths : tuple of {"tuned", "theory"}, default ("tuned",)
+        Whether β is tuned, as the theory has it, or both side by side.
+    data : DataFiles, optional
+        Where the datasets are.
+    horizon : int, optional
+        Number of rounds; by default that of each figure.
+    seeds : int, default 5
+        Number of seeds.
+    command : str, default ""
+        Command line that is named in the report.
+
+    Examples
+    --------
+    >>> from coterie.experiments.figures import find
+    >>> options = ReproduceOptions(figures=(find("fig-1"),), out=Path("demo"), protocol=TuningProtocol())
+    >>> options.seeds
+    5
+    """
 
     figures: tuple[Figure, ...]
     out: Path
@@ -57,7 +84,24 @@ class ReproduceOptions:
 
 
 class Reproduction(NamedTuple):
-    """Everything that was found, and what had to be left out."""
+    """Results of `reproduce`.
+
+    Parameters
+    ----------
+    options : ReproduceOptions
+        What was asked for.
+    figures : tuple of FigureResult
+        Results of each figure.
+    skipped : tuple of str
+        What had to be left out, and why.
+    report : Path
+        File of the report, `report.html`.
+
+    Examples
+    --------
+    >>> Reproduction._fields
+    ('options', 'figures', 'skipped', 'report')
+    """
 
     options: ReproduceOptions
     figures: tuple[FigureResult, ...]
@@ -70,7 +114,43 @@ class Reproduction(NamedTuple):
 
 
 def reproduce(options: ReproduceOptions, engine: Engine, callback: Callback) -> Reproduction:
-    """Reproduce figures and write their files: `play_figures`, then `write_files`."""
+    """Reproduce figures, and write their pictures, tables and report.
+
+    Finished runs are not repeated: an interrupted call goes on where it stopped.
+
+    Parameters
+    ----------
+    options : ReproduceOptions
+        What to reproduce.
+    engine : Engine
+        Where runs are played, such as `LocalEngine()`.
+    callback : Callback
+        Told of progress, such as `NoCallback()`.
+
+    Returns
+    -------
+    Reproduction
+        The results, and what was skipped because its data is missing.
+
+    Raises
+    ------
+    MissingData
+        If the data of every figure is missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from coterie.experiments.engines import LocalEngine
+    >>> from coterie.experiments.figures import find_figure
+    >>> from coterie.experiments.runner import NoCallback
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     options = ReproduceOptions(
+    ...         figures=(find_figure("table-1"),), out=Path(folder), protocol=TuningProtocol()
+    ...     )
+    ...     done = reproduce(options, LocalEngine(), NoCallback())
+    ...     sorted(path.name for path in done.figures[0].files)
+    ['bounds.csv', 'results.md']
+    """
     return write_files(play_figures(options, engine, callback))
 
 
@@ -108,7 +188,7 @@ def write_files(found: Reproduction) -> Reproduction:
 
 
 def _missing(figures: Sequence[Figure], data: DataFiles) -> dict[str, str]:
-    """The datasets whose files are not there, with how to get them."""
+    """Find the datasets whose files are not there, with how to get them."""
     missing = {}
     for name in dict.fromkeys(name for figure in figures for name in figure.datasets):
         try:
@@ -119,6 +199,7 @@ def _missing(figures: Sequence[Figure], data: DataFiles) -> dict[str, str]:
 
 
 def _plan(figure: Figure, options: ReproduceOptions) -> FigurePlan:
+    """Plan a figure."""
     seeds = tuple(range(options.seeds))
     check_reported(seeds)
     return FigurePlan(
@@ -131,6 +212,7 @@ def _plan(figure: Figure, options: ReproduceOptions) -> FigurePlan:
 
 
 def _tune(plans: Sequence[FigurePlan], options: ReproduceOptions, runner: Runner) -> dict[Study, Choice]:
+    """Tune the parameters of all figures."""
     studies = list(dict.fromkeys(study for plan in plans for study in plan.studies(runner.data)))
     runner.play("tuning", tuning_runs(studies, options.protocol))
     return {study: choose(study, options.protocol, runner.store) for study in studies}
@@ -169,7 +251,7 @@ def _write_figure(result: FigureResult, out: Path) -> tuple[Path, ...]:
 
 
 def _tables(plan: FigurePlan, panels: Sequence[Panel], data: DataFiles) -> list[TextTable]:
-    """The tables of the figure's view; a figure in which nobody plays shows bounds."""
+    """Build the tables of a figure; one without policies shows bounds."""
     if panels:
         return tables_of(plan.figure.view, panels)
     return [

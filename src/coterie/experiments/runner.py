@@ -33,20 +33,58 @@ WARM_UP = 300
 
 
 class Callback(Protocol):
-    """Told of progress, from any thread."""
+    """Protocol of what is told of progress; its methods are called from any thread.
+
+    Examples
+    --------
+    >>> callback: Callback = NoCallback()
+    """
 
     def begin(self, title: str, runs: Sequence[Run], already: int) -> None:
-        """A stage begins: these runs will be played, `already` more are finished."""
+        """Called when a stage begins.
+
+        Parameters
+        ----------
+        title : str
+            Name of the stage, such as "playing".
+        runs : sequence of Run
+            Runs that will be played.
+        already : int
+            Number of further runs that are finished already.
+        """
 
     def advance(self, run: Run, rounds: int, regret: float) -> None:
-        """Some rounds of a run were just played; its regret so far."""
+        """Called when rounds of a run were played.
+
+        Parameters
+        ----------
+        run : Run
+            The run.
+        rounds : int
+            Rounds just played.
+        regret : float
+            Regret of the run so far.
+        """
 
     def finish(self, run: Run, trace: Trace) -> None:
-        """A run is finished and stored."""
+        """Called when a run is finished and stored.
+
+        Parameters
+        ----------
+        run : Run
+            The run.
+        trace : Trace
+            What was recorded.
+        """
 
 
 class NoCallback:
-    """Tells nobody."""
+    """Callback that does nothing.
+
+    Examples
+    --------
+    >>> NoCallback().begin("playing", [], 0)
+    """
 
     def begin(self, title: str, runs: Sequence[Run], already: int) -> None:
         """Do nothing."""
@@ -59,16 +97,21 @@ class NoCallback:
 
 
 class DataFiles:
-    """The datasets of an experiment, each loaded once.
+    """Datasets of an experiment, each loaded once.
 
     Parameters
     ----------
     folder : Path, optional
-        Where to look for files; None means $COTERIE_DATA, if that is set.
-    files : mapping, optional
-        The file, archive or folder of single datasets by name, instead of what `folder` holds.
+        Folder to look for files in; by default `$COTERIE_DATA`, if that is set.
+    files : mapping of str to Path, optional
+        File, archive or folder of single datasets by name, instead of what `folder` holds.
     table_options : mapping, optional
         How the dataset 'interactions' is read: arguments of `coterie.datasets.load` such as `columns`.
+
+    Examples
+    --------
+    >>> DataFiles().dataset(EnvironmentSpec(dim=3, pool_users=10, pool_items=20))
+    <Dataset synthetic: 10 users and 20 items of 3 dimensions>
     """
 
     def __init__(
@@ -78,7 +121,7 @@ class DataFiles:
         files: Mapping[str, Path] | None = None,
         table_options: Mapping[str, Any] | None = None,
     ) -> None:
-        """Nothing is read yet."""
+        """Keep where to look; nothing is read yet."""
         home = folder or os.environ.get(HOME)
         self._folder = Path(home).expanduser() if home else None
         self._files = dict(files or {})
@@ -86,7 +129,23 @@ class DataFiles:
         self._loaded: dict[tuple[object, ...], Dataset] = {}
 
     def dataset(self, environment: EnvironmentSpec) -> Dataset:
-        """The vectors that an environment draws from; `MissingData` says how to get a missing file."""
+        """Load the dataset of an environment.
+
+        Parameters
+        ----------
+        environment : EnvironmentSpec
+            Environment that names it.
+
+        Returns
+        -------
+        Dataset
+            The vectors that the environment draws from.
+
+        Raises
+        ------
+        MissingData
+            If a file is not there; the message says how to get it.
+        """
         name, options = environment.dataset, environment.data_options()
         key = (name, *options.values())
         if key not in self._loaded:
@@ -95,13 +154,35 @@ class DataFiles:
         return self._loaded[key]
 
     def path(self, name: str) -> Path | None:
-        """The file or folder to look in for a dataset."""
+        """Find the file or folder to look in for a dataset.
+
+        Parameters
+        ----------
+        name : str
+            Name of the dataset.
+
+        Returns
+        -------
+        Path or None
+            None if there is no file to look for.
+        """
         if name in self._files:
             return self._files[name]
         return self._folder if datasets.about(name).files or name == "interactions" else None
 
     def sha256(self, environment: EnvironmentSpec) -> str | None:
-        """The hash of the file behind an environment, and of how an own table was read."""
+        """Hash the file behind an environment, and how a table of your own was read.
+
+        Parameters
+        ----------
+        environment : EnvironmentSpec
+            Environment that names the dataset.
+
+        Returns
+        -------
+        str or None
+            None if there is no file.
+        """
         found = self.dataset(environment).provenance.sha256
         if environment.dataset != "interactions":
             return found

@@ -1,4 +1,4 @@
-"""What determines a run, as data: a policy with its parameters, and an environment."""
+"""Specifications: a policy with its parameters and an environment, as data."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ class Params(Mapping[str, Value]):
 
 
 def format_value(value: Value) -> str:
-    """A value as people write it: numbers to six digits."""
+    """Format a value for people: numbers to six digits."""
     return str(value) if isinstance(value, str | bool) else f"{value:g}"
 
 
 def _plain(name: str, value: object) -> Value:
-    """The value as a bool, int, float or str."""
+    """Convert a value to a bool, int, float or str."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
     if isinstance(value, str):
@@ -84,10 +84,10 @@ class PolicySpec:
     Parameters
     ----------
     name : str
-        A registered name such as `CLUB`, or `package.module:Attribute` for a policy of your own.
-    params : mapping, optional
-        What the policy takes; the rest is as its maker has it. A policy that takes `confidence` takes the
-        fields of `Tuned`: alpha, beta, explore, phase, growth.
+        Registered name such as `CLUB`, or `package.module:Attribute` for a policy of your own.
+    params : mapping, default {}
+        Parameters by name; the rest is as the maker has it. A policy that takes `confidence` takes the fields
+        of `Tuned` instead: alpha, beta, explore, phase, growth.
 
     Examples
     --------
@@ -104,18 +104,30 @@ class PolicySpec:
 
     @property
     def label(self) -> str:
-        """The name in a table or a legend: of an own policy, that of its class."""
+        """Name in a table or a legend; for a policy of your own, the name of its class."""
         return self.name.rpartition(":")[2]
 
     def __str__(self) -> str:
-        """The name, and the parameters in brackets."""
+        """Format as the name, with the parameters in brackets."""
         return f"{self.name} ({self.params})" if self.params else self.name
 
     def make(self, world: World, seed: int) -> Any:
-        """The policy before its first round, with `recommend` and `update`.
+        """Make the policy, before its first round.
 
-        Its maker is given what it names of n_users (those present at the start), dim, seed and the
-        parameters; only one that names `labels` or `graph` is told the true clusters.
+        The maker is given those of n_users (the users present at the start), dim, seed and the parameters
+        that its signature names; only one that names `labels` or `graph` is told the true clusters.
+
+        Parameters
+        ----------
+        world : Stochastic, Smoothed or Cascade
+            Environment that the policy will play in.
+        seed : int
+            Seed of the policy.
+
+        Returns
+        -------
+        Policy
+            An object with `recommend` and `update`.
 
         Raises
         ------
@@ -161,7 +173,7 @@ def labels_of(specs: Sequence[PolicySpec]) -> tuple[str, ...]:
 
 
 def same_cluster(labels: np.ndarray[Any, Any]) -> Bools:
-    """The graph that joins users of one cluster (App. G.4)."""
+    """Build the graph that joins users of one cluster (App. G.4)."""
     joined: Bools = (labels[:, None] == labels[None, :]) & ~np.eye(len(labels), dtype=np.bool_)
     return joined
 
@@ -181,22 +193,39 @@ ENVIRONMENTS: Mapping[str, type[Stochastic] | type[Smoothed]] = MappingProxyType
 class EnvironmentSpec:
     """Everything that determines an environment but its seed; the defaults are those of Fig. 1.
 
-    The fields are the arguments of `Stochastic` and `Smoothed` under their names, but for these:
-
     Parameters
     ----------
-    dataset, dim, scale : str, int, str
-        Name, dimension and scale of `coterie.datasets.load`.
-    pool_users, pool_items, data_seed : int
-        Its `n_users`, `n_items` and `seed`, which matters to 'synthetic' only.
-    setting : {"stochastic", "smoothed"}
-        The kind of environment; `sigma`, `truncation` and `adversary` matter to 'smoothed' only.
-    noise, rewards : float, {"gaussian", "uniform", "bernoulli"}
-        How far and how rewards scatter.
-    spread : float
-        Multiplies the gap between clusters, see `with_smaller_gap`.
-    list_length : int
+    dataset : str, default "synthetic"
+        Name for `coterie.datasets.load`.
+    setting : {"stochastic", "smoothed"}, default "stochastic"
+        Kind of environment: `Stochastic` or `Smoothed`.
+    n_users, n_clusters, n_arms : int, default 50, 10 and 100
+        Numbers of users, clusters and arms in a round.
+    noise : float, default 0.1
+        Size of the noise: σ of Gaussian noise, the width of uniform noise; Bernoulli rewards ignore it.
+    rewards : {"gaussian", "uniform", "bernoulli"}, default "gaussian"
+        Kind of noise.
+    dim : int, default 50
+        Length of the vectors that `load` makes.
+    pool_users, pool_items : int, default 200 and 5000
+        `n_users` and `n_items` of `load`: what users and arms are drawn from.
+    scale : str, default "unit"
+        `scale` of `load`.
+    data_seed : int, default 0
+        `seed` of `load`, which matters to 'synthetic' only.
+    spread : float, default 1.0
+        Factor of the gap between clusters, above 0 and at most 1.
+    sizes, zipf, late, settled, drift, delay
+        As for `Stochastic`.
+    sigma, truncation, adversary
+        As for `Smoothed`; a stochastic setting ignores them.
+    list_length : int, default 1
         Arms shown in a round, as a list that is scanned until the first click (`Cascade`); 1 for no list.
+
+    Raises
+    ------
+    ArgumentError
+        If a value is outside its range.
 
     Examples
     --------
@@ -229,7 +258,7 @@ class EnvironmentSpec:
     list_length: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse what no environment would notice."""
+        """Check what the environment itself would not."""
         if self.setting not in ENVIRONMENTS:
             raise ArgumentError(f"setting must be 'stochastic' or 'smoothed', got {self.setting!r}")
         if self.rewards not in NOISES:
@@ -244,16 +273,28 @@ class EnvironmentSpec:
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """The names of the parameters."""
+        """List the names of the parameters.
+
+        Returns
+        -------
+        tuple of str
+            Names, in order.
+        """
         return tuple(one.name for one in fields(cls))
 
     @property
     def reward_deviation(self) -> float:
-        """The standard deviation σ of a reward, or the most it can be."""
+        """Standard deviation σ of a reward, or the most it can be."""
         return {"gaussian": self.noise, "uniform": self.noise / sqrt(3.0)}.get(self.rewards, 0.0) or 0.5
 
     def data_options(self) -> dict[str, Any]:
-        """The keyword arguments of `coterie.datasets.load`."""
+        """Collect the keyword arguments of `coterie.datasets.load`.
+
+        Returns
+        -------
+        dict
+            dim, n_users, n_items, scale and seed.
+        """
         return {
             "dim": self.dim,
             "n_users": self.pool_users,
@@ -263,7 +304,20 @@ class EnvironmentSpec:
         }
 
     def make(self, dataset: Dataset, seed: int) -> World:
-        """The environment of a seed, made from the dataset's vectors."""
+        """Make the environment for a seed.
+
+        Parameters
+        ----------
+        dataset : Dataset
+            Vectors of users and items.
+        seed : int
+            Seed of users, clusters and rounds, at least 0.
+
+        Returns
+        -------
+        Stochastic, Smoothed or Cascade
+            The environment.
+        """
         data = with_smaller_gap(dataset, self)
         kind = ENVIRONMENTS[self.setting]
         taken = [name for name in signature(kind).parameters if name in self.names()]

@@ -41,17 +41,22 @@ class Run:
     Parameters
     ----------
     environment : EnvironmentSpec
-        The environment but for its seed.
+        Environment, without its seed.
     policy : PolicySpec
-        The policy and its parameters.
+        Policy and its parameters.
     horizon : int
-        Rounds to play.
+        Number of rounds, at least 1.
     seed : int
-        Seed of the environment and of the policy.
+        Seed of the environment and of the policy, at least 0.
     record : int, default 200
-        Points of the trace.
+        Number of recorded points, at least 1.
     data : str, optional
-        The sha256 of the dataset's file; None where there is none.
+        sha256 of the dataset's file; None where there is none.
+
+    Raises
+    ------
+    ArgumentError
+        If a value is outside its range.
 
     Examples
     --------
@@ -68,7 +73,7 @@ class Run:
     data: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a run that cannot be played."""
+        """Check the ranges."""
         whole("seed", self.seed, 0)
         whole("horizon", self.horizon, 1)
         whole("record", self.record, 1)
@@ -89,11 +94,26 @@ class Run:
 
     @cached_property
     def id(self) -> str:
-        """The sha256 of the description: the name of the file that holds the result."""
+        """sha256 of the description, and the name of the file that holds the result."""
         return sha256(self.description.encode()).hexdigest()
 
     def play(self, dataset: Dataset, *, stop: Event | None = None, progress: Progress | None = None) -> Trace:
-        """Play it: the same trace on every thread, process and machine, but for `seconds`."""
+        """Play the run; the trace is the same on every machine, except for `seconds`.
+
+        Parameters
+        ----------
+        dataset : Dataset
+            Vectors of users and items.
+        stop : threading.Event, optional
+            Event that ends the run soon after it is set.
+        progress : callable, optional
+            Called as progress(rounds, regret) with the rounds just played and the regret so far.
+
+        Returns
+        -------
+        Trace
+            What was recorded.
+        """
         world = self.environment.make(dataset, self.seed)
         with naming_policy(self.policy.name, self.seed):
             policy = self.policy.make(world, self.seed)
@@ -132,7 +152,22 @@ def read_description(text: str) -> Run:
 
 
 class FinishedRun(NamedTuple):
-    """A run and its trace, under the id that its file has."""
+    """A finished run, as read from its file.
+
+    Parameters
+    ----------
+    id : str
+        Name of the file; it differs from `run.id` if the code has changed since.
+    run : Run
+        What was played.
+    trace : Trace
+        What was recorded.
+
+    Examples
+    --------
+    >>> FinishedRun._fields
+    ('id', 'run', 'trace')
+    """
 
     id: str
     run: Run
@@ -140,31 +175,76 @@ class FinishedRun(NamedTuple):
 
 
 class Store:
-    """The subfolder `runs/` of a folder: results, named by the id of their run."""
+    """Results of runs in the subfolder `runs/` of a folder, as Parquet files named by the id of the run.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the results; `runs/` is made when the first run is saved.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> policy = PolicySpec("LinUCBInd", {"beta": 0.1})
+    >>> run = Run(environment=EnvironmentSpec(), policy=policy, horizon=1000, seed=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run in Store(Path(folder))
+    False
+    """
 
     def __init__(self, folder: Path) -> None:
-        """Open a folder; `runs/` is made when the first run is saved."""
+        """Open a folder."""
         need("polars", "keeping results")
         self.folder = folder / "runs"
 
     def path(self, run: Run) -> Path:
-        """The file of a run, whether or not it is there."""
+        """Build the path of a run's file, whether or not it is there.
+
+        Parameters
+        ----------
+        run : Run
+            The run.
+
+        Returns
+        -------
+        Path
+            Path of the Parquet file.
+        """
         return self.folder / f"{run.id}.parquet"
 
     def __contains__(self, run: Run) -> bool:
-        """Is the run finished?"""
+        """Tell whether a run is finished."""
         return self.path(run).exists()
 
     def save(self, run: Run, trace: Trace) -> None:
-        """Write a result, whole or not at all."""
+        """Write a result, whole or not at all.
+
+        Parameters
+        ----------
+        run : Run
+            What was played.
+        trace : Trace
+            What was recorded.
+        """
         atomic_write(self.path(run), as_parquet(run, trace))
 
     def read(self, run: Run) -> Trace:
-        """The trace of a finished run; its seconds are not stored."""
+        """Read the trace of a finished run.
+
+        Parameters
+        ----------
+        run : Run
+            The run.
+
+        Returns
+        -------
+        Trace
+            What was recorded; `seconds` is NaN, since it is not stored.
+        """
         return read_file(self.path(run)).trace
 
     def __iter__(self) -> Iterator[FinishedRun]:
-        """All finished runs, in order of their ids."""
+        """Iterate over all finished runs, in order of their ids."""
         for path in sorted(self.folder.glob("*.parquet")):
             yield read_file(path)
 

@@ -113,10 +113,22 @@ def usual_spec(policy: str, environment: EnvironmentSpec) -> PolicySpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuningProtocol:
-    """Every policy is tried at every point of its grid, on seeds that are never reported.
+    """How parameters are tuned: every point of a policy's grid is played on seeds that are never reported.
 
-    The point of least mean regret is used, of equals the first. Trials last as long as the reported runs,
-    because the best α depends on how long: `horizon` rounds at most.
+    The point of least mean regret is chosen, of equals the first.
+
+    Parameters
+    ----------
+    horizon : int, default 100_000
+        Most rounds of a trial. Trials last as long as the reported runs up to this, because the best α
+        depends on the horizon.
+    n_seeds : int, default 2
+        Number of seeds of each trial.
+
+    Examples
+    --------
+    >>> TuningProtocol(horizon=10_000).rounds(100_000)
+    10000
     """
 
     horizon: int = 100_000
@@ -124,11 +136,22 @@ class TuningProtocol:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds of tuning."""
+        """Seeds of the trials."""
         return tuple(range(FIRST_SEED, FIRST_SEED + self.n_seeds))
 
     def rounds(self, horizon: int) -> int:
-        """How long a trial is for a figure of this horizon."""
+        """Compute the length of a trial.
+
+        Parameters
+        ----------
+        horizon : int
+            Rounds of the reported runs.
+
+        Returns
+        -------
+        int
+            Rounds of a trial.
+        """
         return min(self.horizon, horizon)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from coterie.policies._autoclub import ByEvidence
-from coterie.policies.base import Plan
 from coterie.policies.entries import Style, register
+from coterie.policies.plans import Plan
 
 
 @register(
@@ -14,23 +14,50 @@ from coterie.policies.entries import Style, register
     cost=25.0,
 )
 def AutoCLUB(n_users: int, dim: int, *, ridge: float = 1.0, seed: int = 0) -> Plan:
-    """Clustering by evidence: no gap, no noise level, no horizon, no constants.
+    """Make an AutoCLUB policy: clusters by evidence, with no constants to set.
 
-    Each user is reviewed at ever longer intervals and put where its data is explained best: in a cluster, or
-    alone. Noise, prior and mean preference are estimated from all users.
+    The policy to start with. It needs no gap, no noise level and no horizon: noise, prior and mean preference
+    are estimated from all users. Each user is reviewed at ever longer intervals and put where its data is
+    explained best, in a cluster or alone.
 
     Parameters
     ----------
-    n_users, dim : int
-        How many users there are, and the length d of an arm's vector.
-    ridge : float
-        The λ to begin with, and the least that clusters act with. 1 suits features of about unit length.
-    seed : int
+    n_users : int
+        Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
+    dim : int
+        Length d of an arm's vector, at least 1.
+    ridge : float, default 1.0
+        Initial λ of the ridge regressions, and the least that clusters act with; positive. Keep 1 for vectors
+        of about unit length; scale it with ‖x‖². λ itself is estimated.
+    seed : int, default 0
         Seed of the policy's own random numbers; AutoCLUB draws none.
+
+    Returns
+    -------
+    LinearBandit
+        The policy, before its first round.
+
+    Raises
+    ------
+    ArgumentError
+        If a value is outside its range.
+
+    Notes
+    -----
+    A grouping is judged by the marginal likelihood of its rewards, with (S, c) the sums of a cluster about μ:
+
+        E = ½(d ln λ − ln det(λI + S) + cᵀ(λI + S)⁻¹c/σ̂²)
+
+    Each round plays the arm of largest xᵀθ̂ + σ̂ √(w² max(1, 2 ln(Nw²/d))), w² = xᵀMx. The method is ours,
+    not the paper's; its page among the algorithms has every line.
 
     Examples
     --------
-    >>> AutoCLUB(n_users=3, dim=2).labels().tolist()
+    >>> policy = AutoCLUB(n_users=3, dim=2)
+    >>> policy.update(0, [1.0, 0.0], 0.8)
+    >>> policy.recommend(1, [[1.0, 0.0], [-1.0, 0.0]])
+    0
+    >>> policy.labels().tolist()
     [0, 0, 0]
     """
     return Plan(ByEvidence, {})

@@ -1,75 +1,69 @@
-"""Our policies: one class around a compiled learner, and how a maker such as `CLUB` becomes one of them."""
+"""The class of our policies: what all of them do, around a compiled learner."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from inspect import signature
 from os import PathLike
 from threading import RLock
-from typing import Any, NamedTuple, ParamSpec, TypeVar, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError
-from coterie.policies._learner import LONGEST2, Learner
-from coterie.policies.confidence import Confidence
+from coterie.policies._learner import Learner
+from coterie.policies.plans import MOST_USERS, PLANS, checked, frozen, grown
+from coterie.policies.plans import Plan as Plan
+from coterie.policies.plans import by_appearance as by_appearance
+from coterie.policies.plans import too_long as too_long
 from coterie.policies.schedule import Schedule
-from coterie.seeding import check_seed, stream
+from coterie.seeding import stream
 from coterie.types import Floats, Ints, Scores
 from coterie.validation import (
     arm_vector,
     arms_matrix,
     counted,
     finite,
-    label_vector,
     number,
-    positive,
     reals,
-    shown,
-    user_graph,
     user_index,
     users_array,
     whole,
 )
 
-P = ParamSpec("P")
-A = TypeVar("A", bound=np.ndarray[Any, Any])
-
-MOST_USERS = 2**31
-"""More users than any memory holds; keeps sizes inside 64 bits."""
-MOST_DIM = 2**20
-"""A longer vector would need a matrix of terabytes."""
-
-
-class Plan(NamedTuple):
-    """A policy as data: the kind of learner, its settings, and when arms are played uniformly."""
-
-    learner: type[Learner]
-    settings: dict[str, Any]
-    schedule: Schedule = Schedule()
-
-    def build(self, n_users: int, dim: int, ridge: float, generator: np.random.Generator) -> Learner:
-        """The learner before its first round."""
-        return self.learner(
-            n_users, dim, ridge=ridge, schedule=self.schedule, generator=generator, **self.settings
-        )
-
-
-PLANS: dict[str, Callable[..., Plan]] = {}
-"""What plans each of our policies, by name; filled as the modules of the families are imported."""
-
 
 @final
 class LinearBandit:
-    """A contextual linear bandit over many users, made by `CLUB`, `AutoCLUB` and so on.
+    """A contextual linear bandit over many users: the class of every policy that `CLUB` and others make.
 
-    Any number of threads may use one policy; they take turns. Different policies run in parallel.
+    It has the methods of `Policy` and of `ListPolicy`. Do not construct it; call a maker such as
+    `coterie.AutoCLUB`. The same seed, calls and rewards give the same arms, bit for bit. Any number of
+    threads may use one policy; they take turns. Different policies run in parallel.
+
+    Parameters
+    ----------
+    name : str
+        Name of the maker.
+    arguments : dict
+        Arguments of the maker, by name.
+
+    Raises
+    ------
+    ArgumentError
+        By every method: if a user is unknown, a shape is wrong, a number is not finite, or a vector is longer
+        than 10⁶ √ridge. Nothing has changed then.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> policy = coterie.AutoCLUB(n_users=3, dim=2)
+    >>> arm = policy.recommend(0, [[1.0, 0.0], [0.0, 1.0]])
+    >>> policy.update(0, [1.0, 0.0], 0.8)
+    >>> policy.rounds, policy.pulls.tolist()
+    (1, [1, 0, 0])
     """
 
     def __init__(self, name: str, arguments: dict[str, Any]) -> None:
-        """Make a policy without data; use the makers."""
+        """Make a policy without data."""
         self._name = name
         self._arguments = checked(arguments)
         self._rng = stream(self._arguments["seed"], "policy")
@@ -81,80 +75,80 @@ class LinearBandit:
 
     @property
     def name(self) -> str:
-        """The name of the maker."""
+        """Name of the maker, such as 'CLUB'."""
         return self._name
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What the policy was made with; `n_users` is as of now."""
+        """Arguments that the policy was made with, by name; `n_users` is the present number."""
         return dict(self._arguments)
 
     @property
     def n_users(self) -> int:
-        """How many users there are now."""
+        """Number of users."""
         return self._n_users
 
     @property
     def dim(self) -> int:
-        """The length d of an arm's vector."""
+        """Length d of an arm's vector."""
         return self._dim
 
     @property
     def rounds(self) -> int:
-        """How many rewards have been absorbed."""
+        """Number of rewards absorbed."""
         return self._learner.rounds
 
     @property
     def exploring(self) -> bool:
-        """Is the next round uniform?"""
+        """Whether the next decision is a uniformly random arm."""
         return bool(self._learner.exploring)
 
     @property
     def exploration(self) -> Schedule:
-        """When arms are played uniformly."""
+        """Schedule of the uniform rounds: `first`, `phase` and `growth`."""
         return self._learner.schedule
 
     @property
     def estimates(self) -> Floats:
-        """The most personal estimate θ̂ held for each user, (n_users, dim), read-only."""
+        """Most personal estimate θ̂ of each user, shape (n_users, dim), read-only."""
         with self._lock:
             return frozen(self._learner.estimates())
 
     @property
     def pulls(self) -> Ints:
-        """How many rewards T each user has given, (n_users,), read-only."""
+        """Number T of rewards of each user, shape (n_users,), read-only."""
         with self._lock:
             return frozen(self._learner.pulls_of_users())
 
     @property
     def learner(self) -> Learner:
-        """The compiled side, for the simulator and snapshots; hold `lock` while using it."""
+        """Compiled state, for the simulator and snapshots; hold `lock` while using it."""
         return self._learner
 
     @property
     def lock(self) -> RLock:
-        """Held by whoever reads or changes the state."""
+        """Lock held by whoever reads or changes the state."""
         return self._lock
 
     @property
     def generator(self) -> np.random.Generator:
-        """Where random decisions are drawn from."""
+        """Generator of random decisions."""
         return self._rng
 
     def recommend(self, user: int, arms: ArrayLike) -> int:
-        """Choose an arm for this user now.
+        """Choose an arm for a user. This learns nothing; ties go to the first arm.
 
         Parameters
         ----------
         user : int
-            A user from 0 to n_users − 1.
-        arms : array_like, shape (K, dim)
-            Whatever is on offer now, a row each.
+            User, from 0 to n_users − 1.
+        arms : array_like of shape (K, dim)
+            Vectors of the arms on offer, one a row.
 
         Returns
         -------
         int
-            A row number of `arms`.
+            Row number of the chosen arm.
         """
         user = user_index(user, self._n_users)
         try:
@@ -169,7 +163,20 @@ class LinearBandit:
         return arm
 
     def recommend_many(self, users: ArrayLike, arms: ArrayLike) -> Ints:
-        """Choose an arm for each user in turn; `arms` is (K, dim) for all or (n, K, dim), one set each."""
+        """Choose an arm for each of several users, by what is known now.
+
+        Parameters
+        ----------
+        users : array_like of int, shape (n,)
+            Users; one may occur several times.
+        arms : array_like of shape (K, dim) or (n, K, dim)
+            Vectors of the arms on offer: the same for all users, or a set for each.
+
+        Returns
+        -------
+        array of int, shape (n,)
+            Row numbers of the chosen arms.
+        """
         served = users_array(users, self._n_users)
         stack = finite("arms", reals("arms", arms, "an array"))
         n, d = len(served), self._dim
@@ -192,7 +199,22 @@ class LinearBandit:
         return np.array(chosen, np.int64)
 
     def recommend_list(self, user: int, arms: ArrayLike, k: int) -> Ints:
-        """Choose k arms for a ranked list, best first; ties go to the lower row number."""
+        """Choose k arms for a ranked list, best first; ties go to the lower row number.
+
+        Parameters
+        ----------
+        user : int
+            User, from 0 to n_users − 1.
+        arms : array_like of shape (K, dim)
+            Vectors of the arms on offer, one a row.
+        k : int
+            Length of the list, from 1 to K.
+
+        Returns
+        -------
+        array of int, shape (k,)
+            Row numbers of the chosen arms.
+        """
         user, matrix = user_index(user, self._n_users), arms_matrix(arms, self._dim)
         k = whole("k", k, 1, len(matrix))
         with self._lock:
@@ -202,7 +224,17 @@ class LinearBandit:
         return found
 
     def update(self, user: int, x: ArrayLike, reward: float) -> None:
-        """Absorb the reward that this user gave for the arm with vector x, whenever it comes."""
+        """Absorb a reward, which may come late and in any order.
+
+        Parameters
+        ----------
+        user : int
+            User, from 0 to n_users − 1.
+        x : array_like of shape (dim,)
+            Vector of the arm that was shown.
+        reward : float
+            Reward that the user gave; True and False are 1 and 0. The defaults are meant for [−1, 1].
+        """
         user, value = user_index(user, self._n_users), number("reward", reward)
         try:
             with self._lock:
@@ -215,7 +247,17 @@ class LinearBandit:
             raise self._too_long("x", x)
 
     def update_many(self, users: ArrayLike, xs: ArrayLike, rewards: ArrayLike) -> None:
-        """Absorb rewards row by row: users (n,), xs (n, dim), rewards (n,); all or nothing."""
+        """Absorb rewards row by row, exactly as single updates would; if a row is wrong, none is absorbed.
+
+        Parameters
+        ----------
+        users : array_like of int, shape (n,)
+            Users, in the order of their rewards.
+        xs : array_like of shape (n, dim)
+            Vectors of the arms that were shown.
+        rewards : array_like of shape (n,)
+            Rewards that the users gave.
+        """
         served = users_array(users, self._n_users)
         n, d = len(served), self._dim
         vectors = finite("xs", reals("xs", xs, f"an (n, {d}) array"))
@@ -233,10 +275,19 @@ class LinearBandit:
             raise self._too_long("xs", vectors)
 
     def update_list(self, user: int, xs: ArrayLike, clicked: int | None) -> None:
-        """Absorb what a user did with a list: the position of the first click, or None.
+        """Absorb the first click on a ranked list.
 
-        Positions up to the click were looked at: they are absorbed as rewards 0, …, 0, 1 (all 0 without a
-        click), and the partition is reviewed once.
+        Positions up to the click count as seen: they are absorbed as rewards 0, …, 0, 1 (all 0 without a
+        click), and the clusters are reviewed once.
+
+        Parameters
+        ----------
+        user : int
+            User, from 0 to n_users − 1.
+        xs : array_like of shape (k, dim)
+            Vectors of the list that was shown, from the top.
+        clicked : int or None
+            Position of the first click, from 0; None if nothing was clicked.
         """
         user, matrix = user_index(user, self._n_users), arms_matrix(xs, self._dim, name="xs")
         seen = len(matrix) if clicked is None else whole("clicked", clicked, 0, len(matrix) - 1) + 1
@@ -248,9 +299,21 @@ class LinearBandit:
             raise self._too_long("xs", matrix)
 
     def scores(self, user: int, arms: ArrayLike) -> Scores:
-        """Estimate the mean, the width of the bonus and their sum for each arm.
+        """Tell why an arm is chosen: estimated mean, bonus and their sum for each arm.
 
         Outside uniform rounds `recommend` takes the arm of the largest sum; LinTS draws a sample instead.
+
+        Parameters
+        ----------
+        user : int
+            User, from 0 to n_users − 1.
+        arms : array_like of shape (K, dim)
+            Vectors of the arms on offer, one a row.
+
+        Returns
+        -------
+        Scores
+            `mean`, `width` and `ucb`, each of shape (K,).
         """
         user, matrix = user_index(user, self._n_users), arms_matrix(arms, self._dim)
         with self._lock:
@@ -260,20 +323,47 @@ class LinearBandit:
         return Scores(mean, width, mean + width)
 
     def labels(self) -> Ints:
-        """The cluster of each user, numbered in order of first appearance."""
+        """Number the cluster of each user, in order of first appearance.
+
+        Returns
+        -------
+        array of int, shape (n_users,)
+            Labels 0, 1, …; where clusters overlap (PhaseUniCLUB), those of the connected components.
+        """
         with self._lock:
             return by_appearance(self._learner.labels())
 
     def cluster_of(self, user: int) -> Ints:
-        """The users whose data counts for this one, itself included, ascending."""
+        """List the users whose data counts for a user, itself included.
+
+        Parameters
+        ----------
+        user : int
+            User, from 0 to n_users − 1.
+
+        Returns
+        -------
+        array of int
+            Users, ascending.
+        """
         user = user_index(user, self._n_users)
         with self._lock:
             return self._learner.cluster_of(user)
 
     def add_users(self, n: int, *, labels: ArrayLike | None = None) -> Ints:
-        """Let n more users join, as the algorithm's start says; returns their numbers.
+        """Add users, who start as the algorithm's users do.
 
-        `labels` are the true clusters of the new users, for policies that are told them.
+        Parameters
+        ----------
+        n : int
+            Number of new users, at least 1.
+        labels : array_like of int, shape (n,), optional
+            True clusters of the new users; required by the oracles, refused by others.
+
+        Returns
+        -------
+        array of int, shape (n,)
+            Numbers of the new users.
         """
         n = whole("n", n, 1, MOST_USERS)
         with self._lock:
@@ -285,7 +375,13 @@ class LinearBandit:
         return np.arange(known, known + n)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a snapshot that `coterie.load` continues from with the very same next decision."""
+        """Write a snapshot, from which `coterie.load` goes on with the very same next decision.
+
+        Parameters
+        ----------
+        path : str or path
+            File to write; it is whole or absent, never half written.
+        """
         from coterie.policies.snapshots import save
 
         save(self, path)
@@ -297,102 +393,12 @@ class LinearBandit:
         return revived, (captured(self),)
 
     def __repr__(self) -> str:
-        """The name, the size, and how far it has come."""
+        """Show the name, the size and the number of rounds."""
         clusters = len(np.unique(self.labels()))
         size = f"{counted(self.n_users, 'user')} in {counted(clusters, 'cluster')}, dim {self.dim}"
         return f"<{self._name}: {size}, {counted(self.rounds, 'round')}>"
 
     def _too_long(self, name: str, rows: ArrayLike) -> ArgumentError:
-        """What is wrong with a vector whose length is not finite, or would destroy an inverse by rounding."""
+        """Make the error for a vector that is not finite, or too long for the inverse."""
         finite(name, np.asarray(rows, np.float64))
         return too_long(name, self._arguments["ridge"])
-
-
-def too_long(name: str, ridge: float) -> ArgumentError:
-    """What is wrong with a vector so long that rounding would destroy an inverse."""
-    longest = np.sqrt(LONGEST2 * ridge)
-    return ArgumentError(
-        f"{name} must be shorter than {longest:.3g} (1e6·√ridge), or rounding destroys the inverse; "
-        "scale the features down"
-    )
-
-
-def checked(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments that all policies share, checked and copied."""
-    own = dict(arguments)
-    own["n_users"] = whole("n_users", own["n_users"], 1, MOST_USERS)
-    own["dim"] = whole("dim", own["dim"], 1, MOST_DIM)
-    own["ridge"] = positive("ridge", own["ridge"])
-    own["seed"] = check_seed(own["seed"])
-    for name, check in (("labels", label_vector), ("graph", user_graph)):
-        if name in own:
-            own[name] = frozen(check(own[name], own["n_users"]).copy())
-    confidence = own.get("confidence")
-    given = isinstance(confidence, Confidence) and not isinstance(confidence, type)
-    if "confidence" in own and not given:
-        wanted = "Theory(...), SmoothedTheory(...) or Tuned(...)"
-        raise ArgumentError(f"confidence must be {wanted}, got {shown(confidence)}")
-    return own
-
-
-def grown(arguments: dict[str, Any], n: int, labels: ArrayLike | None) -> dict[str, Any]:
-    """The arguments of the same policy with n more users."""
-    more = dict(arguments, n_users=arguments["n_users"] + n)
-    if "labels" in arguments:
-        if labels is None:
-            raise ArgumentError(f"labels must be {n} whole numbers, the clusters of the new users, got None")
-        more["labels"] = frozen(np.concatenate([arguments["labels"], label_vector(labels, n)]))
-    elif labels is not None:
-        raise ArgumentError("labels must not be given: this policy finds clusters itself")
-    if "graph" in arguments:
-        more["graph"] = frozen(np.pad(arguments["graph"], (0, n)))
-    return more
-
-
-def maker(plan: Callable[P, Plan]) -> Callable[P, LinearBandit]:
-    """A maker of policies from a function that plans one."""
-    name, parameters = plan.__name__, signature(plan)
-    PLANS[name] = plan
-
-    @wraps(plan)
-    def make(*args: P.args, **kwargs: P.kwargs) -> LinearBandit:
-        try:
-            bound = parameters.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{name}() {error}{_example(str(error))}") from None
-        bound.apply_defaults()
-        return LinearBandit(name, dict(bound.arguments))
-
-    make.__annotations__ = {**plan.__annotations__, "return": LinearBandit}
-    vars(make)["__signature__"] = parameters.replace(return_annotation=LinearBandit)
-    return make
-
-
-def _example(error: str) -> str:
-    """What would do, as the end of the sentence."""
-    examples = {
-        "missing a required argument: 'confidence'": ", such as confidence=Tuned(alpha=1.5, beta=0.1)",
-        "missing a required argument: 'labels'": ", such as labels=[0, 0, 1], the cluster of each user",
-        "missing a required argument: 'graph'": ", such as graph=[[0, 1], [1, 0]], the weights between users",
-        "missing a required argument: 'dim'": ", such as dim=5, the length of an arm's vector",
-        "too many positional arguments": "; n_users and dim come first, the rest is given by name",
-    }
-    return examples.get(error, "")
-
-
-def by_appearance(labels: Ints) -> Ints:
-    """The same partition with labels 0, 1, … in order of first appearance.
-
-    >>> by_appearance(np.array([7, 7, 2, 7])).tolist()
-    [0, 0, 1, 0]
-    """
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[inverse]
-
-
-def frozen(array: A) -> A:
-    """The array, which can no longer be written."""
-    array.flags.writeable = False
-    return array

@@ -1,7 +1,7 @@
 """The numbers that decide how sure a policy is: β, the radius f(T), and lengths of exploration.
 
-`Theory` and `SmoothedTheory` are what the paper proves with; `Tuned` is what people can use. At the paper's
-own setup (d = u = 50, γ ≈ 0.5, λ_x ≈ 0.017) the theory asks for about 10¹⁰ rounds of exploration.
+`Theory` and `SmoothedTheory` are the constants of the paper's proofs; `Tuned` is for use. At the paper's own
+size (d = u = 50, γ ≈ 0.5, λ_x ≈ 0.017) the theory asks for about 10¹⁰ rounds of exploration.
 """
 
 from __future__ import annotations
@@ -21,28 +21,120 @@ FOREVER = 2**62
 
 @runtime_checkable
 class Confidence(Protocol):
-    """What a policy asks of its constants."""
+    """Protocol of the `confidence` argument: any object with these four methods.
+
+    A policy calls the methods that it needs when it is made, and again when users are added. `Tuned`,
+    `Theory` and `SmoothedTheory` have them all.
+
+    Examples
+    --------
+    >>> from coterie import Tuned
+    >>> isinstance(Tuned(alpha=1.5, beta=0.1), Confidence)
+    True
+    """
 
     def bonus(self, dim: int, ridge: float) -> float:
-        """β, the factor of the width."""
+        """Compute the factor β of the bonus.
+
+        Parameters
+        ----------
+        dim : int
+            Length d of an arm's vector.
+        ridge : float
+            λ of the ridge regressions.
+
+        Returns
+        -------
+        float
+            β, in the unit of rewards.
+        """
 
     def shape(self, n_users: int, dim: int, ridge: float) -> Radius:
-        """The radius f(T) as six numbers."""
+        """Compute the radius f of a user's estimate.
+
+        Parameters
+        ----------
+        n_users : int
+            Number of users u.
+        dim : int
+            Length d of an arm's vector.
+        ridge : float
+            λ of the ridge regressions.
+
+        Returns
+        -------
+        Radius
+            f(T) as six numbers; `at(pulls)` evaluates it.
+        """
 
     def exploration(self, n_users: int, dim: int) -> int:
-        """T0, in whole rounds."""
+        """Compute the number T0 of uniform rounds at the start.
+
+        Parameters
+        ----------
+        n_users : int
+            Number of users u.
+        dim : int
+            Length d of an arm's vector.
+
+        Returns
+        -------
+        int
+            T0, in whole rounds.
+        """
 
     def phases(self, n_users: int, dim: int) -> Schedule:
-        """T_init, T⁽⁰⁾ and the paper's α, for PhaseUniCLUB."""
+        """Compute the uniform rounds of PhaseUniCLUB.
+
+        Parameters
+        ----------
+        n_users : int
+            Number of users u.
+        dim : int
+            Length d of an arm's vector.
+
+        Returns
+        -------
+        Schedule
+            T_init, T⁽⁰⁾ and the growth α of the phases.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Theory:
-    """β, f, T0, T_init and T⁽ˢ⁾ exactly as the paper states them; δ = 1/horizon unless given.
+    """Constants as the paper proves with them: β, f, T0, T_init and T⁽ˢ⁾.
 
-    `gamma` is the gap between clusters (Assumption 2), needed for T0 only; `lambda_x` the least eigenvalue
-    of E[XXᵀ] and `norm` the bound L on ‖X‖ (Assumption 3).
+    For studying the theorems. At practical horizons these constants explore for the whole of a run and
+    separate nobody; use `Tuned` to play.
 
+    Parameters
+    ----------
+    horizon : int
+        Number T of rounds to be played, at least 2.
+    lambda_x : float
+        Least eigenvalue λ_x of E[XXᵀ], positive, at most norm²/dim (Assumption 3). An environment tells its
+        own: `environment.lambda_x`.
+    gamma : float, optional
+        Gap γ, the least distance between the preferences of two clusters (Assumption 2), positive. Only
+        UniCLUB and UniSCLUB need it, for T0; `environment.gamma` is the true one.
+    delta : float, optional
+        Probability δ that a confidence set fails, strictly between 0 and 1; 1/horizon by default, as in the
+        proofs.
+    norm : float, default 1.0
+        Bound L on the length of an arm's vector, positive.
+
+    Raises
+    ------
+    ArgumentError
+        If a value is outside its range.
+
+    Notes
+    -----
+    β is Lemma 4, f Eq. 4, T0 Eq. 3, T_init and T⁽ˢ⁾ Sec. 3.4 of Li, Liu, Dai and Lui (ICLR 2025). The
+    formulas are those of `coterie.theory`.
+
+    Examples
+    --------
     >>> Theory(horizon=100_000, lambda_x=0.02, gamma=0.5).exploration(50, 50)
     15795159574
     """
@@ -54,7 +146,7 @@ class Theory:
     norm: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse what the formulas have no meaning for."""
+        """Check the ranges."""
         whole("horizon", self.horizon, 2, FOREVER)
         positive("lambda_x", self.lambda_x)
         positive("norm", self.norm)
@@ -65,6 +157,7 @@ class Theory:
 
     @property
     def _delta(self) -> float:
+        """δ as given, or 1/horizon."""
         return 1.0 / self.horizon if self.delta is None else self.delta
 
     def bonus(self, dim: int, ridge: float) -> float:
@@ -72,13 +165,13 @@ class Theory:
         return theory.beta(self.horizon, dim, ridge=ridge, delta=self._delta, norm=self.norm)
 
     def shape(self, n_users: int, dim: int, ridge: float) -> Radius:
-        """f(T) of Alg. 1."""
+        """f(T) = (√(2 ln(u/δ) + d ln(1 + TL²/(λd))) + √λ) / √(λ + Tλ_x/2)   (Alg. 1; Eq. 4)."""
         return theory.radius_shape(
             n_users, dim, ridge, lambda_x=self.lambda_x, delta=self._delta, norm=self.norm
         )
 
     def exploration(self, n_users: int, dim: int) -> int:
-        """T0 of Alg. 1, rounded up."""
+        """T0 = 16u ln(u/δ) + 4u max{8L²/λ_x ln(ud/δ), 512d/(γ²λ_x) ln(u/δ)}, rounded up   (Eq. 3)."""
         if self.gamma is None:
             raise ArgumentError(
                 "T0 needs the gap between clusters: give Theory(..., gamma=...), e.g. gamma=0.5"
@@ -89,7 +182,7 @@ class Theory:
         return theory.whole(min(length, FOREVER))
 
     def phases(self, n_users: int, dim: int) -> Schedule:
-        """T_init and T⁽⁰⁾ of Alg. 2 with α = 2 (Theorem 3)."""
+        """T_init = 16u ln(u/δ) + 32uL²/λ_x ln(ud/δ), T⁽⁰⁾ = 2048ud/λ_x ln(u/δ), α = 2   (Sec. 3.4)."""
         first = theory.t_init(n_users, dim, lambda_x=self.lambda_x, delta=self._delta, norm=self.norm)
         phase = theory.t_phase(0, n_users=n_users, dim=dim, lambda_x=self.lambda_x, delta=self._delta)
         return Schedule(theory.whole(min(first, FOREVER)), phase, 2.0)
@@ -97,10 +190,38 @@ class Theory:
 
 @dataclass(frozen=True, slots=True)
 class SmoothedTheory:
-    """Theory for smoothed adversarial contexts: λ̃_x = c₁σ²/ln K, L = 1 + √d·R (Assumption 4, Theorem 4).
+    """Constants as the paper proves with them for smoothed adversarial contexts.
 
-    `sigma` is the standard deviation of the perturbation, `truncation` its bound R in each coordinate.
+    For studying Theorem 4 with SACLUB and SASCLUB; use `Tuned` to play.
 
+    Parameters
+    ----------
+    horizon : int
+        Number T of rounds to be played, at least 2.
+    sigma : float
+        Standard deviation σ of the perturbation of each coordinate of an arm, positive; the `sigma` of the
+        environment `Smoothed`, not the noise of rewards.
+    n_arms : int
+        Number K of arms in a round, at least 1.
+    truncation : float
+        Bound R on the perturbation of each coordinate, positive; the `truncation` of `Smoothed`.
+    c1 : float, default 1.0
+        Constant c₁ of Lemma 10, positive. The paper leaves it open; 1 is ours.
+    delta : float, optional
+        Probability δ that a confidence set fails, strictly between 0 and 1; 1/horizon by default.
+
+    Raises
+    ------
+    ArgumentError
+        If a value is outside its range.
+
+    Notes
+    -----
+    The formulas of `Theory` with λ̃_x = c₁σ²/ln K in place of λ_x and 1 + √d R in place of L (Assumption 4,
+    Theorem 4, Sec. 4.2).
+
+    Examples
+    --------
     >>> round(SmoothedTheory(horizon=100_000, sigma=0.3, n_arms=100, truncation=1.0).bonus(50, 1.0), 2)
     25.74
     """
@@ -113,7 +234,7 @@ class SmoothedTheory:
     delta: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what the formulas have no meaning for."""
+        """Check the ranges."""
         whole("horizon", self.horizon, 2, FOREVER)
         whole("n_arms", self.n_arms, 1, FOREVER)
         positive("sigma", self.sigma)
@@ -124,40 +245,77 @@ class SmoothedTheory:
 
     @property
     def _delta(self) -> float:
+        """δ as given, or 1/horizon."""
         return 1.0 / self.horizon if self.delta is None else self.delta
 
     def bonus(self, dim: int, ridge: float) -> float:
-        """β with L = 1 + √d·R, the bound that smoothed arms obey."""
+        """β of `Theory` with L = 1 + √d R, the bound that smoothed arms obey   (Sec. 4.2)."""
         norm = theory.norm_tilde(dim, self.truncation)
         return theory.beta(self.horizon, dim, ridge=ridge, delta=self._delta, norm=norm)
 
     def shape(self, n_users: int, dim: int, ridge: float) -> Radius:
-        """f(T) of Alg. 1 with λ̃_x and L = 1 + √d·R (Sec. 4.2)."""
+        """f of `Theory` with λ̃_x in place of λ_x and L = 1 + √d R   (Sec. 4.2)."""
         eigenvalue = theory.lambda_tilde(self.sigma, self.n_arms, c1=self.c1)
         norm = theory.norm_tilde(dim, self.truncation)
         return theory.radius_shape(n_users, dim, ridge, lambda_x=eigenvalue, delta=self._delta, norm=norm)
 
     def exploration(self, n_users: int, dim: int) -> int:
-        """No length: smoothed contexts need no exploration (Sec. 4.2)."""
+        """Raise ArgumentError: smoothed contexts need no exploration   (Sec. 4.2)."""
         raise ArgumentError(
             "SmoothedTheory has no exploration length; use Theory or Tuned for policies that explore"
         )
 
     def phases(self, n_users: int, dim: int) -> Schedule:
-        """No phases either."""
+        """Raise ArgumentError: smoothed contexts need no exploration   (Sec. 4.2)."""
         raise ArgumentError("SmoothedTheory has no exploration phases; use Theory or Tuned for PhaseUniCLUB")
 
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """Constants set by hand: radius α√((1 + ln(1 + T))/(1 + T)), constant β, lengths in rounds.
+    """Constants that you choose, and the ones to play with.
 
-    `explore` is T0 for UniCLUB and UniSCLUB (which explores 2·T0) and T_init for PhaseUniCLUB; `phase` is
-    T⁽⁰⁾ with T⁽ˢ⁾ = 2ˢ·T⁽⁰⁾, and `growth` the paper's α. Policies that explore must be given a length, 0 for
-    none; others ignore it. With noise σ, α ≈ 15σ and β ≈ σ are places to start.
+    Parameters
+    ----------
+    alpha : float
+        Factor α of the radius f, at least 0, in the unit of rewards: two users are told apart when their
+        estimates differ by more than f(T₁) + f(T₂). Set it to 15 times the standard deviation σ of the noise
+        (1.5 for σ = 0.1, 7.5 for clicks) and try half and twice as much: too small and every user ends up
+        alone, too large and users are never told apart. Longer runs need larger values.
+    beta : float
+        Factor β of the bonus, at least 0, in the unit of rewards. Set it to σ: 0.1 for σ = 0.1, 0.5 for
+        clicks. Smaller exploits more, larger explores more.
+    explore : int, optional
+        Uniform rounds at the start, in rounds of all users together: T0 for UniCLUB and UniSCLUB (which
+        explores for 2·T0), T_init for PhaseUniCLUB. 10 a user is a place to start. These policies
+        must be given it, 0 for none; others ignore it.
+    phase : int, optional
+        Uniform rounds T⁽⁰⁾ of the first phase, for PhaseUniCLUB; phase s has 2ˢ times as many. 4 a user is a
+        place to start; with 0 there are no phases. Other policies ignore it.
+    growth : float, default 2.0
+        Growth of the phases, positive; the paper's α in "phase s lasts 2^(αs)·T⁽ˢ⁾ rounds". Keep 2, the case
+        of Theorem 3.
 
-    >>> Tuned(alpha=1.5, beta=0.1, explore=500).exploration(50, 50)
+    Raises
+    ------
+    ArgumentError
+        If a value is outside its range.
+
+    Notes
+    -----
+    The radius is that of Gentile et al. (2014, Fig. 1), with T the number of rewards of a user:
+
+        f(T) = α √((1 + ln(1 + T))/(1 + T))
+
+    α ≈ 15σ finds the clusters in the paper's synthetic setup (50 users in 10 clusters, d = 50, unit vectors,
+    20,000 rounds); it is a place to start, not a law.
+
+    Examples
+    --------
+    >>> confidence = Tuned(alpha=1.5, beta=0.1, explore=500)
+    >>> confidence.exploration(50, 50)
     500
+    >>> round(confidence.shape(50, 50, 1.0).at(400), 3)
+    0.198
     """
 
     alpha: float
@@ -167,7 +325,7 @@ class Tuned:
     growth: float = 2.0
 
     def __post_init__(self) -> None:
-        """Refuse what the formulas have no meaning for."""
+        """Check the ranges."""
         nonnegative("alpha", self.alpha)
         nonnegative("beta", self.beta)
         for name, length in (("explore", self.explore), ("phase", self.phase)):
@@ -176,16 +334,16 @@ class Tuned:
         positive("growth", self.growth)
 
     def bonus(self, dim: int, ridge: float) -> float:
-        """The constant β."""
+        """β is `beta`."""
         return float(self.beta)
 
     def shape(self, n_users: int, dim: int, ridge: float) -> Radius:
-        """α√((1 + ln(1 + T))/(1 + T))   (Gentile et al. 2014, Fig. 1)."""
+        """f(T) = α √((1 + ln(1 + T))/(1 + T))   (Gentile et al. 2014, Fig. 1)."""
         square = float(self.alpha) ** 2
         return Radius(base=square, slope=square, scale=1.0, shift=0.0, floor=1.0, growth=1.0)
 
     def exploration(self, n_users: int, dim: int) -> int:
-        """`explore` rounds, which must be given: a policy that never explores says so by explore=0."""
+        """T0 is `explore`, which must be given; 0 turns exploration off."""
         if self.explore is None:
             raise ArgumentError(
                 f"Tuned needs explore for a policy that explores first, such as explore={10 * n_users} "
@@ -194,7 +352,7 @@ class Tuned:
         return int(self.explore)
 
     def phases(self, n_users: int, dim: int) -> Schedule:
-        """`explore` rounds first, then phases of `phase`·2ˢ."""
+        """T_init is `explore`, T⁽⁰⁾ is `phase`, α is `growth`."""
         if self.explore is None and self.phase is None:
             raise ArgumentError(
                 "Tuned needs explore or phase for a policy that explores in phases, such as "

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.policies._dynucb import NearestCentroid
-from coterie.policies.base import Plan
 from coterie.policies.entries import Grid, Style, geometric, register
+from coterie.policies.plans import Plan
 from coterie.seeding import stream
 from coterie.validation import nonnegative, whole
 
@@ -27,28 +27,46 @@ def DynUCB(
     ridge: float = 1.0,
     seed: int = 0,
 ) -> Plan:
-    """Dynamic clustering of bandits by k-means, always UCB   (Nguyen and Lauw 2014).
+    """Make a DynUCB policy: a fixed number of clusters, found by k-means   (Nguyen and Lauw 2014).
 
     Users start in random clusters. After each reward the user moves to the cluster whose pooled estimate is
     nearest.
 
     Parameters
     ----------
-    n_users, dim : int
-        How many users there are, and the length d of an arm's vector.
-    n_clusters : int
-        How many clusters there are; it never changes.
-    alpha : float
-        The factor of the bonus, which also grows with √ln(t + 1). With noise of standard deviation σ, α ≈ σ
-        is a place to start.
-    ridge : float
-        λ of all ridge regressions.
-    seed : int
-        Seed of the clusters that users begin in.
+    n_users : int
+        Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
+    dim : int
+        Length d of an arm's vector, at least 1.
+    n_clusters : int, default 4
+        Number of clusters, at least 1; it never changes. Set it to the number that you know; if you do not,
+        rather too many than too few, or use `AutoCLUB`.
+    alpha : float, default 1.0
+        Factor α of the bonus, at least 0, in the unit of rewards. Set it to the standard deviation σ of the
+        noise or a little less: the bonus also grows with √ln(t + 1).
+    ridge : float, default 1.0
+        λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
+    seed : int, default 0
+        Seed of the clusters that users start in, at least 0.
+
+    Returns
+    -------
+    LinearBandit
+        The policy, before its first round.
+
+    Raises
+    ------
+    ArgumentError
+        If a value is outside its range.
+
+    Notes
+    -----
+    Each round plays the arm of largest xᵀθ̂_V + α √(xᵀM_V⁻¹x · ln(t + 1)), with V the user's cluster. Then
+    the user i moves to the cluster k of least ‖θ̂ᵢ − θ̂_k‖.
 
     Examples
     --------
-    >>> policy = DynUCB(n_users=3, dim=2, n_clusters=2)
+    >>> policy = DynUCB(n_users=3, dim=2, n_clusters=2, alpha=0.1)
     >>> policy.update(0, [1.0, 0.0], 1.0)
     >>> policy.recommend(0, [[0.1, 0.0], [0.9, 0.0]])
     1

@@ -1,4 +1,4 @@
-"""GOB.Lin and GraphUCB: a graph over users is given; nothing is clustered."""
+"""GOB.Lin and GraphUCB: a graph over users is given, and no clusters are formed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.policies._laplacian import JointRidge, WalkRidge
-from coterie.policies.base import Plan
 from coterie.policies.entries import Grid, Style, geometric, register
+from coterie.policies.plans import Plan
 from coterie.validation import flag, nonnegative, probability, user_graph
 
 GRID = Grid(alpha=geometric(0.1, 5.0, 12), ridge=(0.1, 1.0))
@@ -33,29 +33,55 @@ def GOBLin(
     ridge: float = 1.0,
     seed: int = 0,
 ) -> Plan:
-    """A gang of bandits: friends share what they learn   (Cesa-Bianchi et al. 2013).
+    """Make a GOB.Lin policy: friends in a given graph share data   (Cesa-Bianchi et al. 2013).
 
-    All users are in one regression of n_users · dim numbers, with λ(I + D − A) ⊗ I as regulariser.
+    All users are in one regression of n_users · dim numbers, so memory grows with (n_users · dim)².
 
     Parameters
     ----------
-    n_users, dim : int
-        How many users there are, and the length d of an arm's vector.
+    n_users : int
+        Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
+    dim : int
+        Length d of an arm's vector, at least 1.
     graph : array_like or sparse matrix, shape (n_users, n_users)
-        Symmetric weights of at least 0 between users, zeros on the diagonal.
-    alpha : float
-        The factor of the width; with noise of standard deviation σ, α ≈ σ is a place to start.
-    growing : bool
-        Whether to multiply the width by √ln(t + 1) as well, as the source does.
-    ridge : float
-        λ of the regulariser.
-    seed : int
+        Weight of the friendship between two users: symmetric, at least 0, zeros on the diagonal. A larger
+        weight pulls the two estimates closer together; 1 for friends and 0 for others is usual.
+    alpha : float, default 1.0
+        Factor α of the bonus, at least 0, in the unit of rewards. Set it to the standard deviation σ of the
+        noise; with `growing`, to less.
+    growing : bool, default False
+        Whether the bonus also grows with √ln(t + 1), as the source has it. Leave it off unless you compare
+        with the source.
+    ridge : float, default 1.0
+        λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
+    seed : int, default 0
         Seed of the policy's own random numbers; GOB.Lin draws none.
+
+    Returns
+    -------
+    LinearBandit
+        The policy, before its first round.
+
+    Raises
+    ------
+    ArgumentError
+        If a value is outside its range, or `graph` has a wrong shape, sign or diagonal.
+
+    Notes
+    -----
+    Each round plays the arm of largest xᵀθ̂ᵢ + α √(xᵀ(V⁻¹)ᵢᵢx), times √ln(t + 1) in the bonus if `growing`,
+    with
+
+        V = λ(I + D − A) ⊗ I + Σ φφᵀ,   θ̂ = V⁻¹ Σ r φ
+
+    where A is the graph, D its degrees, and φ holds x in the block of the user (Fig. 2 of the source).
 
     Examples
     --------
-    >>> GOBLin(n_users=2, dim=1, graph=[[0, 1], [1, 0]], alpha=0.5).recommend(0, [[0.1], [0.9]])
-    1
+    >>> policy = GOBLin(n_users=2, dim=1, graph=[[0, 1], [1, 0]], alpha=0.1)
+    >>> policy.update(0, [1.0], 1.0)
+    >>> bool(policy.estimates[1, 0] > 0)
+    True
     """
     friends = user_graph(graph, n_users)
     settings = {
@@ -86,31 +112,59 @@ def GraphUCB(
     ridge: float = 1.0,
     seed: int = 0,
 ) -> Plan:
-    """Bandits smooth over a graph by its random-walk Laplacian   (Yang et al. 2020).
+    """Make a GraphUCB policy: estimates are smooth over a given graph   (Yang et al. 2020).
 
-    λ(ℒ + εI) ⊗ I + Σφφᵀ is not symmetric; multiplied by the degrees it is, with data weighted by them.
+    As `GOBLin`, with the random-walk Laplacian: a user with many friends is pulled no harder than one with
+    few. Memory grows with (n_users · dim)².
 
     Parameters
     ----------
-    n_users, dim : int
-        How many users there are, and the length d of an arm's vector.
+    n_users : int
+        Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
+    dim : int
+        Length d of an arm's vector, at least 1.
     graph : array_like or sparse matrix, shape (n_users, n_users)
-        Symmetric weights of at least 0 between users, zeros on the diagonal.
-    alpha : float
-        The factor of the width; with `growing` the noise σ in the time-dependent β of the source.
-    growing : bool
-        Whether to use that β.
-    delta : float
-        The growing bonus holds with probability 1 − `delta`.
-    ridge : float
-        λ of the regulariser.
-    seed : int
+        Weight of the friendship between two users: symmetric, at least 0, zeros on the diagonal. A larger
+        weight pulls the two estimates closer together; 1 for friends and 0 for others is usual.
+    alpha : float, default 1.0
+        Factor α of the bonus, at least 0, in the unit of rewards; with `growing`, the σ in the source's β.
+        Set it to the standard deviation σ of the noise in both cases.
+    growing : bool, default False
+        Whether to use the source's time-dependent β instead of the constant α. Leave it off unless you
+        compare with the source.
+    delta : float, default 0.01
+        Probability δ, strictly between 0 and 1, that the growing bonus fails; without `growing` it has no
+        effect.
+    ridge : float, default 1.0
+        λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
+    seed : int, default 0
         Seed of the policy's own random numbers; GraphUCB draws none.
+
+    Returns
+    -------
+    LinearBandit
+        The policy, before its first round.
+
+    Raises
+    ------
+    ArgumentError
+        If a value is outside its range, or `graph` has a wrong shape, sign or diagonal.
+
+    Notes
+    -----
+    Each round plays the arm of largest xᵀθ̂ᵢ + α √(xᵀΛᵢ⁻¹x), with βᵢ in place of α if `growing`, where
+
+        (λ(ℒ + 0.01·I) ⊗ I + Σ φφᵀ) θ̂ = Σ r φ,   Λᵢ = Aᵢ + 2λℒᵢᵢI + λ² Σ_{j≠i} ℒᵢⱼ²Aⱼ⁻¹,   Aᵢ = Sᵢ + λI
+        βᵢ = σ √(2 ln(|Aᵢ|^½ |λI|^−½ / δ)) + √λ ‖Σⱼ ℒᵢⱼθ̂ⱼ‖
+
+    and ℒ = I − D⁻¹A is the random-walk Laplacian of the graph. The 0.01 is ours: ℒ alone is singular.
 
     Examples
     --------
-    >>> GraphUCB(n_users=2, dim=1, graph=[[0, 1], [1, 0]], alpha=0.5).recommend(0, [[0.1], [0.9]])
-    1
+    >>> policy = GraphUCB(n_users=2, dim=1, graph=[[0, 1], [1, 0]], alpha=0.1)
+    >>> policy.update(0, [1.0], 1.0)
+    >>> bool(policy.estimates[1, 0] > 0)
+    True
     """
     friends = user_graph(graph, n_users)
     totals = friends.sum(axis=1)

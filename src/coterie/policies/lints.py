@@ -1,4 +1,4 @@
-"""Thompson sampling with linear rewards: for all users together, for each alone, or for known clusters."""
+"""Linear Thompson sampling: one sampler for all users, one for each user, or one for each known cluster."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.policies._lints import SampledRows
-from coterie.policies.base import Plan, by_appearance
+from coterie.policies.base import by_appearance
 from coterie.policies.entries import BUDGET, Grid, Style, geometric, register
+from coterie.policies.plans import Plan
 from coterie.types import Ints
 from coterie.validation import label_vector, nonnegative
 
@@ -16,6 +17,7 @@ COST = 25.0
 
 
 def _plan(rows: Ints, beta: float) -> Plan:
+    """Plan a Thompson sampler whose users share the given rows of statistics."""
     return Plan(SampledRows, {"rows": rows, "beta": nonnegative("beta", beta)})
 
 
@@ -28,20 +30,36 @@ def _plan(rows: Ints, beta: float) -> Plan:
     clusters=False,
 )
 def LinTSOne(n_users: int, dim: int, *, beta: float = 1.0, ridge: float = 1.0, seed: int = 0) -> Plan:
-    """One Thompson sampler shared by all users   (Agrawal and Goyal 2013).
-
-    Each decision draws θ̃ ~ N(θ̂, β²M⁻¹) and plays the arm of largest xᵀθ̃.
+    """Make one linear Thompson sampler that all users share.
 
     Parameters
     ----------
-    n_users, dim : int
-        How many users there are, and the length d of an arm's vector.
-    beta : float
-        The spread of the draws; with noise of standard deviation σ, β = σ samples the posterior.
-    ridge : float
-        λ of the ridge regression.
-    seed : int
-        Seed of the draws.
+    n_users : int
+        Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
+    dim : int
+        Length d of an arm's vector, at least 1.
+    beta : float, default 1.0
+        Factor β of the sample's spread, at least 0, in the unit of rewards. Set it to the standard deviation
+        σ of the noise: β = σ samples from the posterior. Smaller exploits more.
+    ridge : float, default 1.0
+        λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
+    seed : int, default 0
+        Seed of the samples, at least 0.
+
+    Returns
+    -------
+    LinearBandit
+        The policy, before its first round.
+
+    Raises
+    ------
+    ArgumentError
+        If a value is outside its range.
+
+    Notes
+    -----
+    Each decision draws θ̃ ~ N(θ̂, β²M⁻¹) and plays the arm of largest xᵀθ̃, where M = λI + Σ xxᵀ and
+    θ̂ = M⁻¹ Σ r x over the rounds of all users (Agrawal and Goyal 2013, with v = β).
 
     Examples
     --------
@@ -63,18 +81,36 @@ def LinTSOne(n_users: int, dim: int, *, beta: float = 1.0, ridge: float = 1.0, s
     clusters=False,
 )
 def LinTSInd(n_users: int, dim: int, *, beta: float = 1.0, ridge: float = 1.0, seed: int = 0) -> Plan:
-    """A Thompson sampler for each user   (Agrawal and Goyal 2013).
+    """Make a linear Thompson sampler for each user, which learns from nobody else.
 
     Parameters
     ----------
-    n_users, dim : int
-        How many users there are, and the length d of an arm's vector.
-    beta : float
-        The spread of the draws; with noise of standard deviation σ, β = σ samples the posterior.
-    ridge : float
-        λ of the ridge regression.
-    seed : int
-        Seed of the draws.
+    n_users : int
+        Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
+    dim : int
+        Length d of an arm's vector, at least 1.
+    beta : float, default 1.0
+        Factor β of the sample's spread, at least 0, in the unit of rewards. Set it to the standard deviation
+        σ of the noise: β = σ samples from the posterior. Smaller exploits more.
+    ridge : float, default 1.0
+        λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
+    seed : int, default 0
+        Seed of the samples, at least 0.
+
+    Returns
+    -------
+    LinearBandit
+        The policy, before its first round.
+
+    Raises
+    ------
+    ArgumentError
+        If a value is outside its range.
+
+    Notes
+    -----
+    Each decision draws θ̃ ~ N(θ̂ᵢ, β²Mᵢ⁻¹) and plays the arm of largest xᵀθ̃, where Mᵢ = λI + Σ xxᵀ and
+    θ̂ᵢ = Mᵢ⁻¹ Σ r x over the rounds of user i alone (Agrawal and Goyal 2013, with v = β).
 
     Examples
     --------
@@ -95,20 +131,40 @@ def LinTSInd(n_users: int, dim: int, *, beta: float = 1.0, ridge: float = 1.0, s
 def LinTSOracle(
     n_users: int, dim: int, *, labels: ArrayLike, beta: float = 1.0, ridge: float = 1.0, seed: int = 0
 ) -> Plan:
-    """A Thompson sampler for each known cluster: how well sampling could do at best.
+    """Make a linear Thompson sampler for each known cluster.
+
+    A yardstick for simulations: it shows what clustering could gain at best.
 
     Parameters
     ----------
-    n_users, dim : int
-        How many users there are, and the length d of an arm's vector.
+    n_users : int
+        Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
+    dim : int
+        Length d of an arm's vector, at least 1.
     labels : array_like of int, shape (n_users,)
-        The true cluster of each user.
-    beta : float
-        The spread of the draws; with noise of standard deviation σ, β = σ samples the posterior.
-    ridge : float
-        λ of the ridge regression.
-    seed : int
-        Seed of the draws.
+        The true cluster of each user; equal numbers, same cluster.
+    beta : float, default 1.0
+        Factor β of the sample's spread, at least 0, in the unit of rewards. Set it to the standard deviation
+        σ of the noise: β = σ samples from the posterior. Smaller exploits more.
+    ridge : float, default 1.0
+        λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
+    seed : int, default 0
+        Seed of the samples, at least 0.
+
+    Returns
+    -------
+    LinearBandit
+        The policy, before its first round.
+
+    Raises
+    ------
+    ArgumentError
+        If a value is outside its range, or `labels` has another shape.
+
+    Notes
+    -----
+    Each decision draws θ̃ ~ N(θ̂_V, β²M_V⁻¹) and plays the arm of largest xᵀθ̃, where M_V = λI + Σ xxᵀ and
+    θ̂_V = M_V⁻¹ Σ r x over the rounds of the users of cluster V (Agrawal and Goyal 2013, with v = β).
 
     Examples
     --------

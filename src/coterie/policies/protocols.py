@@ -1,8 +1,8 @@
-"""What a policy is to the rest of the library: any object with the right methods.
+"""Protocols of policies: any object with the right methods can be simulated.
 
-`simulate`, experiments and the command line ask for no class. Whatever else a policy has is used where it is
-there: `labels()` for clusters and the Rand index, `n_users`, `dim` and `add_users(n)` for users who come
-later, `scores`, `save`, `recommend_many` and `update_many`.
+`simulate`, experiments and the command line ask for no class. Further methods are used where a policy has
+them: `labels()` for clusters and the Rand index, `n_users`, `dim` and `add_users(n)` for users who come
+later.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from coterie.types import Floats, Ints
 
 @runtime_checkable
 class Policy(Protocol):
-    """A contextual bandit over many users: any object with these two methods.
+    """Protocol of a contextual bandit over many users: any object with these two methods.
 
     Examples
     --------
-    >>> import numpy as np
     >>> class First:
     ...     def recommend(self, user, arms):
     ...         return 0
@@ -29,29 +28,118 @@ class Policy(Protocol):
     """
 
     def recommend(self, user: int, arms: Floats) -> int:
-        """Choose an arm for a user now: a row number of `arms`, shape (K, d)."""
+        """Choose an arm for a user.
+
+        Parameters
+        ----------
+        user : int
+            User, from 0 to n_users − 1.
+        arms : array_like of shape (K, dim)
+            Vectors of the arms on offer, one a row; as many as you like, other ones in every call.
+
+        Returns
+        -------
+        int
+            Row number of the chosen arm.
+        """
 
     def update(self, user: int, x: Floats, reward: float) -> None:
-        """Learn the reward that a user gave for the arm with vector `x`, whenever it comes."""
+        """Learn from a reward, which may come late, in any order, and for an arm that somebody else chose.
+
+        Parameters
+        ----------
+        user : int
+            User, from 0 to n_users − 1.
+        x : array_like of shape (dim,)
+            Vector of the arm that was shown.
+        reward : float
+            Reward that the user gave.
+        """
 
 
 @runtime_checkable
 class ListPolicy(Protocol):
-    """A policy that shows ranked lists, scanned from the top until the first click."""
+    """Protocol of a policy that shows ranked lists, which users scan until the first click.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> isinstance(coterie.AutoCLUB(n_users=3, dim=2), ListPolicy)
+    True
+    """
 
     def recommend_list(self, user: int, arms: Floats, k: int) -> Ints:
-        """Choose k arms, best first: row numbers of `arms`."""
+        """Choose k arms for a user, best first.
+
+        Parameters
+        ----------
+        user : int
+            User, from 0 to n_users − 1.
+        arms : array_like of shape (K, dim)
+            Vectors of the arms on offer, one a row; as many as you like, other ones in every call.
+        k : int
+            Number of arms to show, from 1 to K.
+
+        Returns
+        -------
+        array of int, shape (k,)
+            Row numbers of the chosen arms.
+        """
 
     def update_list(self, user: int, xs: Floats, clicked: int | None) -> None:
-        """Learn which position of the list `xs`, shape (k, d), was clicked first; None if none was."""
+        """Learn which arm of a list was clicked first.
+
+        Parameters
+        ----------
+        user : int
+            User, from 0 to n_users − 1.
+        xs : array_like of shape (k, dim)
+            Vectors of the list that was shown, from the top.
+        clicked : int or None
+            Position of the first click, from 0; None if nothing was clicked.
+        """
 
 
 @runtime_checkable
 class PairPolicy(Protocol):
-    """A policy that shows two arms and learns which one won."""
+    """Protocol of a policy that shows two arms and learns which one was preferred.
+
+    Examples
+    --------
+    >>> class FirstTwo:
+    ...     def recommend_pair(self, user, arms):
+    ...         return 0, 1
+    ...     def update_pair(self, user, winner, loser):
+    ...         pass
+    >>> isinstance(FirstTwo(), PairPolicy)
+    True
+    """
 
     def recommend_pair(self, user: int, arms: Floats) -> tuple[int, int]:
-        """Choose two arms: row numbers of `arms`."""
+        """Choose two arms for a user.
+
+        Parameters
+        ----------
+        user : int
+            User, from 0 to n_users − 1.
+        arms : array_like of shape (K, dim)
+            Vectors of the arms on offer, one a row; as many as you like, other ones in every call.
+
+        Returns
+        -------
+        tuple of int
+            Row numbers of the two arms.
+        """
 
     def update_pair(self, user: int, winner: Floats, loser: Floats) -> None:
-        """Learn the vector that won and the vector that lost."""
+        """Learn which of two arms a user preferred.
+
+        Parameters
+        ----------
+        user : int
+            User, from 0 to n_users − 1.
+        winner : array_like of shape (dim,)
+            Vector of the preferred arm.
+        loser : array_like of shape (dim,)
+            Vector of the other arm.
+        """

@@ -30,7 +30,28 @@ REGISTRY: Mapping[str, PolicyEntry] = MappingProxyType(ENTRIES)
 
 
 def find(name: str) -> PolicyEntry:
-    """The entry of this name; a wrong name suggests the right one."""
+    """Find a policy by name.
+
+    Parameters
+    ----------
+    name : str
+        Name such as "CLUB".
+
+    Returns
+    -------
+    PolicyEntry
+        Its maker, summary, grid and style.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such policy; the message suggests the nearest name.
+
+    Examples
+    --------
+    >>> find("CLUB").summary
+    'a graph that loses edges; components are clusters'
+    """
     if name not in REGISTRY:
         raise unknown("policy", name, REGISTRY, "`coterie policies` lists all")
     return REGISTRY[name]

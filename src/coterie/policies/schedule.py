@@ -1,4 +1,4 @@
-"""When a policy plays uniformly, whichever policy it serves."""
+"""Schedules of uniform exploration."""
 
 from __future__ import annotations
 
@@ -6,10 +6,26 @@ from typing import NamedTuple
 
 
 class Schedule(NamedTuple):
-    """`first` uniform rounds; then phases s = 0, 1, … if `phase` is positive.
+    """When a policy plays uniformly: `first` rounds, then the start of each phase.
 
-    Phase s lasts ⌈2^(growth·s)·T⁽ˢ⁾⌉ rounds, of which the first T⁽ˢ⁾ = ⌈2ˢ·phase⌉ are uniform
-    (Alg. 2, lines 7-10).
+    Parameters
+    ----------
+    first : int, default 0
+        Uniform rounds at the start.
+    phase : float, default 0.0
+        Uniform rounds T⁽⁰⁾ of phase 0; 0 for no phases.
+    growth : float, default 2.0
+        Growth α of the phases.
+
+    Notes
+    -----
+    Phase s = 0, 1, … lasts ⌈2^(αs)·T⁽ˢ⁾⌉ rounds, of which the first T⁽ˢ⁾ = ⌈2ˢ·T⁽⁰⁾⌉ are uniform (Alg. 2,
+    lines 7–10).
+
+    Examples
+    --------
+    >>> Schedule(first=100).ever
+    True
     """
 
     first: int = 0
@@ -18,15 +34,15 @@ class Schedule(NamedTuple):
 
     @property
     def ever(self) -> bool:
-        """Has it uniform rounds at all?"""
+        """Whether there are uniform rounds at all."""
         return self.first > 0 or self.phase > 0
 
 
 def never() -> Schedule:
-    """No uniform round."""
+    """Make a schedule without uniform rounds."""
     return Schedule()
 
 
 def uniform_first(rounds: int) -> Schedule:
-    """The first rounds are uniform   (Alg. 1, line 3)."""
+    """Make a schedule whose first rounds are uniform   (Alg. 1, line 3)."""
     return Schedule(first=int(rounds))

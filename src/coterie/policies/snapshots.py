@@ -20,8 +20,9 @@ from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 import numpy as np
 
 from coterie.errors import CoterieError, MissingSnapshot, SnapshotError
-from coterie.policies.base import PLANS, LinearBandit, checked
+from coterie.policies.base import LinearBandit
 from coterie.policies.confidence import KINDS
+from coterie.policies.plans import PLANS, checked
 from coterie.storage import atomic_write
 from coterie.validation import shown
 
@@ -114,12 +115,12 @@ def _confidence_fields(confidence: object) -> dict[str, Any]:
 
 
 def load(path: str | PathLike[str]) -> LinearBandit:
-    """Read the policy of a snapshot: it goes on as if it had never stopped.
+    """Read a policy from a snapshot; it goes on as if it had never stopped.
 
     Parameters
     ----------
     path : str or path
-        A file that `save` wrote, with this version of Coterie or an earlier one.
+        File that `LinearBandit.save` wrote, with this version of Coterie or an earlier one.
 
     Returns
     -------
@@ -132,6 +133,21 @@ def load(path: str | PathLike[str]) -> LinearBandit:
         If there is no such file.
     SnapshotError
         If the file is not whole, or contradicts itself.
+
+    Notes
+    -----
+    A snapshot is a zip file of named arrays without pickle: loading one runs no code, and every size and
+    index is checked before it is used.
+
+    Examples
+    --------
+    >>> import tempfile, coterie
+    >>> policy = coterie.AutoCLUB(n_users=3, dim=2)
+    >>> policy.update(0, [1.0, 0.0], 0.8)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     policy.save(f"{folder}/policy.coterie")
+    ...     coterie.load(f"{folder}/policy.coterie").rounds
+    1
     """
     try:
         with open(path, "rb") as file, ZipFile(file) as archive:

@@ -1,4 +1,4 @@
-"""A policy meets an environment, round by round; what comes of it is a trace."""
+"""Simulation: policies play in environments, and traces record what they gained."""
 
 from coterie.simulation.simulator import Stopped, simulate, simulate_many
 from coterie.simulation.traces import Trace

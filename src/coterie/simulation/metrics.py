@@ -1,4 +1,4 @@
-"""How well a partition fits the truth."""
+"""Measures of how well clusters fit the truth."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from coterie.types import Ints
 
 
 def adjusted_rand(a: Ints, b: Ints) -> float:
-    """Compute the adjusted Rand index of two partitions of the same users; 1 when both are the same.
+    """Compute the adjusted Rand index of two partitions of the same users.
 
     Parameters
     ----------
-    a, b : array of int, shape (n,)
-        A label for each user, at least 0.
+    a : array of int, shape (n,)
+        Label of each user, at least 0.
+    b : array of int, shape (n,)
+        Label of each user in the other partition, at least 0.
 
     Returns
     -------
@@ -37,5 +39,5 @@ def adjusted_rand(a: Ints, b: Ints) -> float:
 
 
 def _pairs(counts: Ints) -> float:
-    """How many pairs of users are in the same group."""
+    """Count the pairs of users in the same group."""
     return float((counts * (counts - 1)).sum()) / 2.0

@@ -1,4 +1,4 @@
-"""Running policies in environments, one by one or many at once."""
+"""Simulations of policies in environments, one by one or many at once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,19 @@ MOST_REMEMBERED = 2**28
 
 
 class Stopped(Exception):
-    """A simulation was cancelled from outside."""
+    """Raised by `simulate` soon after its `stop` was set.
+
+    Examples
+    --------
+    >>> import threading, coterie
+    >>> data = coterie.datasets.load("synthetic", dim=5, n_users=20, n_items=100)
+    >>> world = coterie.environments.Stochastic(data, n_users=8, n_clusters=2, n_arms=10)
+    >>> stop = threading.Event()
+    >>> stop.set()
+    >>> coterie.simulate(coterie.LinUCBInd(8, 5), world, 1000, stop=stop)
+    Traceback (most recent call last):
+    coterie.simulation.simulator.Stopped
+    """
 
 
 def simulate(
@@ -42,29 +54,39 @@ def simulate(
     stop: threading.Event | None = None,
     progress: Progress | None = None,
 ) -> Trace:
-    """Play a policy in an environment; the policy learns on.
+    """Play a policy in an environment.
+
+    The policy goes on from where it is, and has learnt from the rounds afterwards.
 
     Parameters
     ----------
-    policy : Policy
+    policy : Policy or ListPolicy
         Any object with `recommend(user, arms)` and `update(user, x, reward)`; where the environment shows
-        lists, with `recommend_list` and `update_list`. Ours are played without the GIL, with the same
-        numbers. A policy with fewer users than the world gets them by `add_users` as they appear.
+        lists, with `recommend_list` and `update_list`. Our policies are played without the GIL, with the same
+        numbers. A policy with fewer users than the environment gets them by `add_users` as they appear.
     environment : Environment
-        The world: its rounds depend on its seed alone, never on the policy.
+        Where users, arms and rewards come from, such as `Stochastic(...)`. Its rounds depend on its seed
+        alone, never on the policy.
     horizon : int
-        Rounds to play.
-    record : int
-        Evenly spaced points to write down.
+        Number of rounds, at least 1.
+    record : int, default 500
+        Number of evenly spaced points to record, at least 1; no more than `horizon` are.
     stop : threading.Event, optional
-        Raises `Stopped` soon after it is set.
+        Event that ends the simulation soon after it is set, by `Stopped`.
     progress : callable, optional
-        Called with the number of rounds just played and the regret so far.
+        Called as progress(rounds, regret) with the rounds just played and the regret so far.
 
     Returns
     -------
     Trace
         Cumulative regret, reward and clusters. `seconds` counts playing alone, not drawing the rounds.
+
+    Raises
+    ------
+    ArgumentError
+        If the policy lacks a method, or its `dim` or `n_users` do not fit the environment.
+    Stopped
+        If `stop` was set.
 
     Examples
     --------
@@ -87,7 +109,7 @@ def simulate(
 
 
 class _Game:
-    """A policy and an environment on their way to a trace."""
+    """A policy in an environment, on its way to a trace."""
 
     def __init__(
         self, policy: Policy | ListPolicy, environment: Environment, horizon: int, record: int
@@ -106,7 +128,7 @@ class _Game:
         self.seconds = 0.0
 
     def play(self, number: int) -> int:
-        """Play a block; returns its rounds."""
+        """Play a block and return the number of its rounds."""
         self._let_in(self.environment.present(number))
         block = self.environment.block(number).first(self.horizon - number * BLOCK)
         pending = self.pending = self.pending or self._start(block)
@@ -124,7 +146,7 @@ class _Game:
         return len(block.users)
 
     def _start(self, block: Block) -> Pending:
-        """No feedback is under way; the policy must have the methods that the rounds ask for."""
+        """Check that the policy has the methods that the rounds need."""
         lists = block.length > 1
         if not isinstance(self.policy, ListPolicy if lists else Policy):
             wanted = "recommend_list and update_list" if lists else "recommend and update"
@@ -132,7 +154,7 @@ class _Game:
         return Pending(self.environment.longest_delay, block.length, self.environment.dim)
 
     def _let_in(self, present: int) -> None:
-        """Let in who has come by now; only a policy that is told the true clusters is told theirs."""
+        """Add the users who have appeared; only the oracles are told their clusters."""
         known, self.known = self.known, max(self.known, present)
         if known >= present:
             return
@@ -144,7 +166,7 @@ class _Game:
             self.learner.grow(present)
 
     def _remember(self, block: Block) -> Remembered | None:
-        """Room for the widths of lasting items, for policies that have rows of statistics."""
+        """Make room for the widths of lasting items, for policies with rows of statistics."""
         if not isinstance(self.policy, LinearBandit):
             return None
         if not self.learner.accepts(block.items):
@@ -153,7 +175,7 @@ class _Game:
         return Remembered(block.items, rows) if 8 * rows * len(block.items) <= MOST_REMEMBERED else None
 
     def trace(self) -> Trace:
-        """What was written down."""
+        """Collect what was recorded."""
         ledger = self.ledger
         clusters, ari = scores(ledger.labels, self.environment.labels)
         return Trace(
@@ -193,27 +215,37 @@ def simulate_many(
     jobs: int | None = None,
     progress: bool | None = None,
 ) -> list[Trace]:
-    """Play every policy in the world of every seed, on all cores; the same numbers as one by one.
+    """Play several policies in the environments of several seeds, on all processors.
+
+    The traces are the same as those of single calls of `simulate`.
 
     Parameters
     ----------
-    policies : mapping
-        From a name to a maker that gets the world and the seed.
+    policies : mapping of str to callable
+        Functions that make a policy, by name; each is called as make(environment, seed).
     environment : callable
-        Makes the world of a seed.
-    horizon, record : int
-        As for `simulate`.
-    seeds : iterable of int
-        The seeds; all policies meet the same rounds in each.
+        Function that makes the environment of a seed, called as environment(seed).
+    horizon : int
+        Number of rounds of each run, at least 1.
+    seeds : iterable of int, default range(5)
+        Seeds, each at least 0; all policies meet the same users, arms and noise in each. Take 5 or more to
+        see how results vary.
+    record : int, default 500
+        Number of evenly spaced points to record in each run, at least 1.
     jobs : int, optional
-        Runs at a time; as many as there are processors unless told.
+        Runs at a time, at least 1; by default one for each processor.
     progress : bool, optional
-        Whether to show a bar; by default on a terminal or in a notebook, after two seconds.
+        Whether to show a progress bar; by default on a terminal or in a notebook, after two seconds.
 
     Returns
     -------
     list of Trace
-        By policy, then by seed. Ctrl-C stops all of them.
+        A trace for each policy and seed, by policy, then by seed. Ctrl-C stops all runs.
+
+    Raises
+    ------
+    ArgumentError
+        If a policy and its environment do not fit.
 
     Examples
     --------
@@ -222,8 +254,9 @@ def simulate_many(
     >>> def world(seed):
     ...     return coterie.environments.Stochastic(data, n_users=8, n_clusters=2, n_arms=10, seed=seed)
     >>> makers = {"one": lambda w, seed: coterie.LinUCBOne(w.n_users, w.dim, beta=0.1, seed=seed)}
-    >>> [trace.policy for trace in simulate_many(makers, world, 300, seeds=[1, 2])]
-    ['one', 'one']
+    >>> traces = simulate_many(makers, world, 500, seeds=range(2))
+    >>> [(trace.policy, trace.seed) for trace in traces]
+    [('one', 0), ('one', 1)]
     """
     made = policies.values() if isinstance(policies, Mapping) else ()
     if not callable(environment) or not made or not all(map(callable, made)):
@@ -253,7 +286,7 @@ def simulate_many(
 
 
 def check(policy: Policy | ListPolicy, environment: Environment) -> int:
-    """Refuse what cannot be simulated; returns how many users the policy knows."""
+    """Refuse what cannot be simulated; return how many users the policy knows."""
     if not hasattr(environment, "block"):
         raise ArgumentError(f"environment must be a world such as Stochastic(...), got {shown(environment)}")
     if isinstance(policy, type) or not isinstance(policy, Policy | ListPolicy):
@@ -275,7 +308,7 @@ def check(policy: Policy | ListPolicy, environment: Environment) -> int:
 
 
 def check_block(block: Block, n_users: int, dim: int, longest: int) -> None:
-    """Refuse rounds whose numbers are no users, no items or no delays: compiled code trusts them."""
+    """Refuse rounds with wrong users, items or delays: compiled code trusts them."""
     n, width = block.picks.shape
     shapes = (block.users.shape, block.means.shape, block.noise.size, block.delays.shape)
     if shapes != ((n,), (n, width), n * block.length, (n,)) or block.items.shape[1:] != (dim,):

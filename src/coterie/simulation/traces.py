@@ -1,4 +1,4 @@
-"""What a simulation found, and how it shows itself."""
+"""Traces: what a simulation recorded."""
 
 from __future__ import annotations
 
@@ -16,11 +16,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Trace:
-    """Cumulative regret and reward, clusters and their adjusted Rand index, at evenly spaced rounds.
+    """Regret, reward and clusters of a run, at evenly spaced rounds, as `simulate` returns them.
 
-    Regret is pseudo-regret: what the best arm would have given in expectation less what the chosen arm
-    gives. `explored` is the share of uniform rounds so far. Where a policy tells no clusters their number is
-    −1 and the index NaN. `seconds` are those of playing, not of drawing the rounds.
+    Parameters
+    ----------
+    policy : str
+        Name of the policy.
+    seed : int
+        Seed of the environment.
+    rounds : array of int, shape (n,)
+        Rounds at which the other arrays were recorded.
+    regret : array of float, shape (n,)
+        Cumulative pseudo-regret: expected reward of the best arm less that of the chosen one, summed.
+    reward : array of float, shape (n,)
+        Cumulative reward.
+    clusters : array of int, shape (n,)
+        Number of clusters; −1 if the policy has no `labels`.
+    ari : array of float, shape (n,)
+        Adjusted Rand index of the clusters with the true ones, 1 at best; NaN if the policy has no `labels`.
+    explored : array of float, shape (n,)
+        Share of uniform rounds so far.
+    seconds : float
+        Time of playing in seconds, without drawing the rounds.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> data = coterie.datasets.load("synthetic", dim=5, n_users=20, n_items=100)
+    >>> world = coterie.environments.Stochastic(data, n_users=8, n_clusters=2, n_arms=10, seed=1)
+    >>> trace = coterie.simulate(coterie.LinUCBInd(8, 5, beta=0.1), world, 600)
+    >>> bool(trace.regret[-1] < 600)
+    True
     """
 
     policy: str
@@ -34,11 +60,22 @@ class Trace:
     seconds: float
 
     def named(self, name: str) -> Trace:
-        """The same trace under another name."""
+        """Rename the trace.
+
+        Parameters
+        ----------
+        name : str
+            New name of the policy.
+
+        Returns
+        -------
+        Trace
+            The same trace under the new name.
+        """
         return replace(self, policy=name)
 
     def __repr__(self) -> str:
-        """All that matters in one line."""
+        """Show the outcome in one line."""
         pace = 1e6 * self.seconds / int(self.rounds[-1])
         clusters = int(self.clusters[-1])
         found = f", {counted(clusters, 'cluster')} (ARI {self.ari[-1]:.2f})" if clusters >= 0 else ""
@@ -48,7 +85,13 @@ class Trace:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a recorded point, as a pandas frame."""
+        """Convert to a data frame of pandas.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each recorded point: policy, seed, rounds, regret, reward, clusters, ari, explored.
+        """
         need("pandas", "a frame")
         import pandas as pd
 
@@ -59,7 +102,18 @@ class Trace:
         return frame
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw cumulative regret over rounds; returns the axes."""
+        """Draw the cumulative regret over rounds with matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; new ones by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
         need("matplotlib", "a plot")
         import matplotlib.pyplot as plt
 

@@ -11,31 +11,74 @@ from coterie.theory.setup import Setup
 
 
 class Bound(NamedTuple):
-    """An upper bound on the expected regret E[R(T)], and where each part of it comes from."""
+    """An upper bound on the expected regret E[R(T)], and its parts.
+
+    Parameters
+    ----------
+    algorithm : str
+        Name of the algorithm.
+    exploration : float
+        Regret of the uniform rounds, each charged 1.
+    misclustering : float
+        Regret of rounds played with a cluster that still holds users of another; only PhaseUniCLUB has these.
+    learning : float
+        Regret of the linear bandit of each true cluster, the √T term.
+    failure : float
+        Regret if the confidence sets do not hold, an event of probability about 1/T.
+
+    Examples
+    --------
+    >>> bound = Bound("UniCLUB", exploration=100.0, misclustering=0.0, learning=50.0, failure=4.0)
+    >>> bound.total, bound.vacuous(1000)
+    (154.0, False)
+    """
 
     algorithm: str
     exploration: float
-    """The uniform rounds, each charged 1."""
     misclustering: float
-    """Rounds played with a cluster that still holds strangers; only PhaseUniCLUB pays for these."""
     learning: float
-    """The linear bandit of each true cluster: the √T term."""
     failure: float
-    """The event, of probability about 1/T, that the confidence sets do not hold."""
 
     @property
     def total(self) -> float:
-        """The whole right-hand side."""
+        """The whole right-hand side, the sum of the four parts."""
         return self.exploration + self.misclustering + self.learning + self.failure
 
     def vacuous(self, horizon: float) -> bool:
-        """Whether the bound says no more than R(T) ≤ 2T, which needs no theorem (a round costs at most 2)."""
+        """Tell whether the bound says no more than R(T) ≤ 2T, which needs no theorem.
+
+        Parameters
+        ----------
+        horizon : float
+            Number T of rounds, each of which costs at most 2.
+
+        Returns
+        -------
+        bool
+            Whether `total` is at least 2T.
+        """
         return self.total >= 2 * horizon
 
 
 def theorem_1(setup: Setup) -> Bound:
-    """UniCLUB: 4 + T0 + 2β √(2dmT ln(1 + TL²/(λd + 4L²))), δ = 1/T   (App. B, after Eq. 23).
+    """Compute the regret bound of UniCLUB   (Theorem 1; App. B, after Eq. 23).
 
+    Parameters
+    ----------
+    setup : Setup
+        The problem.
+
+    Returns
+    -------
+    Bound
+        The four parts and their sum.
+
+    Notes
+    -----
+    E[R(T)] ≤ 4 + T0 + 2β √(2dmT ln(1 + TL²/(λd + 4L²))), with δ = 1/T (App. B, after Eq. 23).
+
+    Examples
+    --------
     >>> setup = Setup(n_users=50, dim=5, n_clusters=10, n_arms=20, horizon=10**9, gamma=1.0, lambda_x=0.2)
     >>> bound = theorem_1(setup)
     >>> f"{bound.exploration:.3e} + {bound.learning:.3e} + {bound.failure:g}"
@@ -45,8 +88,24 @@ def theorem_1(setup: Setup) -> Bound:
 
 
 def theorem_2(setup: Setup) -> Bound:
-    """UniSCLUB: 4 + 2T0 + 2β √(2dmT ln(1 + TL²/(λd + 4L²))), δ = 1/T   (App. C.2, proof of Theorem 2).
+    """Compute the regret bound of UniSCLUB   (Theorem 2; App. C.2).
 
+    Parameters
+    ----------
+    setup : Setup
+        The problem.
+
+    Returns
+    -------
+    Bound
+        The four parts and their sum.
+
+    Notes
+    -----
+    E[R(T)] ≤ 4 + 2T0 + 2β √(2dmT ln(1 + TL²/(λd + 4L²))), with δ = 1/T (App. C.2, proof of Theorem 2).
+
+    Examples
+    --------
     >>> setup = Setup(n_users=50, dim=5, n_clusters=10, n_arms=20, horizon=10**9, gamma=1.0, lambda_x=0.2)
     >>> theorem_2(setup).exploration == 2 * theorem_1(setup).exploration
     True
@@ -55,18 +114,35 @@ def theorem_2(setup: Setup) -> Bound:
 
 
 def theorem_3(setup: Setup, growth: float = 2.0) -> Bound:
-    """PhaseUniCLUB, phases of 2^(αs) T^(s) rounds with growth α   (App. D, before Eq. 36).
+    """Compute the regret bound of PhaseUniCLUB   (Theorem 3; App. D, before Eq. 36).
+
+    Parameters
+    ----------
+    setup : Setup
+        The problem.
+    growth : float, default 2.0
+        Growth α of the phases, above 1/2; Theorem 3 itself is α = 2.
+
+    Returns
+    -------
+    Bound
+        The four parts and their sum.
+
+    Notes
+    -----
+    With phases of 2^(αs) T^(s) rounds, C_p = 2048ud ln(uT)/λ_x and δ = 1/T, E[R(T)] is at most the sum of
 
         16u ln(uT) + 4u · 8L²/λ_x ln(udT)                  T_init
         + 2T^(1/(α+1)) C_p^(α/(α+1)) + 2C_p                the uniform part of the phases
         + 8L²/(γ^(2α+1) λ_x) C_p                           misclustering, while 2^(-s/2) > γ
         + 2β √(2mTd ln(1 + TL²/(λd + 4L²)))                learning
         + 4/(α+1) log₂(2^(α+1) 2048udT/λ_x + 1)            failure
-        with C_p = 2048ud ln(uT)/λ_x and δ = 1/T
 
-    The step to the misclustering term needs α > 1/2 (the paper says α > 0), and α > 1 keeps the phases
-    below √T; Theorem 3 itself is α = 2.
+    The step to the misclustering term needs α > 1/2 (the paper says α > 0), and α > 1 keeps the phases below
+    √T.
 
+    Examples
+    --------
     >>> setup = Setup(n_users=50, dim=5, n_clusters=10, n_arms=20, horizon=10**9, gamma=1.0, lambda_x=0.2)
     >>> f"{theorem_3(setup).misclustering:.3e}"
     '2.523e+09'
@@ -82,21 +158,61 @@ def theorem_3(setup: Setup, growth: float = 2.0) -> Bound:
 
 
 def theorem_4(setup: Setup) -> Bound:
-    """SACLUB: Theorem 1 with λ̃_x for λ_x and 1 + √d R for L   (App. E).
+    """Compute the regret bound of SACLUB   (Theorem 4; App. E).
 
-    The paper prints no right-hand side; it says that the proof of Theorem 1 carries over with these
-    replacements, so this is what that sentence yields. `exploration` here is the time until the clusters
-    are right, charged 1 a round: SACLUB never plays uniformly.
+    Parameters
+    ----------
+    setup : Setup
+        The problem.
+
+    Returns
+    -------
+    Bound
+        The four parts and their sum.
+
+    Notes
+    -----
+    Theorem 1 with λ̃_x for λ_x and 1 + √d R for L. The paper prints no right-hand side; it says that the
+    proof of Theorem 1 carries over with these replacements, and this is what that sentence yields.
+    `exploration` is the time until the clusters are right, charged 1 a round: SACLUB never plays uniformly.
+
+    Examples
+    --------
+    >>> setup = Setup(n_users=50, dim=5, n_clusters=10, n_arms=20, horizon=10**9, gamma=1.0, lambda_x=0.2)
+    >>> theorem_4(setup).algorithm
+    'SACLUB'
     """
     return theorem_1(setup.smoothed())._replace(algorithm="SACLUB")
 
 
 def theorem_4_sets(setup: Setup) -> Bound:
-    """SASCLUB: Theorem 2 with λ̃_x for λ_x and 1 + √d R for L, derived as for SACLUB   (App. E)."""
+    """Compute the regret bound of SASCLUB   (Theorem 4; App. E).
+
+    Parameters
+    ----------
+    setup : Setup
+        The problem.
+
+    Returns
+    -------
+    Bound
+        The four parts and their sum.
+
+    Notes
+    -----
+    Theorem 2 with λ̃_x for λ_x and 1 + √d R for L, derived as `theorem_4` is.
+
+    Examples
+    --------
+    >>> setup = Setup(n_users=50, dim=5, n_clusters=10, n_arms=20, horizon=10**9, gamma=1.0, lambda_x=0.2)
+    >>> theorem_4_sets(setup).exploration == 2 * theorem_4(setup).exploration
+    True
+    """
     return theorem_2(setup.smoothed())._replace(algorithm="SASCLUB")
 
 
 def _t0(setup: Setup) -> float:
+    """T0 of a setup   (Eq. 3)."""
     return t0(
         setup.n_users,
         setup.dim,

@@ -1,4 +1,4 @@
-"""How long to play uniformly: T0, T_init, T^(s), as the real numbers the paper writes."""
+"""Lengths of uniform exploration: T0, T_init and T^(s), as the real numbers that the paper writes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,34 @@ import math
 def pulls_needed(
     n_users: int, dim: int, *, gamma: float, lambda_x: float, delta: float, norm: float
 ) -> float:
-    """max{8L²/λ_x ln(ud/δ), 512d/(γ²λ_x) ln(u/δ)}, the pulls of each user that make f ≤ γ/4   (Eq. 5).
+    """Compute how often each user must be served uniformly before f ≤ γ/4   (Eq. 5).
 
+    Parameters
+    ----------
+    n_users : int
+        Number of users u.
+    dim : int
+        Length d of an arm's vector.
+    gamma : float
+        Gap γ: the least distance between the preferences of two clusters, positive and at most 2.
+    lambda_x : float
+        Least eigenvalue λ_x of E[XXᵀ], positive and at most L²/d. 1/d is its order for uniform unit vectors.
+    delta : float
+        Probability δ of failure, between 0 and 1; the proofs use 1/T.
+    norm : float
+        Bound L on the length of an arm's vector; 1 for unit vectors.
+
+    Returns
+    -------
+    float
+        Rounds of each user.
+
+    Notes
+    -----
+    max{8L²/λ_x ln(ud/δ), 512d/(γ²λ_x) ln(u/δ)} (Eq. 5).
+
+    Examples
+    --------
     >>> round(pulls_needed(50, 50, gamma=0.5, lambda_x=0.02, delta=1e-5, norm=1.0))
     78975736
     """
@@ -19,10 +45,35 @@ def pulls_needed(
 
 
 def t0(n_users: int, dim: int, *, gamma: float, lambda_x: float, delta: float, norm: float) -> float:
-    """T0 = 16u ln(u/δ) + 4u max{8L²/λ_x ln(ud/δ), 512d/(γ²λ_x) ln(u/δ)}   (Eq. 3; Alg. 1).
+    """Compute T0, the uniform rounds of UniCLUB   (Eq. 3; Alg. 1).
 
-    UniSCLUB explores for 2·T0 (Alg. 3; Lemma 6).
+    Parameters
+    ----------
+    n_users : int
+        Number of users u.
+    dim : int
+        Length d of an arm's vector.
+    gamma : float
+        Gap γ: the least distance between the preferences of two clusters, positive and at most 2.
+    lambda_x : float
+        Least eigenvalue λ_x of E[XXᵀ], positive and at most L²/d. 1/d is its order for uniform unit vectors.
+    delta : float
+        Probability δ of failure, between 0 and 1; the proofs use 1/T.
+    norm : float
+        Bound L on the length of an arm's vector; 1 for unit vectors.
 
+    Returns
+    -------
+    float
+        T0, in rounds of all users together.
+
+    Notes
+    -----
+    T0 = 16u ln(u/δ) + 4u max{8L²/λ_x ln(ud/δ), 512d/(γ²λ_x) ln(u/δ)} (Eq. 3). UniSCLUB explores for 2·T0
+    (Alg. 3; Lemma 6).
+
+    Examples
+    --------
     >>> f"{t0(50, 50, gamma=0.5, lambda_x=0.02, delta=1e-5, norm=1.0):.3e}"
     '1.580e+10'
     """
@@ -31,8 +82,32 @@ def t0(n_users: int, dim: int, *, gamma: float, lambda_x: float, delta: float, n
 
 
 def t_init(n_users: int, dim: int, *, lambda_x: float, delta: float, norm: float) -> float:
-    """T_init = 16u ln(u/δ) + 4u · 8L²/λ_x ln(ud/δ)   (Sec. 3.4; Alg. 2).
+    """Compute T_init, the uniform rounds of PhaseUniCLUB before its phases   (Sec. 3.4; Alg. 2).
 
+    Parameters
+    ----------
+    n_users : int
+        Number of users u.
+    dim : int
+        Length d of an arm's vector.
+    lambda_x : float
+        Least eigenvalue λ_x of E[XXᵀ], positive and at most L²/d. 1/d is its order for uniform unit vectors.
+    delta : float
+        Probability δ of failure, between 0 and 1; the proofs use 1/T.
+    norm : float
+        Bound L on the length of an arm's vector; 1 for unit vectors.
+
+    Returns
+    -------
+    float
+        T_init, in rounds of all users together.
+
+    Notes
+    -----
+    T_init = 16u ln(u/δ) + 4u · 8L²/λ_x ln(ud/δ) (Sec. 3.4).
+
+    Examples
+    --------
     >>> round(t_init(50, 50, lambda_x=0.02, delta=1e-5, norm=1.0))
     1559298
     """
@@ -41,10 +116,33 @@ def t_init(n_users: int, dim: int, *, lambda_x: float, delta: float, norm: float
 
 
 def t_phase(s: int, *, n_users: int, dim: int, lambda_x: float, delta: float) -> float:
-    """T^(s) = 4u · 512d/(2⁻ˢ λ_x) ln(u/δ), the uniform rounds of phase s = 0, 1, …   (Sec. 3.4; Alg. 2).
+    """Compute T^(s), the uniform rounds of phase s of PhaseUniCLUB   (Sec. 3.4; Alg. 2).
 
-    Phase 0 is what the appendix calls C_p; each further phase is twice as long.
+    Parameters
+    ----------
+    s : int
+        Phase, from 0.
+    n_users : int
+        Number of users u.
+    dim : int
+        Length d of an arm's vector.
+    lambda_x : float
+        Least eigenvalue λ_x of E[XXᵀ], positive and at most L²/d. 1/d is its order for uniform unit vectors.
+    delta : float
+        Probability δ of failure, between 0 and 1; the proofs use 1/T.
 
+    Returns
+    -------
+    float
+        T^(s), in rounds of all users together.
+
+    Notes
+    -----
+    T^(s) = 4u · 512d/(2⁻ˢ λ_x) ln(u/δ) (Sec. 3.4). The appendix calls phase 0 C_p; each phase is twice as
+    long as the one before.
+
+    Examples
+    --------
     >>> f"{t_phase(3, n_users=50, dim=50, lambda_x=0.02, delta=1e-5):.3e}"
     '3.159e+10'
     """
@@ -52,8 +150,20 @@ def t_phase(s: int, *, n_users: int, dim: int, lambda_x: float, delta: float) ->
 
 
 def whole(x: float) -> int:
-    """The fewest whole rounds that are at least x.
+    """Round a length up to whole rounds.
 
+    Parameters
+    ----------
+    x : float
+        Length in rounds, such as `t0` returns.
+
+    Returns
+    -------
+    int
+        The fewest rounds that are at least x.
+
+    Examples
+    --------
     >>> whole(2.1), whole(2.0)
     (3, 2)
     """

@@ -13,12 +13,43 @@ _ROUNDING = 1 + 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """A clustering-of-bandits problem, as the theorems see it   (Sec. 3.1; Assumptions 1–4).
+    """A problem of clustering bandits, as the theorems see it   (Sec. 3.1; Assumptions 1–4).
 
-    `gamma` is the least distance between two clusters, `lambda_x` the least eigenvalue of E[XXᵀ], `norm` the
-    longest arm L. `sigma`, `truncation` (R) and `c1` describe the smoothed adversary and matter to Theorem 4
-    alone: σ² = 1/10 is the paper's experiment (App. G.1); R = 1 and c₁ = 1 are ours, the paper names none.
+    Parameters
+    ----------
+    n_users : int
+        Number u of users, at least 1.
+    dim : int
+        Length d of an arm's vector, at least 1.
+    n_clusters : int
+        Number m of clusters, from 1 to n_users.
+    n_arms : int
+        Number K of arms in a round, at least 1.
+    horizon : int
+        Number T of rounds, at least 1.
+    gamma : float
+        Gap γ: the least distance between the preferences of two clusters, positive and at most 2.
+    lambda_x : float
+        Least eigenvalue λ_x of E[XXᵀ], positive and at most norm²/dim.
+    ridge : float, default 1.0
+        λ of the ridge regressions, positive.
+    norm : float, default 1.0
+        Bound L on the length of an arm's vector, positive.
+    sigma : float, default √0.1
+        Standard deviation σ of the perturbation of smoothed arms, positive; σ² = 1/10 is the paper's
+        experiment (App. G.1). It matters to Theorem 4 alone, as do the next two.
+    truncation : float, default 1.0
+        Bound R on the perturbation of each coordinate, positive; the paper names none.
+    c1 : float, default 1.0
+        Constant c₁ of Lemma 10, positive; the paper names none.
 
+    Raises
+    ------
+    ArgumentError
+        If a value is outside its range.
+
+    Examples
+    --------
     >>> Setup(n_users=50, dim=50, n_clusters=10, n_arms=100, horizon=100_000, gamma=0.5, lambda_x=0.017).delta
     1e-05
     """
@@ -37,7 +68,7 @@ class Setup:
     c1: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse what no problem can be."""
+        """Check the ranges."""
         for name in ("n_users", "dim", "n_arms", "horizon"):
             if not getattr(self, name) >= 1:
                 raise ArgumentError(f"{name} must be at least 1, got {getattr(self, name)!r}")
@@ -47,6 +78,7 @@ class Setup:
         self._check_ranges()
 
     def _check_ranges(self) -> None:
+        """Check the ranges that depend on other values."""
         if not 1 <= self.n_clusters <= self.n_users:
             raise ArgumentError(f"n_clusters must be 1 to n_users = {self.n_users}, got {self.n_clusters!r}")
         if self.gamma > 2:
@@ -66,7 +98,13 @@ class Setup:
         return 1 / self.horizon
 
     def smoothed(self) -> Setup:
-        """The same problem with λ̃_x in place of λ_x and 1 + √d R in place of L   (Sec. 4.2)."""
+        """Put λ̃_x in the place of λ_x and 1 + √d R in the place of L   (Sec. 4.2).
+
+        Returns
+        -------
+        Setup
+            The same problem for smoothed contexts.
+        """
         return replace(
             self,
             lambda_x=lambda_tilde(self.sigma, self.n_arms, c1=self.c1),

@@ -13,26 +13,59 @@ _HEADING = "| Algorithms | Contexts | Assumption | Clustering regret | in number
 
 
 class BoundRow(NamedTuple):
-    """One row of Table 1."""
+    """One row of Table 1.
+
+    Parameters
+    ----------
+    algorithms : tuple of str
+        Names of the algorithms.
+    contexts : str
+        "i.i.d." or "adversarial".
+    assumption : str
+        What is assumed of contexts and gap.
+    formula : str
+        Regret of clustering, inside its Õ(·).
+    clustering : float
+        That formula in numbers, without constants and logarithms; inf where a float cannot hold it.
+    constants : str
+        Order of the eigenvalue that the formula divides by.
+    eigenvalue : float
+        Value taken for it: λ_x or λ̃_x of the setup, or its order with constant 1.
+    bounds : tuple of Bound
+        Explicit bounds, one for each algorithm; empty where the paper has none.
+
+    Examples
+    --------
+    >>> setup = Setup(n_users=50, dim=5, n_clusters=10, n_arms=20, horizon=10**9, gamma=0.5, lambda_x=0.1)
+    >>> table_1(setup)[2].formula
+    'ud/(γ²λ_x)'
+    """
 
     algorithms: tuple[str, ...]
     contexts: str
     assumption: str
     formula: str
-    """The regret incurred by clustering, inside its Õ(·)."""
     clustering: float
-    """That formula in numbers: no constants, no logarithms; inf where a float cannot hold it."""
     constants: str
-    """The order of the eigenvalue that the formula divides by."""
     eigenvalue: float
-    """The value taken for it: λ_x and λ̃_x of the setup, or its order with constant 1."""
     bounds: tuple[Bound, ...]
-    """The explicit bounds, one for each algorithm; empty where the paper has none."""
 
 
 def table_1(setup: Setup) -> tuple[BoundRow, ...]:
-    """Table 1 (Sec. 1): assumptions and the regret incurred by clustering, for this setup.
+    """Compute Table 1: assumptions and the regret of clustering, for a setup   (Sec. 1).
 
+    Parameters
+    ----------
+    setup : Setup
+        The problem.
+
+    Returns
+    -------
+    tuple of BoundRow
+        One row for each group of algorithms.
+
+    Examples
+    --------
     >>> setup = Setup(n_users=50, dim=5, n_clusters=10, n_arms=20, horizon=10**9, gamma=0.5, lambda_x=0.1)
     >>> for row in table_1(setup):
     ...     print(f"{row.algorithms[0]:12} {row.clustering:.2g}")
@@ -46,11 +79,28 @@ def table_1(setup: Setup) -> tuple[BoundRow, ...]:
 
 
 def markdown(rows: Iterable[BoundRow]) -> str:
-    """The rows as a table in Markdown."""
+    """Format rows as a table in Markdown.
+
+    Parameters
+    ----------
+    rows : iterable of BoundRow
+        Rows, such as `table_1` returns.
+
+    Returns
+    -------
+    str
+        The table, a line for each row after two of heading.
+
+    Examples
+    --------
+    >>> markdown([]).splitlines()[1]
+    '|---|---|---|---|---|---|---|'
+    """
     return "\n".join([_HEADING, "|---" * 7 + "|", *(_line(row) for row in rows)])
 
 
 def _line(row: BoundRow) -> str:
+    """Format one row."""
     cells = (
         ", ".join(row.algorithms),
         row.contexts,
@@ -64,6 +114,7 @@ def _line(row: BoundRow) -> str:
 
 
 def _sub_gaussian(setup: Setup) -> BoundRow:
+    """CLUB and its relatives, with the assumption on the variance."""
     return BoundRow(
         algorithms=("CLUB", "CLUB-cascade", "SCLUB", "FCLUB"),
         contexts="i.i.d.",
@@ -77,6 +128,7 @@ def _sub_gaussian(setup: Setup) -> BoundRow:
 
 
 def _no_variance(setup: Setup) -> BoundRow:
+    """Algorithms without the assumption on the variance."""
     eigenvalue = 1 / setup.dim ** (
         2 * setup.n_arms + 1
     )  # an exact integer, so that only the quotient may round to 0
@@ -93,6 +145,7 @@ def _no_variance(setup: Setup) -> BoundRow:
 
 
 def _gap_known(setup: Setup) -> BoundRow:
+    """UniCLUB and UniSCLUB."""
     return BoundRow(
         algorithms=("UniCLUB", "UniSCLUB"),
         contexts="i.i.d.",
@@ -106,6 +159,7 @@ def _gap_known(setup: Setup) -> BoundRow:
 
 
 def _gap_unknown(setup: Setup) -> BoundRow:
+    """PhaseUniCLUB."""
     return BoundRow(
         algorithms=("PhaseUniCLUB",),
         contexts="i.i.d.",
@@ -119,6 +173,7 @@ def _gap_unknown(setup: Setup) -> BoundRow:
 
 
 def _smoothed(setup: Setup) -> BoundRow:
+    """SACLUB and SASCLUB."""
     eigenvalue = setup.smoothed().lambda_x
     return BoundRow(
         algorithms=("SACLUB", "SASCLUB"),
