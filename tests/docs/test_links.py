@@ -47,5 +47,5 @@ def test_the_navigation_names_every_page_once_and_decisions_last() -> None:
     inside = [page for page in [*PAGES, *NOTEBOOKS] if page.is_relative_to(DOCS)]
     assert sorted(listed) == sorted(str(page.relative_to(DOCS).with_suffix(".md")) for page in inside)
     sections = re.findall(r"^  - ([^:\n]+):$", nav, re.MULTILINE)
-    assert sections == ["How-to", "Reference", "Explanation"]
+    assert sections == ["Tutorials", "How-to", "Reference", "Explanation"]
     assert listed[-1].startswith("decisions/")
