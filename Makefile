@@ -39,7 +39,7 @@ lint: .venv/.installed-lint ## check style, types and who imports whom
 bench: .venv/.installed-test compile ## measure speed
 	$(BIN)/python -m benchmarks
 
-docs: .venv/.installed-docs ## build the site into site/
+docs: .venv/.installed-docs compile ## build the site into site/, with the notebooks executed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 wheel: .venv/.tools ## build a wheel for this machine into dist/

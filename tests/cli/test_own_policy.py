@@ -14,7 +14,7 @@ import pytest
 from cli.conftest import SMALL, Call
 from coterie.experiments.store import Store
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "command-line.md"
 GREEDY = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)[0]
 LABELLED = """
 class Labelled:
@@ -34,7 +34,7 @@ class Labelled:
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder with the policy of docs/cli.md, and with one that has labels."""
+    """A folder with the policy of docs/reference/command-line.md, and with one that has labels."""
     (tmp_path / "greedy.py").write_text(GREEDY, encoding="utf-8")
     (tmp_path / "labelled.py").write_text(LABELLED, encoding="utf-8")
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""docs/cli.md tells of every command and every setting, and its examples exist."""
+"""docs/reference/command-line.md tells of every command and every setting, and its examples exist."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from coterie.cli.run_results import COLUMNS, RunResults
 from coterie.cli.settings import read_settings
 from coterie.experiments.specs import EnvironmentSpec
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "command-line.md").read_text(
+    encoding="utf-8"
+)
 
 
 def test_every_command_is_on_the_page() -> None:

@@ -7,7 +7,7 @@ import pytest
 from coterie import datasets
 from coterie.datasets.scales import SCALES
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "datasets.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "datasets.md"
 
 
 @pytest.mark.parametrize("name", datasets.names())

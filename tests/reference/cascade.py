@@ -1,4 +1,4 @@
-"""The cascade model, as docs/lists.md states it: a list is read from the top until something attracts."""
+"""The cascade model of docs/how-to/ranked-lists.md: a list is read from the top until something attracts."""
 
 import math
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Ranked lists, as docs/lists.md states them: what is shown, what was seen of it, and one review for a list.
+"""Ranked lists, as docs/how-to/ranked-lists.md states them: what is shown and seen, and one review a list.
 
 Each class is a reference with `update_list`: all rewards of a list are absorbed, each as the algorithm
 absorbs one; then the algorithm asks once who is alike, as it does after one reward.

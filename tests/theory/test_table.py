@@ -10,7 +10,7 @@ from hypothesis import given
 from coterie.theory import Setup, markdown, table_1, theorem_1, theorem_2, theorem_3
 from theory.setups import PAPER, SMALL, setups
 
-DOCS = Path(__file__).parents[2] / "docs" / "theory.md"
+DOCS = Path(__file__).parents[2] / "docs" / "explanation" / "theory.md"
 
 
 def test_the_rows_and_their_order_are_the_papers() -> None:

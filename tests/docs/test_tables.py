@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import csv
-from pathlib import Path
 
 from coterie.experiments.figures import find_figure
 from coterie.experiments.plans import FigurePlan
 from coterie.experiments.tuning import TuningProtocol
-
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+from docs.pages import DOCS
 
 
 def test_the_table_of_auto_is_what_follows_from_its_summary() -> None:

@@ -13,23 +13,18 @@ import pytest
 
 from coterie.policies import REGISTRY
 from datasets import generated
+from docs.pages import DOCS, PAGES, PYTHON, ROOT, read, shown
 
-ROOT = Path(__file__).resolve().parents[1]
-DOCS = ROOT / "docs"
-PAGES = [*sorted(DOCS.rglob("*.md")), ROOT / "README.md"]
 DECISIONS = sorted((DOCS / "decisions").glob("*.md"))
 HEADINGS = ("What it is for", "Use it", "The paper and our code", "Cost of a round", "Where we differ")
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"`([a-z_/]+\.(?:py|pyx|c)): (\w+)`")
 SOURCE = ROOT / "src" / "coterie"
-
-
-def shown(page: Path) -> str:
-    return str(page.relative_to(ROOT))
+RUNNABLE = [page for page in PAGES if PYTHON.search(read(page))]
+NAMING = [page for page in PAGES if NAMED.search(read(page))]
 
 
 def algorithm(name: str) -> str:
-    return (DOCS / "algorithms" / f"{name.lower()}.md").read_text(encoding="utf-8")
+    return read(DOCS / "algorithms" / f"{name.lower()}.md")
 
 
 def downloads(folder: Path) -> dict[str, Any]:
@@ -56,32 +51,36 @@ def nothing(folder: Path) -> dict[str, Any]:
     return {}
 
 
-READERS: dict[str, Callable[[Path], dict[str, Any]]] = {"docs/datasets.md": downloads}
+READERS: dict[str, Callable[[Path], dict[str, Any]]] = {"docs/reference/datasets.md": downloads}
 """What must be there before a page can be followed, for those that start from something."""
 
 
 @pytest.mark.parametrize("name", REGISTRY)
 def test_the_list_of_policies_says_what_the_command_line_says(name: str) -> None:
-    entry, listed = REGISTRY[name], (DOCS / "algorithms" / "index.md").read_text(encoding="utf-8")
+    entry, listed = REGISTRY[name], read(DOCS / "algorithms" / "index.md")
     assert f"| [{name}]({name.lower()}.md) | {entry.summary} | {entry.use_when} |" in listed
 
 
+<<<<<<< HEAD:tests/test_docs.py
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page)], ids=shown)
+=======
+@pytest.mark.parametrize("page", RUNNABLE, ids=shown)
+>>>>>>> refs/heads/docs:tests/docs/test_pages.py
 def test_every_example_on_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     monkeypatch.setenv("COTERIE_CACHE", str(tmp_path / "cache"))
     names = READERS.get(shown(page), nothing)(tmp_path)
-    text = page.read_text(encoding="utf-8")
-    for block in BLOCK.finditer(text):
+    text = read(page)
+    for block in PYTHON.finditer(text):
         line = text[: block.start(1)].count("\n")
         exec(compile("\n" * line + block[1], str(page), "exec"), names)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=shown)
-def test_no_python_block_escapes_being_run(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
-    assert len(BLOCK.findall(text)) == len(re.findall(r"^\s*```\s*(?:python|py)\b", text, re.MULTILINE))
+def test_no_python_block_escapes_being_run() -> None:
+    for page in PAGES:
+        opened = re.findall(r"^\s*```\s*(?:python|py)\b", read(page), re.MULTILINE)
+        assert len(PYTHON.findall(read(page))) == len(opened), shown(page)
 
 
 @pytest.mark.parametrize("name", REGISTRY)
@@ -93,8 +92,8 @@ def test_every_policy_has_a_page_with_the_same_headings(name: str) -> None:
 
 @pytest.mark.parametrize("name", REGISTRY)
 def test_every_policy_is_made_on_its_page_and_listed_in_the_index(name: str) -> None:
-    assert any(f"coterie.{name}(" in block for block in BLOCK.findall(algorithm(name)))
-    index = (DOCS / "algorithms" / "index.md").read_text(encoding="utf-8")
+    assert any(f"coterie.{name}(" in block for block in PYTHON.findall(algorithm(name)))
+    index = read(DOCS / "algorithms" / "index.md")
     assert f"[{name}]({name.lower()}.md)" in index
 
 
@@ -104,11 +103,15 @@ def test_every_page_pairs_pseudo_code_with_functions(name: str) -> None:
     assert len(table) >= 4
 
 
+<<<<<<< HEAD:tests/test_docs.py
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if NAMED.search(page.read_text(encoding="utf-8"))], ids=shown
 )
+=======
+@pytest.mark.parametrize("page", NAMING, ids=shown)
+>>>>>>> refs/heads/docs:tests/docs/test_pages.py
 def test_every_function_named_on_the_page_exists(page: Path) -> None:
-    for file, name in NAMED.findall(page.read_text(encoding="utf-8")):
+    for file, name in NAMED.findall(read(page)):
         assert defined(SOURCE / file, name), f"{file}: {name}"
 
 
@@ -124,7 +127,7 @@ def defined(file: Path, name: str) -> bool:
 
 @pytest.mark.parametrize("page", DECISIONS, ids=shown)
 def test_decisions_are_short_and_numbered_in_order(page: Path) -> None:
-    lines = page.read_text(encoding="utf-8").splitlines()
+    lines = read(page).splitlines()
     number = f"{DECISIONS.index(page) + 1:04}"
     assert len(lines) <= 30
     assert page.name.startswith(f"{number}-")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +9,9 @@ import pytest
 
 import coterie
 from coterie.types import Floats
+from docs.pages import DOCS, PYTHON, read
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "own-policy.md"
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGE = DOCS / "how-to" / "own-policy.md"
 ROUNDS = 2_000
 
 
@@ -33,9 +31,9 @@ class UniformPlay:
 @pytest.fixture(scope="module")
 def names() -> dict[str, Any]:
     """What the page has defined after its last block."""
-    text = PAGE.read_text(encoding="utf-8")
+    text = read(PAGE)
     found: dict[str, Any] = {}
-    for block in BLOCK.finditer(text):
+    for block in PYTHON.finditer(text):
         line = text[: block.start(1)].count("\n")
         exec(compile("\n" * line + block[1], str(PAGE), "exec"), found)
     return found
@@ -52,7 +50,7 @@ def regrets(names: dict[str, Any]) -> dict[str, dict[int, float]]:
 
 
 def test_the_policy_takes_at_most_15_lines() -> None:
-    block = next(b for b in BLOCK.findall(PAGE.read_text(encoding="utf-8")) if "class EpsilonGreedy:" in b)
+    block = next(b for b in PYTHON.findall(read(PAGE)) if "class EpsilonGreedy:" in b)
     body = block[block.index("class EpsilonGreedy:") :]
     assert sum(bool(line.strip()) for line in body.splitlines()) <= 15
 
