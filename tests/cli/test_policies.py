@@ -27,7 +27,7 @@ def test_every_parameter_of_every_policy_is_explained(name: str) -> None:
 def test_one_policy_is_shown_with_its_parameters(coterie: Call) -> None:
     page = coterie("policies", "GOBLin").output
     assert "must be given" in page
-    assert "Symmetric weights of at least 0" in page
+    assert "Weight of the friendship between two users" in page
     assert "`coterie run GOBLin:key=value` takes alpha, ridge, growing." in page
     assert ">>>" not in page
 
