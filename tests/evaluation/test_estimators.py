@@ -174,7 +174,8 @@ def test_a_small_effective_sample_is_warned_of(caplog: pytest.LogCaptureFixture)
     log = logged(world(), 100, 0.5)
     with caplog.at_level(logging.WARNING, "coterie.evaluation"):
         found = evaluate(log, {"second": second}, estimators=["snips"], resamples=10)
-    assert f"second, snips: an effective sample of {found['second', 'snips'].effective:.0f}" in caplog.text
+    size = found["second", "snips"].effective
+    assert f"effective samples below 100 events: second snips ({size:.0f}); their intervals" in caplog.text
     assert caplog.messages == list(found.warnings)
 
 

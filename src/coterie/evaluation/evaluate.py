@@ -230,10 +230,8 @@ def _doubts(log: Log) -> list[str]:
 
 
 def _small(estimates: Iterable[Estimate]) -> list[str]:
-    """Estimates that rest on few events."""
-    return [
-        f"{one.policy}, {one.estimator}: an effective sample of {one.effective:.0f} events is small, its "
-        "interval may be too narrow; log more events, or a larger share of uniform play"
-        for one in estimates
-        if one.effective < SMALL
-    ]
+    """Estimates that rest on few events, in one line."""
+    few = [one for one in estimates if one.effective < SMALL]
+    named = ", ".join(f"{one.policy} {one.estimator} ({one.effective:.0f})" for one in few)
+    advice = "intervals may be too narrow; log more events, or a larger share of uniform play"
+    return [f"effective samples below {SMALL} events: {named}; their {advice}"] if few else []
