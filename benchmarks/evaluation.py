@@ -3,8 +3,8 @@
     python -m benchmarks.evaluation [SHARE ...]
 
 6 users in 2 clusters, d = 4, 4 arms, σ = 0.3. A log of 1,000 events comes from LinUCBOne with an ε of uniform
-play (0.4 and 1 unless told); 200 logs of the same users, each from rounds of its own. 95 % intervals should cover in
-90 % or more.
+play (0.4 and 1 unless told); 200 logs of the same users, each from rounds of its own. 95 % intervals should
+cover in 90 % or more.
 
 The truth of `replay` is the mean reward of the policy's first m rounds, m being the events that counted: its
 mean over 400 runs on rounds that are in no log. The truth of `ips`, `snips` and `dr` is the mean over the
