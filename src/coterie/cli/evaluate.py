@@ -92,7 +92,7 @@ def evaluate(
 
     replay is the mean reward of a policy's first rounds, if it were used from now on; it learns only from
     events that it would have caused. ips, snips and dr are its mean reward at all events, having learnt from
-    all earlier ones. ips is unbiased; snips and dr have less noise, above all where rewards are not centred.
+    all earlier ones. ips is unbiased; snips and dr have less noise where rewards are not centred.
     """
     one_blas_thread()
     import_from_here()
