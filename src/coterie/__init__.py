@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     __version__: str
     from coterie import datasets as datasets
     from coterie import environments as environments
+    from coterie import evaluation as evaluation
     from coterie import policies as policies
     from coterie import theory as theory
     from coterie.errors import ArgumentError as ArgumentError
@@ -53,7 +54,7 @@ _HOMES = {
     "simulation": ("Trace", "simulate", "simulate_many"),
 }
 _HOME = {name: f"coterie.{module}" for module, names in _HOMES.items() for name in names}
-_PACKAGES = ("datasets", "environments", "policies", "theory")
+_PACKAGES = ("datasets", "environments", "evaluation", "policies", "theory")
 
 
 def __getattr__(name: str) -> Any:

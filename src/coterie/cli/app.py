@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import coterie
-from coterie.cli import bench, compare, data, policies, reproduce, run, theory
+from coterie.cli import bench, compare, data, evaluate, policies, reproduce, run, theory
 from coterie.cli.errors import MainGroup
 from coterie.cli.options import CommandWithExamples, examples, show_help
 
@@ -46,6 +46,7 @@ def _add_commands() -> None:
     app.command(cls=CommandWithExamples, epilog=run.EPILOG)(run.run)
     app.command(cls=CommandWithExamples, epilog=reproduce.EPILOG)(reproduce.reproduce)
     app.command(cls=CommandWithExamples, epilog=compare.EPILOG)(compare.compare)
+    app.command(cls=CommandWithExamples, epilog=evaluate.EPILOG)(evaluate.evaluate)
     app.command(cls=CommandWithExamples, epilog=policies.EPILOG)(policies.policies)
     app.command(cls=CommandWithExamples, epilog=theory.EPILOG)(theory.theory)
     app.command(cls=CommandWithExamples, epilog=bench.EPILOG)(bench.bench)

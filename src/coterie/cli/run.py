@@ -50,6 +50,10 @@ EPILOG = examples(
         "coterie run CLUB --dataset interactions --data clicks.csv --columns customer,product",
     ),
     ("users who come unevenly, and whose tastes drift", "coterie run SCLUB --set zipf=1 --set drift=0.1"),
+    (
+        "a log for `coterie evaluate`, a fifth of it uniform play",
+        "coterie run LinUCBOne --arms 10 --log log.parquet --log-share 0.2",
+    ),
     ("from a file; its keys are the names of these options", "coterie run --config run.toml"),
 )
 
@@ -144,6 +148,13 @@ def run(
     out: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="Keep results, pictures and a table here.")
     ] = None,
+    log: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write a log of one policy for `evaluate`, and no table."),
+    ] = None,
+    log_share: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="Its share of uniform play (0.1).")
+    ] = None,
     jobs: Annotated[
         int | None, typer.Option(parser=whole_number, metavar="N", help="Runs at a time (all processors).")
     ] = None,
@@ -168,6 +179,11 @@ def run(
 
     given = {name: options[name] for name in options if name not in ("config", "chart", "as_json")}
     settings = read_settings(config, given)
+    if settings.log is not None or settings.log_share is not None:
+        from coterie.cli.run_log import write_log
+
+        write_log(settings, as_json=as_json)
+        return
     with _folder(settings.out) as folder:
         results = _play(settings, folder)
         if not as_json:

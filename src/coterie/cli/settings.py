@@ -39,6 +39,8 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     seeds: tuple[int, ...] = (0, 1, 2)
     record: Positive = 200
     out: str | None = None
+    log: str | None = None
+    log_share: float | None = None
     jobs: Positive | None = None
     engine: str = "local"
     world: dict[str, Any] = {}

@@ -98,10 +98,14 @@ def draw(view: str, title: str, panels: Sequence[Panel], folder: Path, name: str
     from matplotlib.style import context as style_context
 
     with style_context(dict(LOOK)):
-        canvas = VIEWS[view](panels)
-        kept = title.replace(" = ", "\u00a0=\u00a0")
-        canvas.suptitle(fill(kept, int(canvas.get_figwidth() * LETTERS)), fontsize=11)
-        return list(_save(canvas, folder, name))
+        return save_figure(VIEWS[view](panels), title, folder, name)
+
+
+def save_figure(canvas: Canvas, title: str, folder: Path, name: str) -> list[Path]:
+    """Write a canvas with its title in every format; call it while `LOOK` is in use."""
+    kept = title.replace(" = ", "\u00a0=\u00a0")
+    canvas.suptitle(fill(kept, int(canvas.get_figwidth() * LETTERS)), fontsize=11)
+    return list(_save(canvas, folder, name))
 
 
 def _save(canvas: Canvas, folder: Path, name: str) -> Iterator[Path]:

@@ -18,7 +18,7 @@ from coterie.errors import ArgumentError
 from coterie.policies.confidence import Tuned
 from coterie.policies.makers import TUNED, find_maker
 from coterie.seeding import stream
-from coterie.types import Bools, Floats
+from coterie.types import Bools, Floats, Ints
 from coterie.validation import nonnegative, shown, whole
 
 Value: TypeAlias = bool | int | float | str
@@ -134,17 +134,20 @@ class PolicySpec:
         ArgumentError, UnknownName
             If the policy cannot be found or made, or does not take a parameter.
         """
+        n_users = world.population.present(0)
+        return self.make_for(n_users, world.dim, seed, labels=world.labels[:n_users])
+
+    def make_for(self, n_users: int, dim: int, seed: int, *, labels: Ints | None = None) -> Any:
+        """The same for users of whom only the number is known, unless their true clusters are given."""
         maker = find_maker(self.name)
         maker.check(self.params)
-        n_users = world.population.present(0)
-        labels = world.labels[:n_users]
         asked: dict[str, Callable[[], Any]] = {
             "labels": lambda: labels,
-            "graph": lambda: same_cluster(labels),
+            "graph": lambda: None if labels is None else same_cluster(labels),
             "confidence": self._confidence,
         }
         made = {name: asked[name]() for name in asked if name in maker.arguments}
-        offered = {"n_users": n_users, "dim": world.dim, "seed": seed, **self.params}
+        offered = {"n_users": n_users, "dim": dim, "seed": seed, **self.params}
         offered.update((name, value) for name, value in made.items() if value is not None)
         return maker({name: value for name, value in offered.items() if maker.passes(name)})
 

@@ -1,0 +1,167 @@
+"""What was offered, as list columns of a table: vectors, or numbers of items whose vectors are known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from coterie.errors import DataError
+from coterie.policies.base import by_appearance
+from coterie.types import Floats, Ints
+from coterie.validation import shown
+
+if TYPE_CHECKING:
+    import polars as pl
+
+VECTORS = "arms must be a list of vectors for each event"
+ITEMS = "where it holds item ids, give their vectors too (items=, --items)"
+JSON_LIST = r"^\s*\[\s*\["
+
+
+class Offers(NamedTuple):
+    """Vectors (N, dim), the rows of them that were offered, event after event, and where each begins."""
+
+    items: Floats
+    offers: Ints
+    starts: Ints
+
+    def item_lists(self) -> pl.Series:
+        """The numbers of the items of each event."""
+        import polars as pl
+
+        return self._lists("items", pl.Series("value", self.offers, pl.UInt32))
+
+    def vector_rows(self) -> pl.Series:
+        """The vectors of each event."""
+        import polars as pl
+
+        return self._lists("arms", pl.Series("value", self.items[self.offers]))
+
+    def _lists(self, name: str, values: pl.Series) -> pl.Series:
+        import polars as pl
+
+        events = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        grouped = (
+            pl.DataFrame({"event": events, name: values}).group_by("event", maintain_order=True).agg(name)
+        )
+        return grouped[name]
+
+    def vector_lists(self) -> pl.Series:
+        """The vectors of the items that appear for the first time in each event; items as they appear."""
+        import polars as pl
+
+        _, first = np.unique(self.offers, return_index=True)
+        events = np.searchsorted(self.starts, first, "right") - 1
+        rows = pl.DataFrame({"event": events, "vectors": pl.Series(self.items)})
+        lists = rows.group_by("event", maintain_order=True).agg("vectors")
+        every = pl.DataFrame({"event": np.arange(len(self.starts) - 1)})
+        return every.join(lists, on="event", how="left", maintain_order="left")["vectors"]
+
+
+def renumbered(offers: Offers) -> Offers:
+    """The same with items numbered as they appear; items that were never offered are left out."""
+    _, first = np.unique(offers.offers, return_index=True)
+    items = offers.items[offers.offers[np.sort(first)]]
+    return Offers(items, by_appearance(offers.offers), offers.starts)
+
+
+def offers_of_vectors(column: pl.Series) -> Offers:
+    """Offers from lists of vectors: nested lists, or JSON text."""
+    import polars as pl
+
+    nested = pl.List(pl.List(pl.Float64))
+    lists = _decoded(column, nested) if column.dtype == pl.String else _cast(_nested(column), nested)
+    vectors, starts = _flattened(lists)
+    lengths = vectors.list.len().fill_null(0).to_numpy()
+    wrong = np.flatnonzero((lengths != lengths[0]) | (lengths == 0))
+    if len(wrong):
+        event = int(np.searchsorted(starts, wrong[0], "right")) - 1
+        raise DataError(
+            f"event {event} (from 0): arms must be vectors of one length, got lengths {lengths[0]} and "
+            f"{lengths[wrong[0]]}"
+        )
+    values = vectors.explode().to_numpy()  # what is missing becomes NaN, which the log refuses
+    items = np.ascontiguousarray(values, np.float64).reshape(len(vectors), int(lengths[0]))
+    return Offers(items, np.arange(len(vectors)), starts)
+
+
+def offers_of_items(ids: pl.Series, vectors: Floats) -> Callable[[pl.Series], Offers]:
+    """A reader of lists of item ids, for items with these vectors."""
+    import polars as pl
+
+    if ids.is_duplicated().any():
+        raise DataError(f"items must have different ids, got {ids.filter(ids.is_duplicated())[0]!r} twice")
+    inner = pl.Int64() if ids.dtype.is_integer() else pl.String()
+    table = pl.DataFrame({"id": ids.cast(inner)}).with_row_index("number")
+
+    def read(column: pl.Series) -> Offers:
+        kind = pl.List(inner)
+        lists = _decoded(column, kind) if column.dtype == pl.String else _cast(column, kind)
+        offered, starts = _flattened(lists)
+        known = pl.DataFrame({"id": offered}).join(table, on="id", how="left", maintain_order="left")
+        missing = known["number"].is_null()
+        if missing.any():
+            place = int(missing.arg_true()[0])
+            event = int(np.searchsorted(starts, place, "right")) - 1
+            raise DataError(f"event {event} (from 0): item {offered[place]!r} is offered but has no vector")
+        return Offers(vectors, known["number"].to_numpy().astype(np.int64), starts)
+
+    return read
+
+
+def _nested(column: pl.Series) -> pl.Series:
+    """The column, if it holds lists of lists."""
+    inner = getattr(column.dtype, "inner", None)
+    if inner is None or not inner.is_nested():
+        raise DataError(f"{VECTORS}, got {column.dtype}; {ITEMS}")
+    return column
+
+
+def _cast(column: pl.Series, kind: pl.List) -> pl.Series:
+    import polars as pl
+
+    try:
+        return column.cast(kind)
+    except pl.exceptions.PolarsError:
+        raise DataError(f"arms must be lists of numbers or of item ids, got {column.dtype}") from None
+
+
+def _decoded(column: pl.Series, kind: pl.List) -> pl.Series:
+    """JSON text as lists; the first text that is none is named."""
+    import polars as pl
+
+    if kind.inner == pl.List(pl.Float64):  # polars would take [1, 2] for [[1], [2]]
+        nested = column.str.contains(JSON_LIST).fill_null(False)
+        _refuse_text(column, nested, f"such as [[0.1, 0.2], [0.3, 0.4]]; {ITEMS}")
+    try:
+        return column.str.json_decode(kind)
+    except pl.exceptions.PolarsError:
+        valid = pl.Series([_is_json(text) for text in column])
+        _refuse_text(column, valid, "such as [[0.1, 0.2], [0.3, 0.4]], or [3, 7] for item ids")
+        raise DataError(f"{VECTORS} as JSON, or a list of item ids") from None
+
+
+def _refuse_text(column: pl.Series, valid: pl.Series, wanted: str) -> None:
+    if not valid.all():
+        event = int((~valid).arg_true()[0])
+        raise DataError(f"event {event} (from 0): arms must be JSON {wanted}, got {shown(column[event])}")
+
+
+def _is_json(text: str | None) -> bool:
+    try:
+        json.loads(text or "")
+    except ValueError:
+        return False
+    return True
+
+
+def _flattened(lists: pl.Series) -> tuple[pl.Series, Ints]:
+    """All entries one after another, and where those of each event begin."""
+    sizes = lists.list.len().fill_null(0).to_numpy().astype(np.int64)
+    if not sizes.all():
+        event = int(np.argmin(sizes != 0))
+        raise DataError(f"event {event} (from 0): arms must hold at least one arm, got none")
+    return lists.explode(), np.concatenate([[0], np.cumsum(sizes)])

@@ -1,0 +1,201 @@
+"""A log: who came, what was offered, what was chosen with which probability, and the reward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from coterie.errors import ArgumentError, DataError
+from coterie.policies.base import by_appearance, frozen
+from coterie.types import Bools, Floats, Ints
+from coterie.validation import LARGEST, reals
+
+if TYPE_CHECKING:
+    import polars as pl
+
+UserId: TypeAlias = int | str
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Log:
+    """Events of a logged bandit, oldest first; made by `read_log` or by a `LoggingPolicy`.
+
+    Event t offered the rows `offers[starts[t]:starts[t + 1]]` of `items`, so that a vector need not be kept
+    more than once. Arrays are copied and read-only.
+
+    Parameters
+    ----------
+    user_ids : sequence of int or str
+        The id of each user.
+    users : array of int, shape (n,)
+        The user of each event, as a position in `user_ids`.
+    items : array, shape (N, dim)
+        The vectors of all arms.
+    offers, starts : array of int, shape (Σ K,) and (n + 1,)
+        The rows of `items` that were offered, event after event, and where each event begins.
+    chosen : array of int, shape (n,)
+        The arm that was played: a position among those that the event offered.
+    propensities : array, shape (n,)
+        The probability with which that arm was played, above 0 and at most 1.
+    rewards, times : array, shape (n,)
+        What came of it, and when; times ascend.
+
+    Raises
+    ------
+    DataError
+        If an event cannot be used; the sentence names the first such event, counted from 0.
+
+    Examples
+    --------
+    >>> log = Log(["ann"], [0, 0], np.eye(2), [0, 1, 0, 1], [0, 2, 4], [1, 0], [0.5, 0.5], [1.0, 0.0], [1, 2])
+    >>> log
+    <Log: 2 events of 1 user, 2 arms of dim 2 a round, propensities 0.5>
+    >>> log.x(0).tolist()
+    [0.0, 1.0]
+    """
+
+    user_ids: Sequence[UserId]
+    users: Ints
+    items: Floats
+    offers: Ints
+    starts: Ints
+    chosen: Ints
+    propensities: Floats
+    rewards: Floats
+    times: Floats
+
+    def __post_init__(self) -> None:
+        """Copy and check everything once."""
+        object.__setattr__(self, "user_ids", tuple(self.user_ids))
+        for name in ("users", "offers", "starts", "chosen"):
+            object.__setattr__(self, name, frozen(np.array(getattr(self, name), np.int64)))
+        for name in ("items", "propensities", "rewards", "times"):
+            values = reals(name, getattr(self, name), "an array", kinds="fiub")
+            object.__setattr__(self, name, frozen(values.copy()))
+        self._check_shapes()
+        self._check_values()
+
+    def _check_shapes(self) -> None:
+        n, columns = len(self.users), (self.chosen, self.propensities, self.rewards, self.times)
+        if n == 0:
+            raise DataError("the log has no events")
+        if self.items.ndim != 2 or 0 in self.items.shape:
+            raise ArgumentError(f"items must have shape (N, dim), got {self.items.shape}")
+        if any(column.shape != (n,) for column in columns) or self.starts.shape != (n + 1,):
+            raise ArgumentError(f"the arrays of a log must have a value for each of its {n} events")
+        if self.starts[0] != 0 or self.starts[-1] != len(self.offers) or np.any(np.diff(self.starts) < 0):
+            raise ArgumentError("starts must ascend from 0 to the number of offers")
+        for name, numbers, limit in (
+            ("users", self.users, len(self.user_ids)),
+            ("offers", self.offers, len(self.items)),
+        ):
+            if numbers.size and not (numbers.min() >= 0 and numbers.max() < limit):
+                raise ArgumentError(f"{name} must be from 0 to {limit - 1}")
+
+    def _check_values(self) -> None:
+        sizes = self.sizes
+        refuse_first(sizes < 1, lambda t: "arms must hold at least one arm, got none")
+        wrong = (self.chosen < 0) | (self.chosen >= sizes)
+        refuse_first(wrong, lambda t: f"arm must be from 0 to {sizes[t] - 1}, got {self.chosen[t]}")
+        p = self.propensities
+        refuse_first(
+            ~((p > 0) & (p <= 1)), lambda t: f"propensity must be above 0 and at most 1, got {p[t]:g}"
+        )
+        for name, values in (("reward", self.rewards), ("time", self.times)):
+            _refuse_unknown(name, values)
+        usable = np.abs(self.items) < LARGEST
+        wrong = ~np.all(usable[self.offers], axis=1)
+        if wrong.any():
+            event = int(np.searchsorted(self.starts, int(np.argmax(wrong)), "right")) - 1
+            raise DataError(f"event {event} (from 0): arms must hold finite numbers only")
+
+    def __len__(self) -> int:
+        """How many events there are."""
+        return len(self.users)
+
+    @property
+    def n_users(self) -> int:
+        """How many users there are."""
+        return len(self.user_ids)
+
+    @property
+    def dim(self) -> int:
+        """The length of an arm's vector."""
+        return int(self.items.shape[1])
+
+    @property
+    def sizes(self) -> Ints:
+        """How many arms each event offered, (n,)."""
+        return np.diff(self.starts)
+
+    def arms(self, event: int) -> Floats:
+        """The vectors that an event offered, (K, dim), as a copy."""
+        return self.items[self.offers[self.starts[event] : self.starts[event + 1]]]
+
+    def x(self, event: int) -> Floats:
+        """The vector of the arm that was played, as a copy."""
+        vector: Floats = self.items[self.offers[self.starts[event] + self.chosen[event]]].copy()
+        return vector
+
+    def ordered(self) -> Log:
+        """The same events by time, those of one time as they stand; users are numbered as they appear."""
+        order = np.argsort(self.times, kind="stable")
+        users, sizes = self.users[order], self.sizes[order]
+        numbers = by_appearance(users)
+        _, first = np.unique(users, return_index=True)
+        ids = [self.user_ids[users[t]] for t in np.sort(first)]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        places = np.repeat(self.starts[:-1][order] - starts[:-1], sizes) + np.arange(starts[-1])
+        columns = {n: getattr(self, n)[order] for n in ("chosen", "propensities", "rewards", "times")}
+        return replace(
+            self, user_ids=ids, users=numbers, offers=self.offers[places], starts=starts, **columns
+        )
+
+    def with_intercept(self) -> Log:
+        """The same with a feature that is 1 for every arm, for rewards whose mean is far from 0."""
+        return replace(self, items=np.column_stack([self.items, np.ones(len(self.items))]))
+
+    @property
+    def has_intercept(self) -> bool:
+        """Is there a feature that is the same for all arms, and not 0?"""
+        return bool(np.any((np.ptp(self.items, axis=0) == 0) & (self.items[0] != 0)))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a Parquet file that `read_log` reads, whole or not at all; each vector is written once."""
+        from coterie.evaluation.tables import save_log
+
+        save_log(self, path)
+
+    def to_frame(self) -> pl.DataFrame:
+        """A polars table with a row for each event; `arms` holds its vectors."""
+        from coterie.evaluation.tables import plain_frame
+
+        return plain_frame(self)
+
+    def __repr__(self) -> str:
+        """The size, and how it was logged."""
+        users = "1 user" if self.n_users == 1 else f"{self.n_users:,} users"
+        ends = [f"{value:.3g}" for value in (self.propensities.min(), self.propensities.max())]
+        sizes = [f"{value:,}" for value in (self.sizes.min(), self.sizes.max())]
+        arms, chances = (" to ".join(dict.fromkeys(pair)) for pair in (sizes, ends))
+        return (
+            f"<Log: {len(self):,} events of {users}, {arms} arms of dim {self.dim} a round, "
+            f"propensities {chances}>"
+        )
+
+
+def _refuse_unknown(name: str, values: Floats) -> None:
+    """Refuse a value that is missing, infinite or too large to be squared."""
+    wrong = ~(np.abs(values) < LARGEST)
+    refuse_first(wrong, lambda t: f"{name} must be a finite number, got {values[t]:g}")
+
+
+def refuse_first(wrong: Bools, fault: Callable[[int], str]) -> None:
+    """Refuse the first event that is wrong."""
+    if wrong.any():
+        event = int(np.argmax(wrong))
+        raise DataError(f"event {event} (from 0): {fault(event)}")
