@@ -43,10 +43,6 @@ def downloads(folder: Path) -> dict[str, Any]:
     return {"frame": frame}
 
 
-def blocks_of(page: Path) -> list[str]:
-    return BLOCK.findall(page.read_text(encoding="utf-8"))
-
-
 def nothing(folder: Path) -> dict[str, Any]:
     return {}
 
@@ -61,11 +57,7 @@ def test_the_list_of_policies_says_what_the_command_line_says(name: str) -> None
     assert f"| [{name}]({name.lower()}.md) | {entry.summary} | {entry.use_when} |" in listed
 
 
-<<<<<<< HEAD:tests/test_docs.py
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page)], ids=shown)
-=======
 @pytest.mark.parametrize("page", RUNNABLE, ids=shown)
->>>>>>> refs/heads/docs:tests/docs/test_pages.py
 def test_every_example_on_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
@@ -103,13 +95,7 @@ def test_every_page_pairs_pseudo_code_with_functions(name: str) -> None:
     assert len(table) >= 4
 
 
-<<<<<<< HEAD:tests/test_docs.py
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if NAMED.search(page.read_text(encoding="utf-8"))], ids=shown
-)
-=======
 @pytest.mark.parametrize("page", NAMING, ids=shown)
->>>>>>> refs/heads/docs:tests/docs/test_pages.py
 def test_every_function_named_on_the_page_exists(page: Path) -> None:
     for file, name in NAMED.findall(read(page)):
         assert defined(SOURCE / file, name), f"{file}: {name}"

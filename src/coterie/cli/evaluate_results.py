@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.markup import escape
 
-from coterie.cli.output import console, count, print_note, print_table
+from coterie.cli.output import console, print_note, print_table
 from coterie.evaluation import Estimate, Evaluation, Log
 from coterie.experiments.plotting import LOOK, save_figure, styles_of
 from coterie.experiments.specs import PolicySpec, labels_of
 from coterie.experiments.tables import known
 from coterie.storage import atomic_write
+from coterie.validation import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +48,7 @@ class EvaluateResults(NamedTuple):
         log = self.log
         sizes = " to ".join(dict.fromkeys(f"{size:,}" for size in (log.sizes.min(), log.sizes.max())))
         return (
-            f"{self.name}: {count(len(log), 'event')} of {count(log.n_users, 'user')}, "
+            f"{self.name}: {counted(len(log), 'event')} of {counted(log.n_users, 'user')}, "
             f"{sizes} arms of dim {log.dim}, mean reward {log.rewards.mean():.4g}"
         )
 

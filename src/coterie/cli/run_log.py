@@ -8,7 +8,7 @@ from tempfile import NamedTemporaryFile
 import msgspec
 
 from coterie.cli.event_progress import event_progress
-from coterie.cli.output import count, write_json
+from coterie.cli.output import write_json
 from coterie.cli.run_plan import DEFAULT_POLICIES, plan_runs
 from coterie.cli.settings import RunSettings
 from coterie.errors import ArgumentError
@@ -16,6 +16,7 @@ from coterie.evaluation import Log, LoggingPolicy
 from coterie.experiments.runner import DataFiles
 from coterie.experiments.store import Run, naming_policy
 from coterie.simulation import Trace, simulate
+from coterie.validation import counted
 
 SHARE = 0.1
 """The share of uniform play unless told."""
@@ -40,7 +41,7 @@ def write_log(settings: RunSettings, *, as_json: bool) -> None:
         write_json({"log": str(path), **shares, **facts, "mean_reward": float(log.rewards.mean())})
         return
     print(
-        f"{path}: {count(len(log), 'event')} of {count(log.n_users, 'user')} by {plan.policies[0]} with "
+        f"{path}: {counted(len(log), 'event')} of {counted(log.n_users, 'user')} by {plan.policies[0]} with "
         f"{share:g} of uniform play, seed {plan.runs[0].seed}; mean reward {log.rewards.mean():.4g}, "
         f"regret {trace.regret[-1]:,.1f}, {size / 1e6:.1f} MB"
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from coterie.errors import ArgumentError, DataError
-from coterie.policies.base import by_appearance, frozen
+from coterie.policies.plans import by_appearance, frozen
 from coterie.types import Bools, Floats, Ints
 from coterie.validation import LARGEST, reals
 

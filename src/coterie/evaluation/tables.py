@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.datasets.csvtable import CsvTable, first_line
-from coterie.datasets.prepare import need_polars
 from coterie.datasets.request import Frame
 from coterie.errors import ArgumentError, DataError, MissingData, unknown
 from coterie.evaluation.arms import Offers, offers_of_items, offers_of_vectors, renumbered
 from coterie.evaluation.log import Log, refuse_first
+from coterie.extras import need
 from coterie.storage import atomic_write
 from coterie.types import Floats, Ints
 
@@ -80,7 +80,7 @@ def read_log(
     >>> read_log(pl.DataFrame(rows), uniform=True)
     <Log: 2 events of 2 users, 2 arms of dim 2 a round, propensities 0.5>
     """
-    need_polars()
+    need("polars", "a log")
     name = "the data frame" if isinstance(source, Frame) else Path(source).name
     try:
         if not isinstance(source, Frame) and _is_own(Path(source)):
@@ -151,7 +151,7 @@ def _frame(source: Source) -> pl.DataFrame:
         raise DataError(f"it cannot be read as a table: {first_line(error)}{hint}") from error
     if path.suffix.lower() not in (".csv", ".tsv"):
         raise ArgumentError(f"a log is a data frame, a .csv, .tsv or .parquet file, got {path.name!r}")
-    csv = CsvTable(path, "\t" if path.suffix.lower() == ".tsv" else ",")
+    csv = CsvTable(path, "\t" if path.suffix.lower() == ".tsv" else ",", path.name)
     return csv.read(csv.header())
 
 
@@ -242,7 +242,7 @@ def save_log(log: Log, path: str | PathLike[str]) -> None:
     """
     import polars as pl
 
-    need_polars()
+    need("polars", "a log")
     found = renumbered(Offers(log.items, log.offers, log.starts))
     ids = pl.Series("user", [log.user_ids[user] for user in log.users])
     frame = pl.DataFrame(
