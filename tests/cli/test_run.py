@@ -123,6 +123,7 @@ def test_an_own_table_is_a_world_and_its_threshold_is_part_of_the_run(coterie: C
     assert not set(runs[0]) & set(runs[2])
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "coterie", "run", "LinUCBInd", "--seeds", "40", "--horizon", "60000"]
     command += ["--jobs", "1", "--out", str(tmp_path)]
