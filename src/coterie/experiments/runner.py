@@ -1,4 +1,4 @@
-"""Playing runs: with which datasets, on which engine, and who is told of the progress."""
+"""Play runs: the datasets, the engine, and callbacks for progress."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WARM_UP = 300
 
 
 class Callback(Protocol):
-    """Told of progress, from any thread."""
+    """Called as runs make progress, from any thread."""
 
     def begin(self, title: str, runs: Sequence[Run], already: int) -> None:
         """A stage begins: these runs will be played, `already` more are finished."""
@@ -46,7 +46,7 @@ class Callback(Protocol):
 
 
 class NoCallback:
-    """Tells nobody."""
+    """A callback that does nothing."""
 
     def begin(self, title: str, runs: Sequence[Run], already: int) -> None:
         """Do nothing."""
