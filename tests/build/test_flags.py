@@ -15,6 +15,8 @@ import pytest
 
 import build_backend
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "coterie"
 SHARED = PACKAGE / "_cyutility.c"

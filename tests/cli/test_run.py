@@ -6,9 +6,11 @@ import json
 import os
 import pty
 import re
+import resource
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -123,6 +125,7 @@ def test_an_own_table_is_a_world_and_its_threshold_is_part_of_the_run(coterie: C
     assert not set(runs[0]) & set(runs[2])
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "coterie", "run", "LinUCBInd", "--seeds", "40", "--horizon", "60000"]
     command += ["--jobs", "1", "--out", str(tmp_path)]
@@ -140,6 +143,38 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(tmp_path: Pa
     assert 0 < kept < 40
     assert "Traceback" not in err
     assert [path.suffix for path in (tmp_path / "runs").iterdir()] == [".parquet"] * kept
+
+
+def on_a_full_disk(largest: int, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """A command that may write no file of more than so many bytes."""
+    command = [sys.executable, "-m", "coterie", *map(str, arguments)]
+    limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (largest, largest))
+    return subprocess.run(command, capture_output=True, encoding="utf-8", preexec_fn=limit, check=False)
+
+
+def test_a_picture_that_cannot_be_written_costs_neither_the_table_nor_the_runs(tmp_path: Path) -> None:
+    done = on_a_full_disk(20_000, "run", *TWO, *SMALL, "--out", tmp_path)
+    assert done.returncode == 1
+    assert "LinUCBInd" in done.stdout
+    picture = tmp_path / "regret.png"
+    assert done.stderr == f"coterie: {picture}: File too large; all runs are kept in {tmp_path}\n"
+    assert len(list(Store(tmp_path))) == 4
+
+
+def test_a_run_that_cannot_be_written_says_how_many_are_kept(tmp_path: Path) -> None:
+    done = on_a_full_disk(1_000, "run", *TWO, *SMALL, "--out", tmp_path)
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert done.stderr.startswith(f"coterie: {tmp_path / 'runs'}{os.sep}")
+    assert f"File too large; 0 of 4 runs are kept in {tmp_path}" in done.stderr
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_output_that_cannot_be_written_is_one_line() -> None:
+    command = [sys.executable, "-m", "coterie", "policies"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, encoding="utf-8", check=False)
+    assert (done.returncode, done.stderr) == (1, "coterie: standard output: No space left on device\n")
 
 
 def on_a_terminal(*arguments: str, **environment: str) -> str:

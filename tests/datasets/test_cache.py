@@ -161,6 +161,7 @@ def test_the_folder_is_the_users_own_choice_or_that_of_the_platform(
     assert cache.folder().name in ("coterie", "Cache")
 
 
+@pytest.mark.slow
 def test_two_processes_make_a_dataset_once(path: Path, cache_folder: Path, tmp_path: Path) -> None:
     code = """
 import sys, time

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from coterie.datasets import Dataset, load
-from coterie.errors import ArgumentError, DataError, MissingData
+from coterie.errors import ArgumentError, DataError, MissingData, MissingExtra
 from datasets import generated, naive
 
 TABLE = generated.rows()
@@ -230,5 +230,7 @@ def test_without_polars_the_error_says_what_to_install(
 ) -> None:
     place = form(tmp_path)
     monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(ArgumentError, match=r"pip install coterie\[data\]"):
+    with pytest.raises(
+        MissingExtra, match=r"reading a table needs polars, which is not installed: pip install"
+    ):
         small(place)

@@ -16,6 +16,8 @@ from coterie.experiments.runner import DataFiles, NoCallback
 from coterie.experiments.specs import EnvironmentSpec
 from coterie.experiments.tuning import TuningProtocol
 
+pytestmark = pytest.mark.slow
+
 
 def plan(name: str, horizon: int | None = None, *, datasets: tuple[str, ...] | None = None) -> FigurePlan:
     figure = find_figure(name) if datasets is None else find_figure(name).on(datasets)

@@ -19,6 +19,7 @@ from coterie.experiments.store import Run, Store
 ray = pytest.importorskip("ray")
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),

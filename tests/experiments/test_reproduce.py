@@ -17,6 +17,8 @@ from coterie.experiments.store import Run
 from coterie.experiments.tables import verdict_table
 from coterie.experiments.tuning import TuningProtocol
 
+pytestmark = pytest.mark.slow
+
 
 class Never:
     """An engine for when everything is finished."""

@@ -16,6 +16,8 @@ from policies.agreeing import radius as tuned_radius
 from reference import club, graphs, linucb, numbers, phase, sclub
 from worlds import Round, World, friends, world
 
+pytestmark = pytest.mark.slow
+
 FEW, SOME = range(12), range(16)
 """Worlds need not be many where nothing splits, or much does."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 import coterie
@@ -10,6 +11,8 @@ from policies.agreeing import SEEDS, TIE, clusters
 from policies.test_agreement import Pair, play
 from reference import autoclub
 from worlds import World, world
+
+pytestmark = pytest.mark.slow
 
 
 def acting(policy: coterie.LinearBandit) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import coterie
 from coterie.seeding import stream
@@ -10,6 +11,8 @@ from policies.agreeing import ROUNDS, SEEDS, TIE, Fast, Pair, clusters
 from policies.test_agreement_lists import show_all
 from reference import dynucb
 from worlds import Round, World, world
+
+pytestmark = pytest.mark.slow
 
 
 def play_dynucb(fast: Fast, slow: dynucb.DynUCB, w: World, turn: Round) -> None:

@@ -10,6 +10,8 @@ from policies.agreeing import ROUNDS, SEEDS, TIE, Fast, clusters, fast_lints, la
 from reference import lints
 from worlds import Round, World, world
 
+pytestmark = pytest.mark.slow
+
 
 def play_lints(fast: Fast, slow: lints.LinTS, w: World, turn: Round) -> bool:
     """Play a round on both; returns whether the sample led elsewhere than the estimate would have."""

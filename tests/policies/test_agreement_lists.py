@@ -29,6 +29,8 @@ from reference import lints, lists
 from reference.cascade import first_click
 from worlds import Array, Round, World, friends, world
 
+pytestmark = pytest.mark.slow
+
 
 def linucb_lists(w: World, seed: int) -> Pair:
     fast = coterie.LinUCBOracle(w.n_users, w.dim, labels=w.labels.tolist(), beta=0.4, ridge=w.ridge)
@@ -220,8 +222,8 @@ def test_edges_are_cut_after_the_whole_list_and_not_within(make: Callable[..., F
     0.909 is more than both radii together. Then it clicks the fourth: θ̂ = 0.2, f = 0.433, and 0.709 is less.
     """
     x = np.ones((1, 1))
-    whole = make(2, 1, confidence=coterie.Tuned(alpha=0.6, beta=0.4))
-    apart = make(2, 1, confidence=coterie.Tuned(alpha=0.6, beta=0.4))
+    whole = make(2, 1, confidence=coterie.Tuned(alpha=0.6, beta=0.4, explore=0))
+    apart = make(2, 1, confidence=coterie.Tuned(alpha=0.6, beta=0.4, explore=0))
     for policy in (whole, apart):
         for _ in range(10):
             policy.update_list(1, x, 0)

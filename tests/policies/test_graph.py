@@ -11,7 +11,7 @@ from coterie import CLUB, LinearBandit, PhaseUniCLUB, Tuned
 from policies.histories import unpacked
 
 SIZES = [1, 2, 63, 64, 65, 127, 128, 129, 200]
-TUNED = Tuned(alpha=0.55, beta=0.1)
+TUNED = Tuned(alpha=0.55, beta=0.1, explore=0)
 Neighbours = list[set[int]]
 
 

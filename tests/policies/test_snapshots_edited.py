@@ -10,6 +10,8 @@ import pytest
 
 from contracts.examples import ALL
 
+pytestmark = pytest.mark.slow
+
 TESTS = Path(__file__).resolve().parents[1]
 REFUSED = ("missing", "longer", "as text", "nan", "inf", "six", "None", "[6]")
 """Ends of the names of edits that no policy can live with."""

@@ -161,7 +161,7 @@ def _print_error(line: str) -> None:
 
 
 def _close_quietly() -> int:
-    """The reader of our output has left: print nothing more, not even at exit."""
+    """Redirect output to the null device after a broken pipe, so that nothing fails at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         os.dup2(nowhere, stream.fileno())

@@ -23,10 +23,10 @@ THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 PIPE_WIDTH = 120
 """Columns of a table that goes to a pipe."""
 
-FOLDED = 24
+MIN_PROSE_WIDTH = 24
 """The least width of a column of prose."""
 
-GAP = 3
+COLUMN_GAP = 3
 """Columns between the columns of a table."""
 
 BRAILLE = 0x2800
@@ -92,11 +92,11 @@ def _width(column: str, cells: Sequence[str], is_folded: bool) -> int:
     from rich.text import Text
 
     longest = max((Text.from_markup(cell).cell_len for cell in cells), default=0)
-    return max(len(column), min(longest, FOLDED) if is_folded else longest)
+    return max(len(column), min(longest, MIN_PROSE_WIDTH) if is_folded else longest)
 
 
 def _total(widths: Sequence[int], shown: Sequence[int]) -> int:
-    return sum(widths[k] for k in shown) + GAP * (len(shown) - 1) + 2
+    return sum(widths[k] for k in shown) + COLUMN_GAP * (len(shown) - 1) + 2
 
 
 def _parts(widths: Sequence[int], shown: Sequence[int], width: int) -> Iterator[list[int]]:

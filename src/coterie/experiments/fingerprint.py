@@ -23,11 +23,11 @@ COMPILED = (".pyx", ".pxd", ".pxi", ".c", ".h")
 DIRECTIVES = ("# cython:", "#cython:", "# distutils:", "#distutils:")
 """Comments that the compiler reads."""
 
-SILENT = {
+IGNORED = {
     "policies": ("__init__", "entries", "protocols", "registry", "snapshots", "snapshots_v1"),
     "datasets": ("__init__", "cache", "catalogue", "description"),
 }
-"""Files that list what there is, or change no number."""
+"""Files that change no number of a result."""
 
 
 def fingerprint(policy: str, dataset: str) -> str:
@@ -95,7 +95,7 @@ def _counts(path: Path, package: str, own: str, owners: Iterable[str]) -> bool:
     stem = Path(path.parts[1]).stem
     plain = stem.lstrip("_")
     belongs = [owner for owner in owners if plain == owner or plain.startswith(f"{owner}_")]
-    return own in belongs or not (belongs or stem in SILENT[package])
+    return own in belongs or not (belongs or stem in IGNORED[package])
 
 
 def _is_shared(path: Path) -> bool:
@@ -117,15 +117,15 @@ def code(path: Path) -> str:
 
 
 def _python(content: str) -> str:
-    """Python without remarks, written in one way."""
+    """Python without docstrings and comments, in one layout."""
     tree = ast.parse(content)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = [child for child in node.body if not _is_remark(child)] or [ast.Pass()]
+            node.body = [child for child in node.body if not _is_docstring(child)] or [ast.Pass()]
     return ast.unparse(tree)
 
 
-def _is_remark(node: ast.stmt) -> bool:
+def _is_docstring(node: ast.stmt) -> bool:
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)

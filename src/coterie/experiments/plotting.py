@@ -30,25 +30,25 @@ if TYPE_CHECKING:
 FORMATS = ("png", "svg", "pdf")
 DPI = 300
 WIDTH, HEIGHT = 2.6, 2.25  # inches a panel: four fill a page on its side
-LEAST = 5.2
+MIN_WIDTH = 5.2
 """Inches that a figure has across at least."""
 
-HANDLE, LETTER, LETTERS = 0.65, 0.085, 11.5
+LEGEND_LINE, LEGEND_LETTER, TITLE_LETTERS = 0.65, 0.085, 11.5
 """Inches of a line and of a letter in a legend, and letters of a title in an inch."""
 
-FAR = 2.5
+CROP_FACTOR = 2.5
 """A policy with more than this many times the regret of the next leaves the picture, and is named there."""
 
-MARKS = 6
+MARKERS = 6
 """Markers on a curve."""
 
 OWN_COLOURS = ("#8c564b", "#17a2a2", "#7a9a01", "#c2527d", "#3f51b5", "#a0522d")
 """Colours of policies that are not registered, in order of appearance."""
 
-LINES = ("-", "--", "-.", ":")
+LINE_STYLES = ("-", "--", "-.", ":")
 """Lines of policies that share a name, and so a colour."""
 
-LOOK: Mapping[str, Any] = MappingProxyType(
+RC_PARAMS: Mapping[str, Any] = MappingProxyType(
     {
         "font.size": 8.5,
         "axes.titlesize": 9.5,
@@ -85,7 +85,7 @@ def styles_of(specs: Sequence[PolicySpec]) -> list[Style]:
         else:
             style = find(name).style
         if names.count(name) > 1:
-            style = style._replace(label=label, line=LINES[names[:k].count(name) % len(LINES)])
+            style = style._replace(label=label, line=LINE_STYLES[names[:k].count(name) % len(LINE_STYLES)])
         styles.append(style)
     return styles
 
@@ -97,14 +97,14 @@ def draw(view: str, title: str, panels: Sequence[Panel], folder: Path, name: str
     need("matplotlib", "drawing a figure")
     from matplotlib.style import context as style_context
 
-    with style_context(dict(LOOK)):
+    with style_context(dict(RC_PARAMS)):
         return save_figure(VIEWS[view](panels), title, folder, name)
 
 
 def save_figure(canvas: Canvas, title: str, folder: Path, name: str) -> list[Path]:
-    """Write a canvas with its title in every format; call it while `LOOK` is in use."""
+    """Write a canvas with its title in every format; call it while `RC_PARAMS` is in use."""
     kept = title.replace(" = ", "\u00a0=\u00a0")
-    canvas.suptitle(fill(kept, int(canvas.get_figwidth() * LETTERS)), fontsize=11)
+    canvas.suptitle(fill(kept, int(canvas.get_figwidth() * TITLE_LETTERS)), fontsize=11)
     return list(_save(canvas, folder, name))
 
 
@@ -127,7 +127,7 @@ def _grid(n: int, rows: int = 1, *, width: float = WIDTH) -> Iterator[tuple[Canv
     """A canvas of rows × n axes with room for a legend below."""
     from matplotlib.figure import Figure
 
-    canvas = Figure(figsize=(max(width * n, LEAST), HEIGHT * rows + (0.8 if n > 1 else 1.3)))
+    canvas = Figure(figsize=(max(width * n, MIN_WIDTH), HEIGHT * rows + (0.8 if n > 1 else 1.3)))
     axes = canvas.subplots(rows, n, squeeze=False)
     yield canvas, [list(row) for row in axes]
     _legend(canvas)
@@ -141,35 +141,35 @@ def _legend(canvas: Canvas) -> None:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
     longest = max(len(label) for label in found)
-    most = max(1, int(canvas.get_figwidth() / (HANDLE + LETTER * longest)))
+    most = max(1, int(canvas.get_figwidth() / (LEGEND_LINE + LEGEND_LETTER * longest)))
     across = ceil(len(found) / max(1, ceil(len(found) / most)))  # rows of equal length
     canvas.legend(found.values(), found.keys(), loc="outside lower center", ncols=across, handlelength=3.2)
 
 
-def _curve(axes: Axes, result: PolicyResult, look: Style, column: str, offset: float) -> None:
+def _curve(axes: Axes, result: PolicyResult, style: Style, column: str, offset: float) -> None:
     """Mean over seeds with a band of ± one standard error; the offset keeps markers of curves apart."""
     band, rounds = result.band(column), result.traces[0].rounds
-    every = max(1, len(rounds) // MARKS)
+    every = max(1, len(rounds) // MARKERS)
     axes.plot(
         rounds,
         band.mean,
-        color=look.colour,
-        linestyle=look.line,
-        marker=look.marker,
+        color=style.colour,
+        linestyle=style.line,
+        marker=style.marker,
         markevery=(int(every * offset), every),
-        label=look.label,
+        label=style.label,
     )
     axes.fill_between(
-        rounds, band.mean - band.error, band.mean + band.error, color=look.colour, alpha=0.2, linewidth=0
+        rounds, band.mean - band.error, band.mean + band.error, color=style.colour, alpha=0.2, linewidth=0
     )
 
 
 def _over_rounds(axes: Axes, panel: Panel, column: str, label: str) -> None:
     from matplotlib.ticker import EngFormatter
 
-    looks = styles_of([result.spec for result in panel.results])
-    for k, (result, look) in enumerate(zip(panel.results, looks, strict=True)):
-        _curve(axes, result, look, column, (k + 1) / (len(panel.results) + 1))
+    styles = styles_of([result.spec for result in panel.results])
+    for k, (result, style) in enumerate(zip(panel.results, styles, strict=True)):
+        _curve(axes, result, style, column, (k + 1) / (len(panel.results) + 1))
     axes.set_xlim(0, int(panel.results[0].traces[0].rounds[-1]))
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.set_ylim(bottom=0)
@@ -197,9 +197,9 @@ def curves(panels: Sequence[Panel]) -> Canvas:
 
 def _crop(axes: Axes, panel: Panel) -> None:
     """Where one policy would flatten all others, end the axis above the others and write its value there."""
-    looks = styles_of([result.spec for result in panel.results])
-    finals = sorted((r.mean_regret, look.label) for r, look in zip(panel.results, looks, strict=True))
-    if len(finals) < 3 or finals[-1][0] <= FAR * finals[-2][0]:
+    styles = styles_of([result.spec for result in panel.results])
+    finals = sorted((r.mean_regret, style.label) for r, style in zip(panel.results, styles, strict=True))
+    if len(finals) < 3 or finals[-1][0] <= CROP_FACTOR * finals[-2][0]:
         return
     axes.set_ylim(0, 1.4 * finals[-2][0])
     axes.annotate(
@@ -268,18 +268,18 @@ def _against(axes: Axes, panels: Sequence[Panel], values: Sequence[float]) -> No
     """Regret at the horizon with ± one standard error, against a value a panel."""
     order = np.argsort(values)
     xs = np.asarray(values)[order]
-    looks = styles_of([result.spec for result in panels[0].results])
-    for k, look in enumerate(looks):
+    styles = styles_of([result.spec for result in panels[0].results])
+    for k, style in enumerate(styles):
         ends = [panels[i].results[k].final("regret") for i in order]
         axes.errorbar(
             xs,
             [end.mean for end in ends],
             yerr=np.nan_to_num([end.error for end in ends]),
-            color=look.colour,
-            linestyle=look.line,
-            marker=look.marker,
+            color=style.colour,
+            linestyle=style.line,
+            marker=style.marker,
             capsize=2,
-            label=look.label,
+            label=style.label,
         )
     axes.set_xticks(xs, [f"{x:.2g}" if x < 10 else f"{x:g}" for x in xs])
     axes.set_ylim(bottom=0)

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-ACROSS, LINE, ROUND = 7.2, 0.19, 1.5
+WIDTH, LINE_HEIGHT, MARGINS = 7.2, 0.19, 1.5
 """Inches: the width, a line, and all that is above and below the lines."""
 
-SPACE = 1.2
+LABEL_LINES = 1.2
 """Lines that the name of a world takes."""
 
 TICKS = (0.03, 0.06, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 8.0)
-WANTED = "#555555"
-NAMED: Mapping[str, Any] = MappingProxyType({"weight": "bold", "va": "center", "ha": "left"})
+LIMIT_COLOUR = "#555555"
+LABEL_TEXT: Mapping[str, Any] = MappingProxyType({"weight": "bold", "va": "center", "ha": "left"})
 
 
 def ratios(panels: Sequence[Panel]) -> Canvas:
@@ -33,15 +33,15 @@ def ratios(panels: Sequence[Panel]) -> Canvas:
 
     found = regret_ratios(panels)
     groups = [list(group) for _, group in groupby(found, key=lambda ratio: ratio.panel.label)]
-    height = sum(len(group) + SPACE for group in groups)
-    canvas = Figure(figsize=(ACROSS, LINE * height + ROUND))
+    height = sum(len(group) + LABEL_LINES for group in groups)
+    canvas = Figure(figsize=(WIDTH, LINE_HEIGHT * height + MARGINS))
     axes = canvas.subplots()
     top = 0.0
     for group in groups:
-        axes.text(0.0, top, group[0].panel.label, transform=axes.get_yaxis_transform(), **NAMED)
+        axes.text(0.0, top, group[0].panel.label, transform=axes.get_yaxis_transform(), **LABEL_TEXT)
         for k, ratio in enumerate(group):
             _line(axes, top + k + 1, ratio)
-        top += len(group) + SPACE
+        top += len(group) + LABEL_LINES
     axes.set_ylim(top - 0.5, -0.8)
     _scale(axes)
     _legend(canvas, axes)
@@ -55,7 +55,7 @@ def _line(axes: Axes, y: float, found: RegretRatio) -> None:
     axes.text(-0.01, y, found.panel.dataset_name, transform=across, va="center", ha="right")
     axes.text(1.01, y, find(found.rival.policy).style.label, transform=across, va="center", ha="left")
     if found.limit is not None:
-        axes.plot(found.limit.factor, y, "|", color=WANTED, markersize=9, label="AutoCLUB's limit")
+        axes.plot(found.limit.factor, y, "|", color=LIMIT_COLOUR, markersize=9, label="AutoCLUB's limit")
     if found.oracle is not None:
         _dot(axes, y, found.oracle, found.rival, 6.5)
     _dot(axes, y, found.own, found.rival, 5.5)
@@ -63,16 +63,16 @@ def _line(axes: Axes, y: float, found: RegretRatio) -> None:
 
 def _dot(axes: Axes, y: float, result: PolicyResult, rival: PolicyResult, size: float) -> None:
     """A regret ± its standard error, in units of the rival's mean."""
-    look, regret, unit = find(result.policy).style, result.final("regret"), rival.mean_regret
+    style, regret, unit = find(result.policy).style, result.final("regret"), rival.mean_regret
     axes.errorbar(
         regret.mean / unit,
         y,
         xerr=np.nan_to_num(regret.error / unit),
-        color=look.colour,
-        marker=look.marker,
+        color=style.colour,
+        marker=style.marker,
         markersize=size,
         linestyle="none",
-        label=look.label,
+        label=style.label,
     )
 
 

@@ -1,4 +1,4 @@
-"""Playing runs: with which datasets, on which engine, and who is told of the progress."""
+"""Play runs: the datasets, the engine, and callbacks for progress."""
 
 from __future__ import annotations
 
