@@ -70,22 +70,27 @@ def pick(available: list[str], request: Request) -> list[str]:
     return names
 
 
-def _of_frame(frame: Frame, request: Request) -> Table:
+def frame_columns(frame: Frame) -> pl.DataFrame:
+    """The columns of a data frame, without its index."""
     import polars as pl
 
     try:
         whole = pl.DataFrame(frame)
     except (ValueError, TypeError, pl.exceptions.PolarsError) as error:
         raise ArgumentError(f"the data frame cannot be read: {first_line(error)}") from error
-    available = [name for name in whole.columns if not name.startswith("__index_level_")]
-    columns = _flat(whole.select(pick(available, request)))
+    return whole.select(name for name in whole.columns if not name.startswith("__index_level_"))
+
+
+def _of_frame(frame: Frame, request: Request) -> Table:
+    whole = frame_columns(frame)
+    columns = flat(whole.select(pick(whole.columns, request)))
     return Table(columns, lambda row, fault: DataError(f"row {row} of the data frame (from 0): {fault}"))
 
 
 def _of_file(path: Path, request: Request) -> Table:
     suffix = path.suffix.lower()
     if suffix in (".parquet", ".pq"):
-        columns = _flat(_of_parquet(path, request))
+        columns = flat(_of_parquet(path, request))
         return Table(columns, lambda row, fault: DataError(f"row {row} of {path.name} (from 0): {fault}"))
     if suffix not in (".csv", ".tsv"):
         raise ArgumentError(f"'interactions' reads .csv, .tsv and .parquet files, got {path.name!r}")
@@ -103,7 +108,7 @@ def _of_parquet(path: Path, request: Request) -> pl.DataFrame:
         raise DataError(f"{path.name} cannot be read as Parquet: {first_line(error)}") from error
 
 
-def _flat(columns: pl.DataFrame) -> pl.DataFrame:
+def flat(columns: pl.DataFrame) -> pl.DataFrame:
     """The columns, if each holds one number or text a row."""
     import polars as pl
 
@@ -122,35 +127,37 @@ def _rows(table: Table, request: Request) -> pl.DataFrame:
     user, item, *value = table.columns.get_columns()
     liked = pl.Series("liked", [True]).new_from_index(0, user.len())
     if request.threshold is not None:
-        liked = _numbers(value[0], table) > request.threshold
+        liked = numbers(value[0], table) > request.threshold
     return pl.DataFrame(
-        [_ids(user, table).alias("user"), _ids(item, table).alias("item"), liked.alias("liked")]
+        [ids(user, table).alias("user"), ids(item, table).alias("item"), liked.alias("liked")]
     )
 
 
-def _ids(column: pl.Series, table: Table) -> pl.Series:
+def ids(column: pl.Series, table: Table) -> pl.Series:
     """Whole numbers stay numbers, everything else becomes text; an id must not be missing."""
     import polars as pl
 
     if column.dtype.is_float():  # pandas makes floats of whole numbers with gaps
         whole = column.cast(pl.Int64, strict=False)
-        _refuse_first(table, column, (whole.cast(pl.Float64) != column).fill_null(True), "a whole number")
+        refuse_first(table, column, (whole.cast(pl.Float64) != column).fill_null(True), "a whole number")
         column = whole
     elif not column.dtype.is_integer():
         column = column.cast(pl.String)
-    _refuse_first(table, column, column.is_null(), "an id")
+    refuse_first(table, column, column.is_null(), "an id")
     return column
 
 
-def _numbers(column: pl.Series, table: Table) -> pl.Series:
+def numbers(column: pl.Series, table: Table) -> pl.Series:
+    """The column as finite numbers."""
     import polars as pl
 
     values = column.cast(pl.Float64, strict=False)
-    _refuse_first(table, column, ~values.is_finite().fill_null(False), "a finite number")
+    refuse_first(table, column, ~values.is_finite().fill_null(False), "a finite number")
     return values
 
 
-def _refuse_first(table: Table, column: pl.Series, bad: pl.Series, wanted: str) -> None:
+def refuse_first(table: Table, column: pl.Series, bad: pl.Series, wanted: str) -> None:
+    """Refuse the first row that is bad, if there is one."""
     if bad.any():
         row = int(bad.arg_true()[0])
         raise table.refuse(row, f"{column.name} must be {wanted}, got {column[row]!r}")

@@ -57,8 +57,8 @@ class Environment(Protocol):
         """The length of an arm's vector."""
 
     @property
-    def labels(self) -> Ints:
-        """The true cluster of each user."""
+    def labels(self) -> Ints | None:
+        """The true cluster of each user; None where nobody knows it."""
 
     @property
     def longest_delay(self) -> int:

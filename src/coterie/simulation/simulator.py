@@ -20,13 +20,15 @@ from coterie.progress import Progress, quiet, visible
 from coterie.simulation._rounds import AnyPolicy, Ledger, Pending, Remembered, play
 from coterie.simulation.metrics import adjusted_rand
 from coterie.simulation.traces import Trace
-from coterie.types import Floats
 from coterie.validation import shown, whole
 
 E = TypeVar("E", bound=Environment)
 
-MOST_REMEMBERED = 2**28
-"""Bytes that remembered widths may take; beyond, every width is bounded anew."""
+MOST_REMEMBERED = 2**26
+"""Bytes that remembered widths, 8 for each row of statistics and lasting item, may take in a run.
+
+Where they would take more none is remembered: every width is bounded anew, with the same decisions.
+"""
 
 
 class Stopped(Exception):
@@ -76,6 +78,7 @@ def simulate(
     [200, 400, 600]
     """
     horizon = whole("horizon", horizon, 1)
+    check_horizon(environment, horizon)
     game = _Game(policy, environment, horizon, whole("record", record, 1))
     for number in range(-(-horizon // BLOCK)):
         if stop is not None and stop.is_set():
@@ -137,7 +140,8 @@ class _Game:
         if known >= present:
             return
         told = "labels" in getattr(self.policy, "arguments", ())
-        labels = {"labels": self.environment.labels[known:present]} if told else {}
+        truth = self.environment.labels
+        labels = {"labels": truth[known:present]} if told and truth is not None else {}
         if hasattr(self.policy, "add_users"):
             self.policy.add_users(present - known, **labels)
         if isinstance(self.learner, AnyPolicy):
@@ -156,15 +160,17 @@ class _Game:
         """What was written down."""
         ledger, truth = self.ledger, self.environment.labels
         known = [row[row >= 0] for row in ledger.labels]
-        ari: Floats = np.array(
-            [adjusted_rand(by_appearance(row), truth[: len(row)]) if len(row) else np.nan for row in known]
-        )
+        ari = np.full(len(known), np.nan)
+        if truth is not None:
+            for k, row in enumerate(known):
+                ari[k] = adjusted_rand(by_appearance(row), truth[: len(row)]) if len(row) else np.nan
         return Trace(
             policy=str(getattr(self.policy, "name", type(self.policy).__name__)),
             seed=self.environment.seed,
             rounds=ledger.marks,
             regret=ledger.regrets,
             reward=ledger.rewards,
+            uniform=ledger.uniforms,
             clusters=np.array([len(np.unique(row)) if len(row) else -1 for row in known]),
             ari=ari,
             explored=ledger.uniform_rounds / ledger.marks,
@@ -259,6 +265,15 @@ def check(policy: Policy | ListPolicy, environment: Environment) -> int:
             f"the policy has {known} users and no add_users, the environment has {environment.n_users}"
         )
     return known
+
+
+def check_horizon(environment: Environment, horizon: int) -> None:
+    """Refuse to play longer than the rounds that a world has, if it has only so many (`n_rounds`)."""
+    most = getattr(environment, "n_rounds", None)
+    if most is not None and horizon > most:
+        raise ArgumentError(
+            f"horizon must be at most {most}, the rounds that the environment has, got {horizon}"
+        )
 
 
 def check_block(block: Block, n_users: int, dim: int, longest: int) -> None:
