@@ -26,7 +26,7 @@ PAPER_DATASETS = ("synthetic", "movielens", "lastfm", "yelp")
 DATASETS = (*PAPER_DATASETS, "interactions")
 FIGURES = ("fig-1", "fig-2", "fig-3", "fig-4", "fig-5", "table-1", "table-2", "clusters", "gap", "auto")
 ENGINES = ("local", "ray")
-SETTINGS = ("stochastic", "smoothed")
+SETTINGS = ("stochastic", "smoothed", "lastfm-2014", "rated", "stream", "payoffs")
 SCALES = ("unit", "raw", "sqrt-s")
 """Written out here, because importing what they name takes longer than TAB may; a test compares them."""
 

@@ -77,7 +77,7 @@ class Payoffs:
     labels: Ints | None = None
     n_rounds: int | None = None
     longest_delay = 0
-    gamma = float("nan")
+    gamma = lambda_x = float("nan")
 
     def __init__(
         self,

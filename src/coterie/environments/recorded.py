@@ -49,7 +49,7 @@ class Stream:
 
     labels: Ints | None = None
     longest_delay = 0
-    gamma = float("nan")
+    gamma = lambda_x = float("nan")
     graph: Floats | None = None
 
     def __init__(
@@ -150,7 +150,7 @@ class Rounds:
 
     labels: Ints | None = None
     longest_delay = 0
-    gamma = float("nan")
+    gamma = lambda_x = float("nan")
     graph: Floats | None = None
 
     def __init__(

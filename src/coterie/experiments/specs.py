@@ -12,17 +12,32 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from coterie.datasets.dataset import Dataset
-from coterie.environments import Bernoulli, Cascade, Gaussian, Noise, Smoothed, Stochastic, Uniform, lifted
+from coterie.datasets import Dataset, PayoffTable
+from coterie.datasets.real_feedback import SETTINGS as REAL
+from coterie.environments import (
+    Bernoulli,
+    Cascade,
+    Gaussian,
+    Noise,
+    Payoffs,
+    Shifted,
+    Smoothed,
+    Stochastic,
+    Stream,
+    Uniform,
+    lifted,
+)
 from coterie.errors import ArgumentError
 from coterie.policies.confidence import Tuned
-from coterie.policies.makers import TUNED, find_maker
+from coterie.policies.makers import TUNED, find_maker, is_own
 from coterie.seeding import stream
-from coterie.types import Bools, Floats
+from coterie.types import Bools, Floats, Ints
 from coterie.validation import nonnegative, shown, whole
 
 Value: TypeAlias = bool | int | float | str
-World: TypeAlias = Stochastic | Smoothed | Cascade
+World: TypeAlias = Stochastic | Smoothed | Cascade | Payoffs | Stream | Shifted
+Data: TypeAlias = Dataset | PayoffTable
+"""What worlds are made of: vectors of users and items, or payoffs that users told."""
 
 
 class Params(Mapping[str, Value]):
@@ -115,7 +130,8 @@ class PolicySpec:
         """The policy before its first round, with `recommend` and `update`.
 
         Its maker is given what it names of n_users (those present at the start), dim, seed and the
-        parameters; only one that names `labels` or `graph` is told the true clusters.
+        parameters; only one that names `labels` or `graph` is told the true clusters. Where there are none,
+        the graph is that of friendships.
 
         Raises
         ------
@@ -124,17 +140,36 @@ class PolicySpec:
         """
         maker = find_maker(self.name)
         maker.check(self.params)
-        n_users = world.population.present(0)
-        labels = world.labels[:n_users]
+        n_users = world.present(0)
         asked: dict[str, Callable[[], Any]] = {
-            "labels": lambda: labels,
-            "graph": lambda: same_cluster(labels),
+            "labels": lambda: self._labels(world),
+            "graph": lambda: self._graph(world),
             "confidence": self._confidence,
         }
         made = {name: asked[name]() for name in asked if name in maker.arguments}
         offered = {"n_users": n_users, "dim": world.dim, "seed": seed, **self.params}
         offered.update((name, value) for name, value in made.items() if value is not None)
         return maker({name: value for name, value in offered.items() if maker.passes(name)})
+
+    def _labels(self, world: World) -> Ints | None:
+        """The true clusters of those who are there; only an own policy can do without."""
+        if world.labels is not None:
+            return np.asarray(world.labels[: world.present(0)])
+        if is_own(self.name):
+            return None
+        raise ArgumentError(
+            f"{self.name} is told the true clusters, and real feedback has none: leave it out"
+        )
+
+    def _graph(self, world: World) -> Bools | Floats | None:
+        """The graph that joins users of one cluster, or that of friendships."""
+        if world.labels is not None:
+            return same_cluster(np.asarray(world.labels[: world.present(0)]))
+        if is_own(self.name) or world.graph is not None:
+            return world.graph
+        raise ArgumentError(
+            f"{self.name} needs a graph of the users, and only 'lastfm-2014' has one: its friendships"
+        )
 
     def _confidence(self) -> Tuned | None:
         """The parameters that are fields of `Tuned`; None if none is given."""
@@ -189,10 +224,16 @@ class EnvironmentSpec:
         Name, dimension and scale of `coterie.datasets.load`.
     pool_users, pool_items, data_seed : int
         Its `n_users`, `n_items` and `seed`, which matters to 'synthetic' only.
-    setting : {"stochastic", "smoothed"}
-        The kind of environment; `sigma`, `truncation` and `adversary` matter to 'smoothed' only.
+    setting : {"stochastic", "smoothed", "lastfm-2014", "rated", "stream", "payoffs"}
+        The kind of environment; `sigma`, `truncation` and `adversary` matter to 'smoothed' only. The last
+        four are real feedback: see `coterie.datasets.load_payoffs`, which takes `threshold` and `unit`, and
+        `coterie.environments.Payoffs`, which takes `offers`, `default_payoff` as its `default`, `window`
+        and `connected`. `n_users` is the most that are served there; there are no clusters and no noise.
     noise, rewards : float, {"gaussian", "uniform", "bernoulli"}
-        How far and how rewards scatter.
+        How far and how rewards scatter. Of real feedback, `noise` is only the unit in which constants of
+        policies are tuned: the standard deviation of rewards under uniform play, 0.5 at most.
+    offset, intercept : float, bool
+        Added to every reward, and whether every arm has an intercept (`Shifted`).
     spread : float
         Multiplies the gap between clusters, see `with_smaller_gap`.
     list_length : int
@@ -205,7 +246,7 @@ class EnvironmentSpec:
     """
 
     dataset: str = "synthetic"
-    setting: Literal["stochastic", "smoothed"] = "stochastic"
+    setting: Literal["stochastic", "smoothed", "lastfm-2014", "rated", "stream", "payoffs"] = "stochastic"
     n_users: int = 50
     n_clusters: int = 10
     n_arms: int = 100
@@ -227,11 +268,22 @@ class EnvironmentSpec:
     truncation: float = 1.0
     adversary: str = "random"
     list_length: int = 1
+    offset: float = 0.0
+    intercept: bool = False
+    threshold: float | None = None
+    unit: bool = False
+    offers: Literal["", "all", "known", "one-positive", "window"] = ""
+    default_payoff: float = 0.0
+    window: int = 50_000
+    connected: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no environment would notice."""
-        if self.setting not in ENVIRONMENTS:
-            raise ArgumentError(f"setting must be 'stochastic' or 'smoothed', got {self.setting!r}")
+        if self.setting not in (*ENVIRONMENTS, *REAL):
+            known = ", ".join((*ENVIRONMENTS, *REAL))
+            raise ArgumentError(f"setting must be one of {known}, got {self.setting!r}")
+        if self.is_real and self.list_length > 1:
+            raise ArgumentError(f"lists are for made-up rewards, not for the setting {self.setting!r}")
         if self.rewards not in NOISES:
             raise ArgumentError(f"rewards must be one of {', '.join(NOISES)}, got {self.rewards!r}")
         nonnegative("noise", self.noise)
@@ -248,12 +300,28 @@ class EnvironmentSpec:
         return tuple(one.name for one in fields(cls))
 
     @property
+    def is_real(self) -> bool:
+        """Are rewards what users told, not made up?"""
+        return self.setting in REAL
+
+    @property
     def reward_deviation(self) -> float:
         """The standard deviation σ of a reward, or the most it can be."""
+        if self.is_real:
+            return min(self.noise, 0.5) or 0.5
         return {"gaussian": self.noise, "uniform": self.noise / sqrt(3.0)}.get(self.rewards, 0.0) or 0.5
 
     def data_options(self) -> dict[str, Any]:
-        """The keyword arguments of `coterie.datasets.load`."""
+        """The keyword arguments of `coterie.datasets.load`, or of `load_payoffs`."""
+        if self.is_real:
+            return {
+                "setting": self.setting,
+                "dim": self.dim,
+                "n_items": self.pool_items,
+                "threshold": self.threshold,
+                "unit": self.unit,
+                "seed": self.data_seed,
+            }
         return {
             "dim": self.dim,
             "n_users": self.pool_users,
@@ -262,8 +330,38 @@ class EnvironmentSpec:
             "seed": self.data_seed,
         }
 
-    def make(self, dataset: Dataset, seed: int) -> World:
-        """The environment of a seed, made from the dataset's vectors."""
+    def make(self, data: Data, seed: int) -> World:
+        """The environment of a seed, made from the dataset's vectors or payoffs."""
+        if isinstance(data, PayoffTable) != self.is_real:
+            raise ArgumentError(f"the setting {self.setting!r} is not made of {shown(data)}")
+        world = self._real(data, seed) if isinstance(data, PayoffTable) else self._made(data, seed)
+        if self.offset == 0 and not self.intercept:
+            return world
+        return Shifted(world, self.offset, intercept=self.intercept)
+
+    def _real(self, table: PayoffTable, seed: int) -> Payoffs | Stream:
+        """A world of real feedback, with as many users as there are, `n_users` at most."""
+        if self.setting == "stream":
+            every = Stream(table, self.n_arms, seed)
+            few = self.n_users < every.n_users
+            return Stream(table, self.n_arms, seed, n_users=self.n_users) if few else every
+        options: dict[str, Any] = {
+            "offers": self.offers or None,
+            "default": self.default_payoff,
+            "window": self.window,
+        }
+        able = Payoffs(table, n_arms=self.n_arms, **options).n_users
+        return Payoffs(
+            table,
+            n_arms=self.n_arms,
+            seed=seed,
+            n_users=min(self.n_users, able),
+            connected=self.connected,
+            **options,
+        )
+
+    def _made(self, dataset: Dataset, seed: int) -> Stochastic | Smoothed | Cascade:
+        """A world whose rewards are made up."""
         data = with_smaller_gap(dataset, self)
         kind = ENVIRONMENTS[self.setting]
         taken = [name for name in signature(kind).parameters if name in self.names()]

@@ -17,10 +17,9 @@ from threading import Event
 from traceback import extract_tb
 from typing import NamedTuple
 
-from coterie.datasets.dataset import Dataset
 from coterie.errors import ArgumentError, CoterieError, DataError, PolicyError
 from coterie.experiments.fingerprint import fingerprint
-from coterie.experiments.specs import EnvironmentSpec, PolicySpec
+from coterie.experiments.specs import Data, EnvironmentSpec, PolicySpec
 from coterie.policies.makers import is_own
 from coterie.progress import Progress
 from coterie.simulation import Stopped, Trace, simulate
@@ -91,7 +90,7 @@ class Run:
         """The sha256 of the description: the name of the file that holds the result."""
         return sha256(self.description.encode()).hexdigest()
 
-    def play(self, dataset: Dataset, *, stop: Event | None = None, progress: Progress | None = None) -> Trace:
+    def play(self, dataset: Data, *, stop: Event | None = None, progress: Progress | None = None) -> Trace:
         """Play it: the same trace on every thread, process and machine, but for `seconds`."""
         world = self.environment.make(dataset, self.seed)
         with naming_policy(self.policy.name, self.seed):

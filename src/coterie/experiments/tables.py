@@ -32,7 +32,10 @@ BOUNDS_HEADING = (
 
 
 class SummaryRow(NamedTuple):
-    """A policy in a panel, in numbers: a line of summary.csv; errors are standard errors over seeds."""
+    """A policy in a panel, in numbers: a line of summary.csv; errors are standard errors over seeds.
+
+    `relative` is reward as a multiple of that of uniform play.
+    """
 
     dataset: str
     variation: str
@@ -42,6 +45,9 @@ class SummaryRow(NamedTuple):
     gamma: float
     regret: float
     regret_error: float
+    reward: float
+    relative: float
+    relative_error: float
     clusters: float
     ari: float
     explored: float
@@ -73,7 +79,7 @@ def summary_rows(panels: Sequence[Panel]) -> Iterator[SummaryRow]:
 
 
 def _summary_row(panel: Panel, result: PolicyResult) -> SummaryRow:
-    regret = result.final("regret")
+    regret, relative = result.final("regret"), result.final("relative")
     return SummaryRow(
         dataset=panel.dataset,
         variation=panel.label,
@@ -83,6 +89,9 @@ def _summary_row(panel: Panel, result: PolicyResult) -> SummaryRow:
         gamma=panel.gamma,
         regret=regret.mean,
         regret_error=regret.error,
+        reward=result.final("reward").mean,
+        relative=relative.mean,
+        relative_error=relative.error,
         clusters=result.final("clusters").mean,
         ari=result.final("ari").mean,
         explored=result.final("explored").mean,
