@@ -97,6 +97,8 @@ def test_a_wrong_arm_may_cost_something() -> None:
     means = world.block(0).means
     assert np.unique(means).tolist() == [-1 / 24, 1.0]
     np.testing.assert_allclose(means.sum(axis=1), 0.0, atol=1e-12)
+    trace = simulate(coterie.LinUCBOne(world.n_users, 4, beta=0.1), world, 300)
+    assert np.isnan(trace.relative).all()  # uniform play earns nothing but rounding errors
 
 
 def test_the_window_passes_the_whole_catalogue_once() -> None:

@@ -341,24 +341,14 @@ class EnvironmentSpec:
 
     def _real(self, table: PayoffTable, seed: int) -> Payoffs | Stream:
         """A world of real feedback, with as many users as there are, `n_users` at most."""
-        if self.setting == "stream":
-            every = Stream(table, self.n_arms, seed)
-            few = self.n_users < every.n_users
-            return Stream(table, self.n_arms, seed, n_users=self.n_users) if few else every
-        options: dict[str, Any] = {
-            "offers": self.offers or None,
-            "default": self.default_payoff,
-            "window": self.window,
-        }
-        able = Payoffs(table, n_arms=self.n_arms, **options).n_users
-        return Payoffs(
-            table,
-            n_arms=self.n_arms,
-            seed=seed,
-            n_users=min(self.n_users, able),
-            connected=self.connected,
-            **options,
-        )
+        options: dict[str, Any] = {"n_arms": self.n_arms, "seed": seed}
+        kind: type[Payoffs | Stream] = Stream
+        if self.setting != "stream":
+            kind = Payoffs
+            options |= {"offers": self.offers or None, "default": self.default_payoff}
+            options |= {"window": self.window, "connected": self.connected}
+        every = kind(table, **options)
+        return every if every.n_users <= self.n_users else kind(table, **options, n_users=self.n_users)
 
     def _made(self, dataset: Dataset, seed: int) -> Stochastic | Smoothed | Cascade:
         """A world whose rewards are made up."""

@@ -147,6 +147,15 @@ def regret_table(panels: Sequence[Panel]) -> TextTable:
     )
 
 
+def relative_table(panels: Sequence[Panel]) -> TextTable:
+    """Reward relative to uniform play at the horizon: policies down, panels across."""
+    return _across(
+        "Reward at the horizon as a multiple of that of uniform play, mean ± standard error",
+        panels,
+        lambda r: str(final) if (final := r.final("relative")).mean == final.mean else "–",
+    )
+
+
 def time_table(panels: Sequence[Panel]) -> TextTable:
     """Seconds a run: policies down, panels across."""
     return _across(
@@ -213,6 +222,7 @@ VIEW_TABLES: Mapping[str, tuple[Callable[[Sequence[Panel]], TextTable], ...]] = 
         "times": (time_table, parameter_table),
         "clusters": (cluster_table, regret_table, parameter_table),
         "ratios": (ratio_table, parameter_table),
+        "relative": (relative_table, regret_table, parameter_table),
     }
 )
 """The tables of a view; of any other: regrets and parameters."""

@@ -39,7 +39,7 @@ class Trace:
     @property
     def relative(self) -> Floats:
         """Reward as a multiple of that of uniform play; NaN where uniform play earns nothing or loses."""
-        earned = np.where(self.uniform > 0, self.uniform, np.nan)
+        earned = np.where(self.uniform > 1e-9 * self.rounds, self.uniform, np.nan)  # less is rounding
         return np.asarray(self.reward / earned)
 
     def named(self, name: str) -> Trace:
