@@ -25,11 +25,11 @@ from pathlib import Path
 
 import numpy as np
 
+from coterie.environments.population import Peopled as Place
 from coterie.errors import MissingData
 from coterie.experiments.figures import find_figure
 from coterie.experiments.plans import FigurePlan, PanelSpec
 from coterie.experiments.runner import DataFiles
-from coterie.experiments.specs import World as Place
 from coterie.experiments.tuning import TuningProtocol
 from coterie.policies import Policy
 from coterie.progress import progress_bar
@@ -126,6 +126,7 @@ def report(panel: PanelSpec, data: DataFiles, seeds: Sequence[int]) -> str:
             found = []
             for seed in seeds:
                 place = panel.environment.make(data.dataset(panel.environment), seed)
+                assert isinstance(place, Place)
                 policy = told(place, panel.environment.noise)
                 trace = simulate(policy, place, panel.horizon, record=1)
                 advance(panel.horizon)

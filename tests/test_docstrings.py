@@ -22,7 +22,7 @@ PACKAGES = ("datasets", "environments", "policies", "simulation", "theory")
 EXPERIMENTS = {
     "comparison": ("Comparison", "compare_results", "read_results"),
     "engines": ("LocalEngine", "RayEngine"),
-    "figures": ("find",),
+    "figures": ("find_figure",),
     "reproduce": ("ReproduceOptions", "Reproduction", "reproduce"),
     "runner": ("Callback", "DataFiles", "NoCallback"),
     "specs": ("EnvironmentSpec", "PolicySpec"),

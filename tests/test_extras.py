@@ -24,7 +24,7 @@ PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text
 
 def trace() -> Trace:
     one = np.ones(1)
-    return Trace("A", 0, np.ones(1, np.int64), one, one, np.ones(1, np.int64), one, one, 1.0)
+    return Trace("A", 0, np.ones(1, np.int64), one, one, one, np.ones(1, np.int64), one, one, 1.0)
 
 
 def own_table() -> object:

@@ -85,7 +85,7 @@ def test_of_two_versions_of_a_run_that_of_todays_code_counts() -> None:
 
 def finished(run: Run, name: str, end: float) -> FinishedRun:
     line = np.array([end])
-    trace = Trace("LinUCBOne", 0, np.array([10]), line, line, np.array([1]), line, line, float("nan"))
+    trace = Trace("LinUCBOne", 0, np.array([10]), line, line, line, np.array([1]), line, line, float("nan"))
     return FinishedRun(name, run, trace)
 
 

@@ -37,7 +37,10 @@ WRONG = [
     (["run", "CLUB", "--param", "alpha=inf"], "alpha must be a finite number"),
     (["run", "--policy", "CLBU"], "did you mean 'CLUB'?"),
     (["run", "CLUB", "--set", "late=2"], "late"),
-    (["run", "CLUB", "--setting", "hostile"], "setting must be one of stochastic, smoothed, got 'hostile'"),
+    (
+        ["run", "CLUB", "--setting", "hostile"],
+        "setting must be one of stochastic, smoothed, lastfm-2014, rated, stream, payoffs, got 'hostile'",
+    ),
     (["run", "CLUB", "--horizon", "-5"], "coterie: --horizon must be a whole number of at least 1, got -5"),
     (["run", "CLUB", "--horizon", "many"], "--horizon"),
     (["run", "CLUB", "--seeds", "few"], "seeds must be a count such as 5"),

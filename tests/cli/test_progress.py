@@ -38,6 +38,7 @@ def ended(regret: float) -> Trace:
         rounds=np.array([1000]),
         regret=one,
         reward=one,
+        uniform=one,
         clusters=np.array([1]),
         ari=one,
         explored=one,

@@ -38,7 +38,7 @@ def test_help_imports_nothing_heavy(page: list[str]) -> None:
     ("typed", "offered"),
     [
         ("run Uni", ["UniCLUB", "UniSCLUB"]),
-        ("run --setting s", ["stochastic", "smoothed"]),
+        ("run --setting s", ["stochastic", "smoothed", "stream"]),
         ("run --scale ", ["unit", "raw", "sqrt-s"]),
         ("run --engine r", ["ray"]),
         ("reproduce fig-1 ta", ["table-1", "table-2"]),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie.datasets import lines
-from coterie.datasets.sources import Stream
+from coterie.datasets.sources import FileStream
 from coterie.errors import DataError
 
 TEXTS = st.lists(st.sampled_from(["", "a", "bcd"]), max_size=20).map("\n".join)
@@ -18,7 +18,7 @@ def test_blocks_keep_every_line_and_its_number(text: str, ends: bool, size: int)
     whole = (text + "\n" * ends).encode()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lines, "BLOCK", size)
-        blocks = list(lines.blocks(Stream(io.BytesIO(whole), len(whole), "x")))
+        blocks = list(lines.blocks(FileStream(io.BytesIO(whole), len(whole), "x")))
     assert b"".join(block.data for block in blocks) == whole
     numbered = [pair for block in blocks for pair in block.numbered()]
     assert numbered == [(n, line) for n, line in enumerate(whole.split(b"\n"), start=1) if line]
@@ -27,4 +27,4 @@ def test_blocks_keep_every_line_and_its_number(text: str, ends: bool, size: int)
 def test_a_line_longer_than_a_block_is_malformed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "BLOCK", 10)
     with pytest.raises(DataError, match="line 3 of x: longer than 10 bytes"):
-        list(lines.blocks(Stream(io.BytesIO(b"a\nb\n" + 50 * b"c"), 54, "x")))
+        list(lines.blocks(FileStream(io.BytesIO(b"a\nb\n" + 50 * b"c"), 54, "x")))

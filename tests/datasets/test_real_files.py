@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from coterie.datasets import load
+from coterie.datasets import load, load_payoffs
 
 HERE = Path(__file__).resolve()
 DATA = Path(os.environ.get("COTERIE_DATA") or HERE.parents[2].parent / "shared" / "data")
@@ -108,3 +108,14 @@ def test_ones_own_table_of_the_same_rows_gives_the_same_vectors(facts: Facts) ->
     ours, own = load(facts.name, path), load("interactions", path, threshold=3)
     np.testing.assert_array_equal(ours.items, own.items)
     np.testing.assert_array_equal(ours.item_ids, own.item_ids)
+
+
+def test_lastfm_2014_has_the_items_and_listens_that_are_known() -> None:
+    folder = DATA / "hetrec2011-lastfm-2k"
+    if not (folder / "user_artists.dat").exists():
+        pytest.skip("user_artists.dat is not here: set COTERIE_DATA to the folder of the real files")
+    table = load_payoffs("lastfm", folder, setting="lastfm-2014")
+    assert (len(table.items), len(table.payoffs), table.n_users) == (12_133, 86_608, 1_892)
+    assert int((table.payoffs.counts >= 5).sum()) == 1_876
+    assert table.friends is not None
+    assert len(table.friends) == 25_434

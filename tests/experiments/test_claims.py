@@ -32,7 +32,7 @@ def result(policy: str, *finals: float, seconds: float = 1.0, ari: float = 1.0) 
 def trace(policy: str, seed: int, end: float, seconds: float, ari: float) -> Trace:
     line = np.array([end / 2, end])
     return Trace(
-        policy, seed, np.array([5, 10]), line, line, np.array([1, 4]), np.array([0, ari]), line, seconds
+        policy, seed, np.array([5, 10]), line, line, line, np.array([1, 4]), np.array([0, ari]), line, seconds
     )
 
 

@@ -13,6 +13,8 @@ from coterie.experiments.specs import EnvironmentSpec, PolicySpec
 from coterie.experiments.store import Run, read_description
 
 OTHER = {
+    "threshold": 3.0,
+    "offers": "known",
     "dataset": "yelp",
     "setting": "smoothed",
     "rewards": "uniform",

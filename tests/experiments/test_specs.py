@@ -80,6 +80,7 @@ def test_only_who_is_present_at_the_start_is_known_to_a_policy(
 ) -> None:
     late = replace(small, late=0.5).make(data.dataset(small), 1)
     oracle = PolicySpec("LinUCBOracle", {"beta": 0.1}).make(late, 0)
+    assert late.labels is not None
     assert oracle.n_users == 4
     assert oracle.arguments["labels"].tolist() == late.labels[:4].tolist()
 

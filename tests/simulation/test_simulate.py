@@ -23,6 +23,7 @@ USERS, DIM = 12, 6
 
 def make(name: str, world: Environment) -> coterie.LinearBandit:
     """A policy of this name, fit for the world."""
+    assert world.labels is not None
     same = (world.labels[:, None] == world.labels[None, :]) & ~np.eye(USERS, dtype=bool)
     settings: dict[str, Any] = {"ridge": 0.5, "seed": 3}
     if name.startswith("Lin"):
@@ -188,6 +189,7 @@ def test_a_trace_shows_itself(data: Dataset) -> None:
         "rounds",
         "regret",
         "reward",
+        "uniform",
         "clusters",
         "ari",
         "explored",

@@ -27,7 +27,7 @@ def compare(
     first: Annotated[Path, typer.Argument(help="A folder that `run --out` or `reproduce --out` wrote.")],
     second: Annotated[Path, typer.Argument(help="Another one.")],
     metric: Annotated[
-        str, typer.Option(help="regret, reward, clusters, ari or explored, at the end.")
+        str, typer.Option(help="regret, reward, relative (to uniform play), clusters, ari or explored.")
     ] = "regret",
     level: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
     each: Annotated[bool, typer.Option("--each", help="A row for each seed as well.")] = False,

@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from coterie.cli.output import console, print_note, print_table
 from coterie.evaluation import Estimate, Evaluation, Log
-from coterie.experiments.plotting import LOOK, save_figure, styles_of
+from coterie.experiments.plotting import RC_PARAMS, save_figure, styles_of
 from coterie.experiments.specs import PolicySpec, labels_of
 from coterie.experiments.tables import known
 from coterie.storage import atomic_write
@@ -110,7 +110,7 @@ class EvaluateResults(NamedTuple):
         from matplotlib.style import context as style_context
 
         names = list(dict.fromkeys(one.estimator for one in self.found.estimates))
-        with style_context(dict(LOOK)):
+        with style_context(dict(RC_PARAMS)):
             size = (max(PANEL * len(names) + 0.8, 5.2), 1.7 + 0.3 * len(self.specs))
             canvas = Figure(figsize=size)
             panels = canvas.subplots(1, len(names), squeeze=False, sharey=True, sharex=True)[0]

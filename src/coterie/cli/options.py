@@ -24,9 +24,21 @@ BOLD, CYAN, DIM, PLAIN = "\x1b[1m", "\x1b[36m", "\x1b[2m", "\x1b[0m"
 
 PAPER_DATASETS = ("synthetic", "movielens", "lastfm", "yelp")
 DATASETS = (*PAPER_DATASETS, "interactions")
-FIGURES = ("fig-1", "fig-2", "fig-3", "fig-4", "fig-5", "table-1", "table-2", "clusters", "gap", "auto")
+FIGURES = (
+    "fig-1",
+    "fig-2",
+    "fig-3",
+    "fig-4",
+    "fig-5",
+    "table-1",
+    "table-2",
+    "clusters",
+    "gap",
+    "auto",
+    "real",
+)
 ENGINES = ("local", "ray")
-SETTINGS = ("stochastic", "smoothed")
+SETTINGS = ("stochastic", "smoothed", "lastfm-2014", "rated", "stream", "payoffs")
 SCALES = ("unit", "raw", "sqrt-s")
 """Written out here, because importing what they name takes longer than TAB may; a test compares them."""
 

@@ -44,7 +44,8 @@ EPILOG = examples(
         "a policy of your own, from greedy.py in this folder",
         "coterie run --policy greedy:Greedy --policy CLUB --param epsilon=0.1",
     ),
-    ("real data", "coterie run CLUB --dataset movielens --data ml-25m.zip"),
+    ("real data, rewards made up", "coterie run CLUB --dataset movielens --data ml-25m.zip"),
+    ("rewards that users really gave", "coterie run --setting rated --data ml-25m.zip"),
     (
         "your own table",
         "coterie run CLUB --dataset interactions --data clicks.csv --columns customer,product",
@@ -93,10 +94,10 @@ def run(
         typer.Option(metavar="PATH", help="Its file, archive or folder ($COTERIE_DATA)."),
     ] = None,
     columns: Annotated[
-        str | None, typer.Option(metavar="USER,ITEM[,VALUE]", help="Columns of your own table.")
+        str | None, typer.Option(metavar="USER,ITEM[,VALUE][,TIME]", help="Columns of your own table.")
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="Above this, a value of your table is feedback 1.")
+        float | None, typer.Option(help="Above this, a value of your table, or a rating, is feedback 1.")
     ] = None,
     missing: Annotated[
         str | None, typer.Option(help="drop: leave out rows of your table that lack a value (refuse).")
@@ -105,9 +106,15 @@ def run(
         str | None, typer.Option(help="What separates columns of your table (found by itself).")
     ] = None,
     encoding: Annotated[str | None, typer.Option(help="Encoding of your table (utf-8).")] = None,
+    items: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Vectors of your items, for --setting payoffs.")
+    ] = None,
     setting: Annotated[
         str | None,
-        typer.Option(help="stochastic or smoothed (stochastic).", autocompletion=complete_setting),
+        typer.Option(
+            help="stochastic or smoothed; real feedback: lastfm-2014, rated, stream or payoffs (stochastic).",
+            autocompletion=complete_setting,
+        ),
     ] = None,
     users: Annotated[int | None, typer.Option(parser=whole_number, metavar="N", help="Users (50).")] = None,
     clusters: Annotated[
@@ -120,6 +127,13 @@ def run(
         int | None, typer.Option(parser=whole_number, metavar="N", help="Length of the vectors (50).")
     ] = None,
     noise: Annotated[float | None, typer.Option(help="Noise σ of rewards (0.1).")] = None,
+    intercept: Annotated[
+        bool | None,
+        typer.Option(
+            "--intercept/--no-intercept",
+            help="Give arms a feature that is the same for all (where rewards are not centred).",
+        ),
+    ] = None,
     scale: Annotated[
         str | None, typer.Option(help="unit, raw or sqrt-s (unit).", autocompletion=complete_scale)
     ] = None,
@@ -223,7 +237,7 @@ def _play(settings: RunSettings, folder: Path) -> RunResults:
     with saying_what_is_kept(lambda: _kept(plan.runs, store, settings.out)):
         with progress_display(plan.label) as callback:
             seconds = Runner(store, engine, plan.data, callback).play("all", plan.runs)
-    return collect(plan, store, seconds, horizon=settings.horizon, seeds=settings.seeds)
+    return collect(plan, store, seconds, horizon=plan.runs[0].horizon, seeds=settings.seeds)
 
 
 def _kept(runs: Sequence[Run], store: Store, out: str | None) -> str:

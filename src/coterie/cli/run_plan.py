@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from coterie import datasets
+from coterie.cli.real_worlds import fitted, is_real, rounds_of, usual_world
 from coterie.cli.settings import RunSettings, assignments, convert
 from coterie.errors import ArgumentError, unknown
 from coterie.experiments.runner import DataFiles
@@ -42,16 +43,20 @@ def plan_runs(settings: RunSettings) -> RunPlan:
     """The runs of these settings, by policy, then by seed; what cannot be made is refused now."""
     environment = environment_of(settings)
     datasets.about(environment.dataset)
+    data = data_files(settings, environment)
+    if environment.is_real:
+        environment = fitted(environment, data, settings)
     named = [parse_policy(word) for word in settings.policies or DEFAULT_POLICIES]
     check_used(settings, [find_maker(one.name) for one in named])
     policies = tuple(dict.fromkeys(complete_spec(one, settings, environment) for one in named))
-    data = data_files(settings, environment)
     sha256 = data.sha256(environment)
+    world = environment.make(data.dataset(environment), settings.seeds[0])
+    horizon = rounds_of(world, settings)
     runs = tuple(
         Run(
             environment=environment,
             policy=policy,
-            horizon=settings.horizon,
+            horizon=horizon,
             seed=seed,
             record=settings.record,
             data=sha256,
@@ -59,7 +64,6 @@ def plan_runs(settings: RunSettings) -> RunPlan:
         for policy in policies
         for seed in settings.seeds
     )
-    world = environment.make(data.dataset(environment), settings.seeds[0])
     for policy in policies:
         policy.make(world, settings.seeds[0])
     return RunPlan(environment, policies, runs, data)
@@ -68,6 +72,8 @@ def plan_runs(settings: RunSettings) -> RunPlan:
 def data_files(settings: RunSettings, environment: EnvironmentSpec) -> DataFiles:
     """Where the dataset is, and how an own table is read."""
     options, path = settings.table_options(), Path(settings.data) if settings.data else None
+    if environment.is_real:
+        options = {name: options[name] for name in options if name in ("columns", "items")}
     if options and environment.dataset != "interactions":
         raise ArgumentError(f"{' and '.join(options)}: for --dataset interactions, your own table")
     return DataFiles(files={environment.dataset: path} if path else {}, table_options=options)
@@ -83,11 +89,12 @@ def environment_of(settings: RunSettings) -> EnvironmentSpec:
         if name not in names:
             raise unknown("world setting", name, names, f"The settings are {', '.join(names)}")
     users = settings.world.get("n_users", defaults.n_users)
-    fitting = {}
+    fitting: dict[str, Any] = {"intercept": True} if settings.world.get("offset", 0) else {}
     if isinstance(users, int) and users > 0:
         fitting["n_clusters"] = min(users, defaults.n_clusters)
         fitting["pool_users"] = max(users, defaults.pool_users)
-    return convert({**fitting, **settings.world}, EnvironmentSpec)
+    real = usual_world(settings) if is_real(settings) else {}
+    return convert({**fitting, **real, **settings.world}, EnvironmentSpec)
 
 
 def parse_policy(word: str) -> PolicySpec:

@@ -11,6 +11,7 @@ import numpy as np
 from rich.markup import escape
 
 from coterie.cli.output import Curve, chart, console, print_line, print_table
+from coterie.cli.real_worlds import real_notes
 from coterie.cli.run_plan import RunPlan
 from coterie.experiments.plotting import draw, styles_of
 from coterie.experiments.results import Panel, PolicyResult
@@ -23,7 +24,8 @@ from coterie.storage import atomic_write
 from coterie.validation import counted
 
 COLUMNS = ("policy", "regret", "± s.e.", "clusters", "ARI", "µs/round", "constants")
-OPTIONAL = ("constants", "µs/round", "ARI", "clusters", "± s.e.")
+REAL_COLUMNS = ("policy", "regret", "± s.e.", "reward", "× uniform", "clusters", "µs/round", "constants")
+OPTIONAL = ("constants", "µs/round", "ARI", "clusters", "reward", "± s.e.")
 """Columns that a narrow terminal does without, the least important first."""
 
 
@@ -46,18 +48,21 @@ class LabelledResult(NamedTuple):
         spent = [trace.seconds for trace in self.result.traces if trace.seconds == trace.seconds]
         return 1e6 * min(spent, default=float("nan")) / horizon
 
-    def row(self) -> tuple[str, ...]:
+    def row(self, columns: tuple[str, ...]) -> tuple[str, ...]:
         """The line of the table."""
-        regret = self.result.final("regret")
-        return (
-            f"[bold]{escape(self.label)}[/bold]",
-            f"{regret.mean:,.1f}",
-            known(regret.error, ",.1f"),
-            known(self.result.final("clusters").mean, ".1f"),
-            known(self.result.final("ari").mean, ".2f"),
-            known(self.microseconds, ",.1f"),
-            f"[dim]{escape(str(self.result.spec.params))}[/dim]",
-        )
+        regret, final = self.result.final("regret"), self.result.final
+        every = {
+            "policy": f"[bold]{escape(self.label)}[/bold]",
+            "regret": f"{regret.mean:,.1f}",
+            "± s.e.": known(regret.error, ",.1f"),
+            "reward": f"{final('reward').mean:,.1f}",
+            "× uniform": known(final("relative").mean, ".3f"),
+            "clusters": known(final("clusters").mean, ".1f"),
+            "ARI": known(final("ari").mean, ".2f"),
+            "µs/round": known(self.microseconds, ",.1f"),
+            "constants": f"[dim]{escape(str(self.result.spec.params))}[/dim]",
+        }
+        return tuple(every[name] for name in columns)
 
     def record(self) -> dict[str, Any]:
         """All of it as plain values."""
@@ -69,6 +74,8 @@ class LabelledResult(NamedTuple):
             "regret": regret.mean,
             "standard_error": regret.error,
             "regret_by_seed": {str(trace.seed): float(trace.regret[-1]) for trace in result.traces},
+            "reward": result.final("reward").mean,
+            "relative_to_uniform": result.final("relative").mean,
             "clusters": result.final("clusters").mean,
             "ari": result.final("ari").mean,
             "microseconds_a_round": self.microseconds,
@@ -91,6 +98,11 @@ class RunResults(NamedTuple):
     def title(self) -> str:
         """The world in one line."""
         w = self.plan.environment
+        if w.is_real:
+            return (
+                f"{w.dataset}, {w.setting}: {counted(w.n_users, 'user')}, {counted(w.n_arms, 'arm')}, "
+                f"{counted(self.horizon, 'round')}, {counted(len(self.seeds), 'seed')}"
+            )
         return (
             f"{w.dataset}, {w.setting}: {counted(w.n_users, 'user')} in {counted(w.n_clusters, 'cluster')}, "
             f"{counted(w.n_arms, 'arm')}, {rewards_line(w)}, {counted(self.horizon, 'round')}, "
@@ -99,10 +111,20 @@ class RunResults(NamedTuple):
 
     @property
     def caution(self) -> str:
-        """What is made up, for data that are somebody's; nothing for synthetic data."""
-        if self.plan.environment.dataset == "synthetic":
-            return ""
-        return "Rewards are simulated from your data; the clusters are made up, not found in it."
+        """What is made up, what was left out, and whether arms have an intercept."""
+        environment = self.plan.environment
+        parts: list[str] = []
+        if environment.is_real:
+            parts += real_notes(self.plan.environment, self.plan.data)
+        elif environment.dataset != "synthetic":
+            parts.append("Rewards are simulated from your data; the clusters are made up, not found in it.")
+        if environment.intercept:
+            parts.append(
+                "Arms have an intercept, since rewards are not centred; --no-intercept leaves it out."
+            )
+        elif environment.offset:
+            parts.append("Rewards are not centred and arms have no intercept: expect much regret.")
+        return " ".join(parts)
 
     def show(self, draw_chart: bool | None) -> None:
         """Print the table, least regret first, and the chart where it was asked for or someone is looking."""
@@ -111,7 +133,9 @@ class RunResults(NamedTuple):
         print_line(f"[bold]{escape(self.title)}[/bold]")
         if self.caution:
             print_line(self.caution)
-        print_table(COLUMNS, [one.row() for one in ranked], prose=("constants",), optional=OPTIONAL)
+        columns = REAL_COLUMNS if self.plan.environment.is_real else COLUMNS
+        rows = [one.row(columns) for one in ranked]
+        print_table(columns, rows, prose=("constants",), optional=OPTIONAL)
         if draw_chart or (draw_chart is None and out.is_terminal):
             names = max(len(one.label) for one in ranked)
             curves = [_curve(one) for one in ranked]

@@ -35,6 +35,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     missing: str | None = None
     separator: str | None = None
     encoding: str | None = None
+    items: str | None = None
     horizon: Positive = 20_000
     seeds: tuple[int, ...] = (0, 1, 2)
     record: Positive = 200
@@ -47,7 +48,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def table_options(self) -> dict[str, Any]:
         """How an own table is read: the arguments of `coterie.datasets.load` that were given."""
-        names = ("columns", "threshold", "missing", "separator", "encoding")
+        names = ("columns", "threshold", "missing", "separator", "encoding", "items")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 

@@ -1,7 +1,20 @@
-"""Datasets: vectors of users and items, drawn at random or learnt from who liked what."""
+"""Datasets: vectors of users and items, drawn at random or learnt, and payoffs that users told."""
 
 from coterie.datasets.catalogue import about, load, names
 from coterie.datasets.dataset import Dataset, Provenance
 from coterie.datasets.description import About
+from coterie.datasets.payoff_table import PayoffSource, PayoffTable, payoff_table
+from coterie.datasets.real_feedback import load_payoffs
 
-__all__ = ["About", "Dataset", "Provenance", "about", "load", "names"]
+__all__ = [
+    "About",
+    "Dataset",
+    "PayoffSource",
+    "PayoffTable",
+    "Provenance",
+    "about",
+    "load",
+    "load_payoffs",
+    "names",
+    "payoff_table",
+]

@@ -24,15 +24,19 @@ class Busiest(NamedTuple):
     tied: int
 
     def as_array(self) -> Ids:
-        """The ids as numpy has them: whole numbers, or else strings."""
-        import polars as pl
+        """The ids as numpy has them."""
+        return id_array(self.ids.get_column("id"))
 
-        ids = self.ids.get_column("id")
-        if ids.dtype == pl.String:
-            return np.array(ids.to_list(), dtype=np.str_)
-        if ids.dtype == pl.UInt64:
-            return ids.to_numpy().astype(np.uint64)
-        return ids.to_numpy().astype(np.int64)
+
+def id_array(ids: pl.Series) -> Ids:
+    """Ids as numpy has them: whole numbers, or else strings."""
+    import polars as pl
+
+    if ids.dtype == pl.String:
+        return np.array(ids.to_list(), dtype=np.str_)
+    if ids.dtype == pl.UInt64:
+        return ids.to_numpy().astype(np.uint64)
+    return ids.to_numpy().astype(np.int64)
 
 
 class Feedback(NamedTuple):

@@ -71,10 +71,10 @@ def pick(available: list[str], request: Request) -> list[str]:
     return names
 
 
-def _of_frame(frame: Frame, request: Request) -> Table:
+def frame_columns(frame: Frame) -> pl.DataFrame:
+    """The columns of a data frame, without its index."""
     import polars as pl
 
-    _refuse_csv_options(request, "a data frame")
     try:
         whole = pl.DataFrame(frame)
     except ImportError:
@@ -83,8 +83,13 @@ def _of_frame(frame: Frame, request: Request) -> Table:
         ) from None
     except (ValueError, TypeError, pl.exceptions.PolarsError) as error:
         raise ArgumentError(f"the data frame cannot be read: {first_line(error)}") from error
-    available = [name for name in whole.columns if not name.startswith("__index_level_")]
-    columns = _flat(whole.select(pick(available, request)))
+    return whole.select(name for name in whole.columns if not name.startswith("__index_level_"))
+
+
+def _of_frame(frame: Frame, request: Request) -> Table:
+    _refuse_csv_options(request, "a data frame")
+    whole = frame_columns(frame)
+    columns = flat(whole.select(pick(whole.columns, request)))
     return Table(columns, lambda row, fault: DataError(f"row {row} of the data frame (from 0): {fault}"))
 
 
@@ -92,14 +97,19 @@ def _of_file(path: Path, request: Request) -> pl.DataFrame:
     """The rows of a file as (user, item, liked)."""
     if path.suffix.lower() in (".parquet", ".pq"):
         _refuse_csv_options(request, path.name)
-        columns = _flat(_of_parquet(path, request))
+        columns = flat(_of_parquet(path, request))
         table = Table(columns, lambda row, fault: DataError(f"row {row} of {path.name} (from 0): {fault}"))
         return _rows(table, request)
+    check_suffix(path)
+    with opened_csv(path, request.separator, request.encoding or "utf-8") as csv:
+        return _rows(Table(csv.read(pick(csv.header(), request)), csv.refuse), request)
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse a file that is neither CSV nor Parquet by its name."""
     if not path.name.lower().endswith(SUFFIXES):
         known = ", ".join(SUFFIXES)
         raise ArgumentError(f"'interactions' reads {known} and .parquet files, got {path.name!r}")
-    with opened_csv(path, request.separator, request.encoding or "utf-8") as csv:
-        return _rows(Table(csv.read(pick(csv.header(), request)), csv.refuse), request)
 
 
 def _refuse_csv_options(request: Request, what: str) -> None:
@@ -117,7 +127,7 @@ def _of_parquet(path: Path, request: Request) -> pl.DataFrame:
         raise DataError(f"{path.name} cannot be read as Parquet: {first_line(error)}") from error
 
 
-def _flat(columns: pl.DataFrame) -> pl.DataFrame:
+def flat(columns: pl.DataFrame) -> pl.DataFrame:
     """The columns, if each holds one number or text a row."""
     import polars as pl
 
@@ -136,29 +146,29 @@ def _rows(table: Table, request: Request) -> pl.DataFrame:
     columns = [column.fill_nan(None) if column.dtype.is_float() else column for column in table.columns]
     if request.missing == "refuse":
         for column in columns:
-            _refuse_missing(table, column)
+            refuse_missing(table, column, "; leave out such rows with missing='drop' (--missing drop)")
     user, item, *value = columns
     liked = pl.Series("liked", [True]).new_from_index(0, user.len())
     if request.threshold is not None:
-        liked = _numbers(value[0], table, drop=request.missing == "drop") > request.threshold
+        liked = numbers(value[0], table, drop=request.missing == "drop") > request.threshold
     return pl.DataFrame(
-        [_ids(user, table).alias("user"), _ids(item, table).alias("item"), liked.alias("liked")]
+        [ids(user, table).alias("user"), ids(item, table).alias("item"), liked.alias("liked")]
     )
 
 
-def _ids(column: pl.Series, table: Table) -> pl.Series:
+def ids(column: pl.Series, table: Table) -> pl.Series:
     """Whole numbers stay numbers, everything else becomes text."""
     import polars as pl
 
     if column.dtype.is_float():  # pandas makes floats of whole numbers with gaps
         whole = column.cast(pl.Int64, strict=False)
         wrong = (whole.cast(pl.Float64) != column).fill_null(True) & column.is_not_null()
-        _refuse_first(table, column, wrong, "must be a whole number")
+        refuse_first(table, column, wrong, "must be a whole number")
         return whole
     return column if column.dtype.is_integer() else column.cast(pl.String)
 
 
-def _numbers(column: pl.Series, table: Table, *, drop: bool) -> pl.Series:
+def numbers(column: pl.Series, table: Table, *, drop: bool = False) -> pl.Series:
     """The column as numbers; "nan" is a missing value where such rows are dropped."""
     import polars as pl
 
@@ -166,18 +176,19 @@ def _numbers(column: pl.Series, table: Table, *, drop: bool) -> pl.Series:
     wrong = ~values.is_finite().fill_null(False) & column.is_not_null()
     if drop:
         wrong &= ~values.is_nan().fill_null(False)
-    _refuse_first(table, column, wrong, "must be a finite number")
+    refuse_first(table, column, wrong, "must be a finite number")
     return values.fill_nan(None)
 
 
-def _refuse_missing(table: Table, column: pl.Series) -> None:
+def refuse_missing(table: Table, column: pl.Series, hint: str = "") -> None:
+    """Refuse the first row that lacks a value, if there is one."""
     if column.null_count():
         row = int(column.is_null().arg_true()[0])
-        hint = "leave out such rows with missing='drop' (--missing drop)"
-        raise table.refuse(row, f"{column.name} is missing; {hint}")
+        raise table.refuse(row, f"{column.name} is missing{hint}")
 
 
-def _refuse_first(table: Table, column: pl.Series, bad: pl.Series, wanted: str) -> None:
+def refuse_first(table: Table, column: pl.Series, bad: pl.Series, wanted: str) -> None:
+    """Refuse the first row that is bad, if there is one."""
     if bad.any():
         row = int(bad.arg_true()[0])
         raise table.refuse(row, f"{column.name} {wanted}, got {column[row]!r}")

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from coterie.datasets.dataset import Dataset
 from coterie.datasets.delimited import Delimited, FieldFormat
 from coterie.datasets.description import About
+from coterie.datasets.events import Events, EventSource, events_of
 from coterie.datasets.lines import LineBlock, read
 from coterie.datasets.prepare import prepare_file
-from coterie.datasets.request import Request
-from coterie.datasets.sources import opened
+from coterie.datasets.request import Request, Source
+from coterie.datasets.sources import digest, find_file, opened
+from coterie.errors import DataError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,6 +39,23 @@ FORMAT = Delimited(
 def make(request: Request) -> Dataset:
     """Artists as items, feedback 1 if the user assigns a tag to the artist   (Sec. 6.2)."""
     return prepare_file(ABOUT, request, _rows)
+
+
+def events(place: Source) -> Events:
+    """Every day on which a user tagged an artist, however many tags were given."""
+    import polars as pl
+
+    path = find_file(ABOUT, place)
+    with opened(ABOUT, path) as stream:
+        tagged = read(stream, FORMAT.parse)
+    days = tagged.select(
+        pl.col("userID").alias("user"),
+        pl.col("artistID").alias("item"),
+        pl.date("year", "month", "day").dt.epoch("d").cast(pl.Float64).alias("time"),
+    )
+    if days.get_column("time").has_nulls():
+        raise DataError(f"{path.name} has a row whose day, month and year are no date")
+    return events_of(EventSource(ABOUT.name, path.name, digest(path)), days.unique(maintain_order=True))
 
 
 def _rows(path: Path) -> pl.DataFrame:

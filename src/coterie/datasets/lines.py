@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from coterie.datasets.sources import Stream
+from coterie.datasets.sources import FileStream
 from coterie.errors import DataError
 from coterie.progress import progress_bar
 
@@ -38,7 +38,7 @@ class LineBlock(NamedTuple):
         return DataError(f"line {number} of {self.file}: {fault}")
 
 
-def blocks(stream: Stream) -> Iterator[LineBlock]:
+def blocks(stream: FileStream) -> Iterator[LineBlock]:
     """The file, cut after line ends."""
     number, rest = 1, b""
     while chunk := _read(stream):
@@ -56,14 +56,14 @@ def blocks(stream: Stream) -> Iterator[LineBlock]:
         yield LineBlock(stream.name, number, rest)
 
 
-def _read(stream: Stream) -> bytes:
+def _read(stream: FileStream) -> bytes:
     try:
         return stream.file.read(BLOCK)
     except DAMAGE as error:
         raise DataError(f"{stream.name} is damaged: {error}") from error
 
 
-def read(stream: Stream, parse: Callable[[LineBlock], pl.DataFrame]) -> pl.DataFrame:
+def read(stream: FileStream, parse: Callable[[LineBlock], pl.DataFrame]) -> pl.DataFrame:
     """All lines, each block parsed to columns as soon as it is read."""
     import polars as pl
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from coterie.datasets.dataset import Dataset
 from coterie.datasets.delimited import Delimited, FieldFormat
 from coterie.datasets.description import About
+from coterie.datasets.events import Events, EventSource, events_of
 from coterie.datasets.lines import LineBlock, read
 from coterie.datasets.prepare import prepare_file
-from coterie.datasets.request import Request
-from coterie.datasets.sources import opened
+from coterie.datasets.request import Request, Source
+from coterie.datasets.sources import digest, find_file, opened
 from coterie.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 LIKED_ABOVE = 3.0
+SPAN = (0.5, 5.0)
 
 ABOUT = About(
     name="movielens",
@@ -53,7 +55,13 @@ FORMATS: Mapping[str, Delimited] = MappingProxyType(
 
 def make(request: Request) -> Dataset:
     """Films as items, feedback 1 if the rating is above 3   (Sec. 6.2)."""
-    return prepare_file(ABOUT, request, _rows)
+    return prepare_file(ABOUT, request, lambda path: _liked(_rows(path)))
+
+
+def events(place: Source) -> Events:
+    """Every rating with its time."""
+    path = find_file(ABOUT, place)
+    return events_of(EventSource(ABOUT.name, path.name, digest(path)), _rows(path), span=SPAN)
 
 
 def _rows(path: Path) -> pl.DataFrame:
@@ -65,7 +73,10 @@ def _rows(path: Path) -> pl.DataFrame:
 
 
 def _parse(layout: Delimited, block: LineBlock) -> pl.DataFrame:
+    return layout.parse(block).select(user="userId", item="movieId", value="rating", time="timestamp")
+
+
+def _liked(rows: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
-    liked = (pl.col("rating") > LIKED_ABOVE).alias("liked")
-    return layout.parse(block).select(user="userId", item="movieId", liked=liked)
+    return rows.select("user", "item", liked=pl.col("value") > LIKED_ABOVE)

@@ -22,7 +22,7 @@ ARCHIVES = (".zip", *TARS)
 CHUNK = 1 << 22
 
 
-class Stream(NamedTuple):
+class FileStream(NamedTuple):
     """An open file or archive member, its size once unpacked, and its own name."""
 
     file: IO[bytes]
@@ -70,11 +70,11 @@ def digest(path: Path) -> str:
 
 
 @contextmanager
-def opened(about: About, path: Path) -> Iterator[Stream]:
+def opened(about: About, path: Path) -> Iterator[FileStream]:
     """The file itself, or the member of the archive that has the right name."""
     with path.open("rb") as file:
         if not path.name.lower().endswith(ARCHIVES):
-            yield Stream(file, path.stat().st_size, path.name)
+            yield FileStream(file, path.stat().st_size, path.name)
             return
         try:
             with _unpacked(about, file, path.name) as stream:
@@ -84,7 +84,7 @@ def opened(about: About, path: Path) -> Iterator[Stream]:
 
 
 @contextmanager
-def _unpacked(about: About, file: IO[bytes], name: str) -> Iterator[Stream]:
+def _unpacked(about: About, file: IO[bytes], name: str) -> Iterator[FileStream]:
     """The wanted member of an archive, or of a tar inside a zip, which is how Yelp packs its own."""
     if name.lower().endswith(TARS):
         with tarfile.open(fileobj=file, mode="r|*") as tar:
@@ -94,7 +94,7 @@ def _unpacked(about: About, file: IO[bytes], name: str) -> Iterator[Stream]:
         member = _zip_member(about, archive, name)
         with archive.open(member) as inner:
             if not member.filename.lower().endswith(TARS):
-                yield Stream(inner, member.file_size, _last(member.filename))
+                yield FileStream(inner, member.file_size, _last(member.filename))
                 return
             with _unpacked(about, inner, _last(member.filename)) as stream:
                 yield stream
@@ -109,11 +109,11 @@ def _zip_member(about: About, archive: zipfile.ZipFile, name: str) -> zipfile.Zi
     return wanted[0]
 
 
-def _tar_member(about: About, tar: tarfile.TarFile, name: str) -> Stream:
+def _tar_member(about: About, tar: tarfile.TarFile, name: str) -> FileStream:
     for member in tar:
         inner = tar.extractfile(member) if _last(member.name) in about.files else None
         if inner is not None:
-            return Stream(inner, member.size, _last(member.name))
+            return FileStream(inner, member.size, _last(member.name))
     raise about.missing(f"inside {name!r}")
 
 

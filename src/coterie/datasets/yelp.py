@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from coterie.datasets.dataset import Dataset
 from coterie.datasets.description import About
+from coterie.datasets.events import Events, EventSource, events_of
 from coterie.datasets.lines import LineBlock, read
 from coterie.datasets.prepare import prepare_file
-from coterie.datasets.request import Request
-from coterie.datasets.sources import opened
+from coterie.datasets.request import Request, Source
+from coterie.datasets.sources import digest, find_file, opened
+from coterie.errors import DataError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +38,31 @@ ABOUT = About(
 
 def make(request: Request) -> Dataset:
     """Businesses as items, feedback 1 if the stars are above 3   (Sec. 6.2)."""
-    return prepare_file(ABOUT, request, _rows)
+    return prepare_file(ABOUT, request, lambda path: _liked(_rows(path)))
+
+
+def events(place: Source) -> Events:
+    """The stars of every review with its date."""
+    path = find_file(ABOUT, place)
+    source, rows = EventSource(ABOUT.name, path.name, digest(path)), _rows(path)
+    return events_of(source, rows.with_columns(time=_times(rows)), span=(1.0, HIGHEST))
+
+
+def _times(rows: pl.DataFrame) -> pl.Series:
+    """The dates as seconds; a review without one is refused."""
+    import polars as pl
+
+    dates = rows.get_column("date").str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False)
+    if dates.has_nulls():
+        wrong = rows.get_column("date")[int(dates.is_null().arg_true()[0])]
+        raise DataError(f"a review has the date {wrong!r}, expected one such as '2018-07-07 22:09:11'")
+    return dates.dt.epoch("s").cast(pl.Float64)
+
+
+def _liked(rows: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    return rows.select("user", "item", liked=pl.col("value") > LIKED_ABOVE)
 
 
 def _rows(path: Path) -> pl.DataFrame:
@@ -45,10 +71,10 @@ def _rows(path: Path) -> pl.DataFrame:
 
 
 def _parse(block: LineBlock) -> pl.DataFrame:
-    """Ids and stars of each review; the text, nine tenths of the file, is let go at once."""
+    """Ids, stars and date of each review; the text, nine tenths of the file, is let go at once."""
     import polars as pl
 
-    users, items, stars = [], [], []
+    users, items, stars, dates = [], [], [], []
     for number, line in block.numbered():
         try:
             review = json.loads(line)
@@ -60,10 +86,11 @@ def _parse(block: LineBlock) -> pl.DataFrame:
             raise block.malformed(number, _fault(line))
         users.append(user)
         items.append(item)
-        stars.append(given > LIKED_ABOVE)
+        stars.append(float(given))
+        dates.append(str(review.get("date")))
     return pl.DataFrame(
-        {"user": users, "item": items, "liked": stars},
-        schema={"user": pl.String, "item": pl.String, "liked": pl.Boolean},
+        {"user": users, "item": items, "value": stars, "date": dates},
+        schema={"user": pl.String, "item": pl.String, "value": pl.Float64, "date": pl.String},
     )
 
 

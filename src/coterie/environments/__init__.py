@@ -5,6 +5,9 @@ from coterie.environments.cascade import Cascade
 from coterie.environments.delays import Delay
 from coterie.environments.lifting import lifted
 from coterie.environments.noise import Bernoulli, Gaussian, Noise, Uniform
+from coterie.environments.payoffs import Payoffs
+from coterie.environments.recorded import Rounds, Stream
+from coterie.environments.shifted import Shifted
 from coterie.environments.smoothed import Smoothed
 from coterie.environments.stochastic import Stochastic
 
@@ -16,8 +19,12 @@ __all__ = [
     "Environment",
     "Gaussian",
     "Noise",
+    "Payoffs",
+    "Rounds",
+    "Shifted",
     "Smoothed",
     "Stochastic",
+    "Stream",
     "Uniform",
     "lifted",
 ]

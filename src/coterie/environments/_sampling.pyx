@@ -10,14 +10,19 @@ from coterie.policies._linalg cimport means as products_of_round
 
 def distinct(const double[:, ::1] uniforms, Py_ssize_t n_items):
     """For each row of uniforms, that many distinct items: the start of a Fisher–Yates shuffle."""
+    return distinct_below(uniforms, np.full(uniforms.shape[0], n_items, np.int64))
+
+
+def distinct_below(const double[:, ::1] uniforms, const int64_t[::1] limits):
+    """For each row of uniforms, that many distinct numbers below the limit of the row."""
     cdef Py_ssize_t t, k, j, n = uniforms.shape[0], width = uniforms.shape[1]
     found = np.empty((n, width), np.int64)
     cdef int64_t[:, ::1] picks = found
-    cdef int64_t[::1] deck = np.arange(n_items, dtype=np.int64), swaps = np.empty(width, np.int64)
+    cdef int64_t[::1] deck = np.arange(np.max(limits) if n else 0, dtype=np.int64), swaps = np.empty(width, np.int64)
     with nogil:
         for t in range(n):
             for k in range(width):
-                j = k + <Py_ssize_t> (uniforms[t, k] * (n_items - k))
+                j = k + <Py_ssize_t> (uniforms[t, k] * (limits[t] - k))
                 swaps[k] = j
                 deck[k], deck[j] = deck[j], deck[k]
                 picks[t, k] = deck[k]

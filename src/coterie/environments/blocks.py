@@ -103,8 +103,8 @@ class Environment(Protocol):
         """Length of an arm's vector."""
 
     @property
-    def labels(self) -> Ints:
-        """True cluster of each user, shape (n_users,)."""
+    def labels(self) -> Ints | None:
+        """True cluster of each user, shape (n_users,); None where nobody knows it."""
 
     @property
     def longest_delay(self) -> int:

@@ -15,7 +15,7 @@ from coterie.experiments.specs import EnvironmentSpec, PolicySpec, format_value
 from coterie.experiments.store import COLUMNS, FinishedRun, Store
 from coterie.types import Floats
 
-METRICS = tuple(name for name in COLUMNS if name != "rounds")
+METRICS = (*(name for name in COLUMNS if name != "rounds"), "relative")
 
 
 class RunGroup(NamedTuple):

@@ -9,9 +9,9 @@ from threading import Event
 from types import MappingProxyType
 from typing import Any
 
-from coterie.datasets.dataset import Dataset
 from coterie.errors import unknown
 from coterie.experiments.runner import Callback, DataFiles, Engine, PlayedRun
+from coterie.experiments.specs import Data
 from coterie.experiments.store import Run
 from coterie.extras import need
 from coterie.parallel import run_all
@@ -169,7 +169,7 @@ def submitted(runs: Sequence[Run], data: DataFiles) -> Iterator[tuple[Any, Run]]
         yield task.remote(run, placed[id(shared[run.environment])]), run
 
 
-def play_task(run: Run, dataset: Dataset) -> Trace:
+def play_task(run: Run, dataset: Data) -> Trace:
     """Play one run, in a Ray worker."""
     return run.play(dataset)
 

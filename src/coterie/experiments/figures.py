@@ -10,6 +10,7 @@ from coterie.errors import unknown
 from coterie.experiments.claims import AsLong, Below, Claim, Finds, Flat, Grows, Slower, Within
 from coterie.experiments.results import Limit
 from coterie.experiments.specs import EnvironmentSpec
+from coterie.policies.registry import REGISTRY
 
 FIG_1 = ("LinUCBOne", "LinUCBInd", "CLUB", "SCLUB", "UniCLUB", "UniSCLUB")
 CLUSTERING = ("CLUB", "SCLUB", "UniCLUB", "UniSCLUB", "PhaseUniCLUB", "AutoCLUB")
@@ -144,6 +145,51 @@ _AUTO_WORLDS = (
 )
 """The environments of the figure `auto`; those without a limit are reported all the same."""
 
+REAL_POLICIES = tuple(
+    name for name, entry in REGISTRY.items() if not {"labels", "graph"} & set(entry.parameters)
+)
+"""Everyone who can play without being told clusters or a graph."""
+
+_LISTENS = EnvironmentSpec(setting="lastfm-2014", n_users=2000, n_arms=25, dim=25, noise=0.2)
+_RATED = EnvironmentSpec(setting="rated", n_users=500, n_arms=10, dim=20, noise=0.25)
+_STREAM = EnvironmentSpec(setting="stream", n_users=2000, n_arms=25, dim=25, noise=0.2)
+_UNTUNED = ("AutoCLUB", "HierUCB", "HierTS")
+_FRIENDS = replace(_LISTENS, n_users=150, dim=10, connected=True)
+_BESIDE_GRAPHS = tuple(
+    name
+    for name in ("LinUCBOne", "LinUCBInd", "CLUB", "SCLUB", "AutoCLUB", "HierUCB", "HierTS", *GRAPHS)
+    if name in REGISTRY
+)
+
+_REAL_WORLDS = (
+    Variation(label="one heard of 25", environment=_LISTENS, datasets=("lastfm",)),
+    Variation(
+        label="one heard of 25, else −1/24",
+        environment=replace(_LISTENS, default_payoff=-1 / 24),
+        datasets=("lastfm",),
+    ),
+    Variation(
+        label="sliding window",
+        environment=replace(_LISTENS, offers="window", window=20_000, noise=0.06),
+        datasets=("lastfm",),
+    ),
+    Variation(label="stream", environment=_STREAM, datasets=("lastfm", "movielens")),
+    Variation(label="ratings", environment=_RATED, datasets=("movielens", "yelp")),
+    Variation(
+        label="ratings above 3.5",
+        environment=replace(_RATED, threshold=3.5, noise=0.5),
+        datasets=("movielens", "yelp"),
+    ),
+    Variation(
+        label="150 users and their friendships",
+        environment=_FRIENDS,
+        datasets=("lastfm",),
+        policies=_BESIDE_GRAPHS,
+        horizon=3_000,
+    ),
+)
+"""The worlds of the figure `real`; `noise` is the deviation of rewards under uniform play, rounded."""
+
 _ALL = (
     Figure(
         name="fig-1",
@@ -260,6 +306,19 @@ _ALL = (
         policies=(*FIG_1, "PhaseUniCLUB", *_OURS),
         horizon=20_000,
         claims=(Within("AutoCLUB"),),
+    ),
+    Figure(
+        name="real",
+        title="Real feedback: reward relative to uniform play",
+        view="relative",
+        datasets=("lastfm", "movielens", "yelp"),
+        variations=_REAL_WORLDS,
+        policies=REAL_POLICIES,
+        horizon=20_000,
+        claims=(
+            *_auto_is_least(*(name for name in (*REAL_POLICIES, *GRAPHS) if name not in _UNTUNED)),
+            *(Below(hier, "AutoCLUB") for hier in _UNTUNED[1:] if hier in REGISTRY),
+        ),
     ),
 )
 

@@ -130,4 +130,10 @@ def _read_trace(run: Run, store: Store, seconds: Mapping[str, float]) -> Trace:
 def available(figures: Sequence[Figure], missing: Sequence[str]) -> list[Figure]:
     """The figures without the datasets that are missing, and without those that have none left."""
     kept = (f.on(tuple(name for name in f.datasets if name not in missing)) for f in figures)
-    return [figure for figure in kept if figure.datasets]
+    return [figure for figure in kept if any(_is_played(one, figure) for one in figure.variations)]
+
+
+def _is_played(variation: Variation, figure: Figure) -> bool:
+    """Is there a dataset for this variation?"""
+    wanted = figure.datasets if variation.datasets is None else variation.datasets
+    return bool(set(wanted) & set(figure.datasets))

@@ -177,6 +177,24 @@ def _over_rounds(axes: Axes, panel: Panel, column: str, label: str) -> None:
     axes.set_ylabel(label)
 
 
+def relative(panels: Sequence[Panel]) -> Canvas:
+    """Reward as a multiple of that of uniform play over rounds; regret where uniform play earns nothing."""
+    across = min(4, len(panels))
+    with _grid(across, ceil(len(panels) / across), width=3.0) as (canvas, axes):
+        every = [one for row in axes for one in row]
+        for one, panel in zip_longest(every, panels):
+            if panel is None:
+                one.set_axis_off()
+                continue
+            earns = bool(np.isfinite(panel.results[0].band("relative").mean[-1]))
+            column, label = (
+                ("relative", "reward / uniform play") if earns else ("regret", "cumulative regret")
+            )
+            _over_rounds(one, panel, column, label)
+            one.set_title(fill(panel.title, 30))
+    return canvas
+
+
 def curves(panels: Sequence[Panel]) -> Canvas:
     """Regret over rounds: a column for each dataset, a row for each label; one row for a single dataset."""
     labels = list(dict.fromkeys(panel.label for panel in panels))
@@ -292,6 +310,13 @@ def _by_dataset(panels: Sequence[Panel]) -> list[list[Panel]]:
 
 
 VIEWS: Mapping[str, Callable[[Sequence[Panel]], Canvas]] = MappingProxyType(
-    {"curves": curves, "sweep": sweep, "gap": gap, "clusters": clusters, "ratios": ratios}
+    {
+        "curves": curves,
+        "sweep": sweep,
+        "gap": gap,
+        "clusters": clusters,
+        "ratios": ratios,
+        "relative": relative,
+    }
 )
 """How a figure is drawn, by the name of its view; other views are tables only."""

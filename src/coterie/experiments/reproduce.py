@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,7 +49,7 @@ class ReproduceOptions:
     Parameters
     ----------
     figures : tuple of Figure
-        Figures, from `coterie.experiments.figures.find`.
+        Figures, from `coterie.experiments.figures.find_figure`.
     out : Path
         Folder for runs, pictures, tables and the report.
     protocol : TuningProtocol
@@ -67,8 +67,9 @@ class ReproduceOptions:
 
     Examples
     --------
-    >>> from coterie.experiments.figures import find
-    >>> options = ReproduceOptions(figures=(find("fig-1"),), out=Path("demo"), protocol=TuningProtocol())
+    >>> from coterie.experiments.figures import find_figure
+    >>> one = (find_figure("fig-1"),)
+    >>> options = ReproduceOptions(figures=one, out=Path("demo"), protocol=TuningProtocol())
     >>> options.seeds
     5
     """
@@ -160,8 +161,9 @@ def play_figures(options: ReproduceOptions, engine: Engine, callback: Callback) 
     Finished runs are not repeated: an interrupted call goes on where it stopped.
     """
     data = options.data
-    missing = _missing(options.figures, data)
-    plans = [_plan(figure, options) for figure in available(options.figures, tuple(missing))]
+    lacking = [(figure, _missing(figure, data)) for figure in options.figures]
+    missing = {name: hint for _, hints in lacking for name, hint in hints.items()}
+    plans = [_plan(one, options) for figure, hints in lacking for one in available([figure], tuple(hints))]
     if not plans:
         why = "; ".join(f"{name} is missing, {hint}" for name, hint in missing.items())
         raise MissingData(f"nothing is left to reproduce: {why}")
@@ -187,15 +189,24 @@ def write_files(found: Reproduction) -> Reproduction:
     return found._replace(figures=written)
 
 
-def _missing(figures: Sequence[Figure], data: DataFiles) -> dict[str, str]:
-    """Find the datasets whose files are not there, with how to get them."""
-    missing = {}
-    for name in dict.fromkeys(name for figure in figures for name in figure.datasets):
+def _missing(figure: Figure, data: DataFiles) -> dict[str, str]:
+    """Find the datasets of a figure whose files are not there, with how to get them."""
+    missing: dict[str, str] = {}
+    for environment in dict.fromkeys(_environments(figure)):
         try:
-            data.dataset(EnvironmentSpec(dataset=name))
-        except MissingData:
-            missing[name] = datasets.about(name).hint()
+            data.dataset(environment)
+        except MissingData as error:
+            name = environment.dataset
+            missing[name] = str(error) if environment.is_real else datasets.about(name).hint()
     return missing
+
+
+def _environments(figure: Figure) -> Iterator[EnvironmentSpec]:
+    """What a figure is played in, on each of its datasets."""
+    for variation in figure.variations:
+        for name in figure.datasets:
+            if variation.datasets is None or name in variation.datasets:
+                yield replace(variation.environment, dataset=name)
 
 
 def _plan(figure: Figure, options: ReproduceOptions) -> FigurePlan:

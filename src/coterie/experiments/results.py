@@ -39,7 +39,7 @@ class MeanError(NamedTuple):
         """
         if np.isnan(self.error):
             return f"{self.mean:,.0f}"
-        digits = 0 if self.error >= 1 else 1 if self.error >= 0.1 else 2
+        digits = 0 if self.error >= 1 else 1 if self.error >= 0.1 else 2 if self.error >= 0.01 else 3
         return f"{self.mean:,.{digits}f} ± {self.error:,.{digits}f}"
 
 

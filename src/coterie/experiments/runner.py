@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from coterie import datasets
-from coterie.datasets.dataset import Dataset
 from coterie.datasets.sources import HOME
-from coterie.experiments.specs import EnvironmentSpec
+from coterie.experiments.specs import Data, EnvironmentSpec
 from coterie.experiments.store import Run, Store
 from coterie.policies.makers import is_own
 from coterie.policies.registry import find
@@ -126,9 +125,9 @@ class DataFiles:
         self._folder = Path(home).expanduser() if home else None
         self._files = dict(files or {})
         self._table_options = dict(table_options or {})
-        self._loaded: dict[tuple[object, ...], Dataset] = {}
+        self._loaded: dict[tuple[object, ...], Data] = {}
 
-    def dataset(self, environment: EnvironmentSpec) -> Dataset:
+    def dataset(self, environment: EnvironmentSpec) -> Data:
         """Load the dataset of an environment.
 
         Parameters
@@ -138,8 +137,8 @@ class DataFiles:
 
         Returns
         -------
-        Dataset
-            The vectors that the environment draws from.
+        Dataset or PayoffTable
+            The vectors that the environment draws from, or for real feedback the payoffs.
 
         Raises
         ------
@@ -150,7 +149,8 @@ class DataFiles:
         key = (name, *options.values())
         if key not in self._loaded:
             own = self._table_options if name == "interactions" else {}
-            self._loaded[key] = datasets.load(name, self.path(name), **options, **own)
+            load = datasets.load_payoffs if environment.is_real else datasets.load
+            self._loaded[key] = load(name, self.path(name), **options, **own)
         return self._loaded[key]
 
     def path(self, name: str) -> Path | None:
@@ -261,7 +261,7 @@ def known_seconds(run: Run, folder: Path) -> float | None:
     return float(facts["seconds"]) if facts.get("processor") == processor() else None
 
 
-def time_run(run: Run, dataset: Dataset, folder: Path) -> Trace:
+def time_run(run: Run, dataset: Data, folder: Path) -> Trace:
     """Play a run with nothing beside it, and store how long it took."""
     replace(run, horizon=min(WARM_UP, run.horizon), record=1).play(dataset)
     trace = run.play(dataset)

@@ -12,17 +12,32 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from coterie.datasets.dataset import Dataset
-from coterie.environments import Bernoulli, Cascade, Gaussian, Noise, Smoothed, Stochastic, Uniform, lifted
+from coterie.datasets import Dataset, PayoffTable
+from coterie.datasets.real_feedback import SETTINGS as REAL
+from coterie.environments import (
+    Bernoulli,
+    Cascade,
+    Gaussian,
+    Noise,
+    Payoffs,
+    Shifted,
+    Smoothed,
+    Stochastic,
+    Stream,
+    Uniform,
+    lifted,
+)
 from coterie.errors import ArgumentError
 from coterie.policies.confidence import Tuned
-from coterie.policies.makers import TUNED, find_maker
+from coterie.policies.makers import TUNED, find_maker, is_own
 from coterie.seeding import stream
 from coterie.types import Bools, Floats, Ints
 from coterie.validation import nonnegative, shown, whole
 
 Value: TypeAlias = bool | int | float | str
-World: TypeAlias = Stochastic | Smoothed | Cascade
+World: TypeAlias = Stochastic | Smoothed | Cascade | Payoffs | Stream | Shifted
+Data: TypeAlias = Dataset | PayoffTable
+"""What worlds are made of: vectors of users and items, or payoffs that users told."""
 
 
 class Params(Mapping[str, Value]):
@@ -115,12 +130,13 @@ class PolicySpec:
         """Make the policy, before its first round.
 
         The maker is given those of n_users (the users present at the start), dim, seed and the parameters
-        that its signature names; only one that names `labels` or `graph` is told the true clusters.
+        that its signature names; only one that names `labels` or `graph` is told the true clusters. Where
+        there are none, the graph is that of friendships.
 
         Parameters
         ----------
-        world : Stochastic, Smoothed or Cascade
-            Environment that the policy will play in.
+        world : Environment
+            Environment that the policy will play in, from `EnvironmentSpec.make`.
         seed : int
             Seed of the policy.
 
@@ -134,22 +150,41 @@ class PolicySpec:
         ArgumentError, UnknownName
             If the policy cannot be found or made, or does not take a parameter.
         """
-        n_users = world.population.present(0)
-        return self.make_for(n_users, world.dim, seed, labels=world.labels[:n_users])
+        return self.make_for(world.present(0), world.dim, seed, world=world)
 
-    def make_for(self, n_users: int, dim: int, seed: int, *, labels: Ints | None = None) -> Any:
-        """The same for users of whom only the number is known, unless their true clusters are given."""
+    def make_for(self, n_users: int, dim: int, seed: int, *, world: World | None = None) -> Any:
+        """The same for users of whom only the number is known, unless their world is given."""
         maker = find_maker(self.name)
         maker.check(self.params)
         asked: dict[str, Callable[[], Any]] = {
-            "labels": lambda: labels,
-            "graph": lambda: None if labels is None else same_cluster(labels),
+            "labels": lambda: None if world is None else self._labels(world),
+            "graph": lambda: None if world is None else self._graph(world),
             "confidence": self._confidence,
         }
         made = {name: asked[name]() for name in asked if name in maker.arguments}
         offered = {"n_users": n_users, "dim": dim, "seed": seed, **self.params}
         offered.update((name, value) for name, value in made.items() if value is not None)
         return maker({name: value for name, value in offered.items() if maker.passes(name)})
+
+    def _labels(self, world: World) -> Ints | None:
+        """The true clusters of those who are there; only an own policy can do without."""
+        if world.labels is not None:
+            return np.asarray(world.labels[: world.present(0)])
+        if is_own(self.name):
+            return None
+        raise ArgumentError(
+            f"{self.name} is told the true clusters, and real feedback has none: leave it out"
+        )
+
+    def _graph(self, world: World) -> Bools | Floats | None:
+        """The graph that joins users of one cluster, or that of friendships."""
+        if world.labels is not None:
+            return same_cluster(np.asarray(world.labels[: world.present(0)]))
+        if is_own(self.name) or world.graph is not None:
+            return world.graph
+        raise ArgumentError(
+            f"{self.name} needs a graph of the users, and only 'lastfm-2014' has one: its friendships"
+        )
 
     def _confidence(self) -> Tuned | None:
         """The parameters that are fields of `Tuned`; None if none is given."""
@@ -200,12 +235,16 @@ class EnvironmentSpec:
     ----------
     dataset : str, default "synthetic"
         Name for `coterie.datasets.load`.
-    setting : {"stochastic", "smoothed"}, default "stochastic"
-        Kind of environment: `Stochastic` or `Smoothed`.
+    setting : str, default "stochastic"
+        Kind of environment: "stochastic" or "smoothed" (`Stochastic`, `Smoothed`); of real feedback
+        "lastfm-2014", "rated", "stream" or "payoffs", see `coterie.datasets.load_payoffs`.
     n_users, n_clusters, n_arms : int, default 50, 10 and 100
-        Numbers of users, clusters and arms in a round.
+        Numbers of users, clusters and arms in a round. Real feedback has no clusters, and at most `n_users`
+        users are served.
     noise : float, default 0.1
-        Size of the noise: σ of Gaussian noise, the width of uniform noise; Bernoulli rewards ignore it.
+        Size of the noise: σ of Gaussian noise, the width of uniform noise; Bernoulli rewards ignore it. Real
+        feedback has no noise: there it is the unit in which constants of policies are tuned, the standard
+        deviation of rewards under uniform play, 0.5 at most.
     rewards : {"gaussian", "uniform", "bernoulli"}, default "gaussian"
         Kind of noise.
     dim : int, default 50
@@ -215,13 +254,23 @@ class EnvironmentSpec:
     scale : str, default "unit"
         `scale` of `load`.
     data_seed : int, default 0
-        `seed` of `load`, which matters to 'synthetic' only.
+        `seed` of `load`, which matters to 'synthetic' only, or of `load_payoffs`.
     spread : float, default 1.0
         Factor of the gap between clusters, above 0 and at most 1.
     sizes, zipf, late, settled, drift, delay
         As for `Stochastic`.
     sigma, truncation, adversary
-        As for `Smoothed`; a stochastic setting ignores them.
+        As for `Smoothed`; other settings ignore them.
+    offset : float, default 0.0
+        Added to every reward, see `Shifted`.
+    intercept : bool, default False
+        Whether every arm has one more coordinate, the same for all.
+    threshold, unit
+        As for `load_payoffs`; only for real feedback.
+    offers, window, connected
+        As for `Payoffs`; "" offers what is usual for the setting.
+    default_payoff : float, default 0.0
+        `default` of `Payoffs`.
     list_length : int, default 1
         Arms shown in a round, as a list that is scanned until the first click (`Cascade`); 1 for no list.
 
@@ -237,7 +286,7 @@ class EnvironmentSpec:
     """
 
     dataset: str = "synthetic"
-    setting: Literal["stochastic", "smoothed"] = "stochastic"
+    setting: Literal["stochastic", "smoothed", "lastfm-2014", "rated", "stream", "payoffs"] = "stochastic"
     n_users: int = 50
     n_clusters: int = 10
     n_arms: int = 100
@@ -259,11 +308,22 @@ class EnvironmentSpec:
     truncation: float = 1.0
     adversary: str = "random"
     list_length: int = 1
+    offset: float = 0.0
+    intercept: bool = False
+    threshold: float | None = None
+    unit: bool = False
+    offers: Literal["", "all", "known", "one-positive", "window"] = ""
+    default_payoff: float = 0.0
+    window: int = 50_000
+    connected: bool = False
 
     def __post_init__(self) -> None:
         """Check what the environment itself would not."""
-        if self.setting not in ENVIRONMENTS:
-            raise ArgumentError(f"setting must be 'stochastic' or 'smoothed', got {self.setting!r}")
+        if self.setting not in (*ENVIRONMENTS, *REAL):
+            known = ", ".join((*ENVIRONMENTS, *REAL))
+            raise ArgumentError(f"setting must be one of {known}, got {self.setting!r}")
+        if self.is_real and self.list_length > 1:
+            raise ArgumentError(f"lists are for made-up rewards, not for the setting {self.setting!r}")
         if self.rewards not in NOISES:
             raise ArgumentError(f"rewards must be one of {', '.join(NOISES)}, got {self.rewards!r}")
         nonnegative("noise", self.noise)
@@ -286,18 +346,35 @@ class EnvironmentSpec:
         return tuple(one.name for one in fields(cls))
 
     @property
+    def is_real(self) -> bool:
+        """Whether rewards are what users told, not made up."""
+        return self.setting in REAL
+
+    @property
     def reward_deviation(self) -> float:
         """Standard deviation σ of a reward, or the most it can be."""
+        if self.is_real:
+            return min(self.noise, 0.5) or 0.5
         return {"gaussian": self.noise, "uniform": self.noise / sqrt(3.0)}.get(self.rewards, 0.0) or 0.5
 
     def data_options(self) -> dict[str, Any]:
-        """Collect the keyword arguments of `coterie.datasets.load`.
+        """Collect the keyword arguments of `coterie.datasets.load`, or of `load_payoffs`.
 
         Returns
         -------
         dict
-            dim, n_users, n_items, scale and seed.
+            dim, n_users, n_items, scale and seed; for real feedback setting, dim, n_items, threshold, unit
+            and seed.
         """
+        if self.is_real:
+            return {
+                "setting": self.setting,
+                "dim": self.dim,
+                "n_items": self.pool_items,
+                "threshold": self.threshold,
+                "unit": self.unit,
+                "seed": self.data_seed,
+            }
         return {
             "dim": self.dim,
             "n_users": self.pool_users,
@@ -306,21 +383,47 @@ class EnvironmentSpec:
             "seed": self.data_seed,
         }
 
-    def make(self, dataset: Dataset, seed: int) -> World:
+    def make(self, dataset: Data, seed: int) -> World:
         """Make the environment for a seed.
 
         Parameters
         ----------
-        dataset : Dataset
-            Vectors of users and items.
+        dataset : Dataset or PayoffTable
+            Vectors of users and items, or for real feedback the payoffs.
         seed : int
             Seed of users, clusters and rounds, at least 0.
 
         Returns
         -------
-        Stochastic, Smoothed or Cascade
-            The environment.
+        Environment
+            `Stochastic`, `Smoothed`, `Cascade`, `Payoffs` or `Stream`, in `Shifted` where there is an offset
+            or an intercept.
+
+        Raises
+        ------
+        ArgumentError
+            If the dataset is not what the setting is made of.
         """
+        if isinstance(dataset, PayoffTable) != self.is_real:
+            raise ArgumentError(f"the setting {self.setting!r} is not made of {shown(dataset)}")
+        world = self._real(dataset, seed) if isinstance(dataset, PayoffTable) else self._made(dataset, seed)
+        if self.offset == 0 and not self.intercept:
+            return world
+        return Shifted(world, self.offset, intercept=self.intercept)
+
+    def _real(self, table: PayoffTable, seed: int) -> Payoffs | Stream:
+        """Make a world of real feedback, with as many users as there are, `n_users` at most."""
+        options: dict[str, Any] = {"n_arms": self.n_arms, "seed": seed}
+        kind: type[Payoffs | Stream] = Stream
+        if self.setting != "stream":
+            kind = Payoffs
+            options |= {"offers": self.offers or None, "default": self.default_payoff}
+            options |= {"window": self.window, "connected": self.connected}
+        every = kind(table, **options)
+        return every if every.n_users <= self.n_users else kind(table, **options, n_users=self.n_users)
+
+    def _made(self, dataset: Dataset, seed: int) -> Stochastic | Smoothed | Cascade:
+        """Make a world whose rewards are made up."""
         data = with_smaller_gap(dataset, self)
         kind = ENVIRONMENTS[self.setting]
         taken = [name for name in signature(kind).parameters if name in self.names()]

@@ -17,10 +17,9 @@ from threading import Event
 from traceback import extract_tb
 from typing import NamedTuple
 
-from coterie.datasets.dataset import Dataset
 from coterie.errors import ArgumentError, CoterieError, DataError, PolicyError
 from coterie.experiments.fingerprint import fingerprint
-from coterie.experiments.specs import EnvironmentSpec, PolicySpec
+from coterie.experiments.specs import Data, EnvironmentSpec, PolicySpec
 from coterie.extras import need
 from coterie.policies.makers import is_own
 from coterie.progress import Progress
@@ -31,7 +30,7 @@ from coterie.validation import whole
 KEY = "coterie"
 """The key of the Parquet metadata that holds the run's description."""
 
-COLUMNS = ("rounds", "regret", "reward", "clusters", "ari", "explored")
+COLUMNS = ("rounds", "regret", "reward", "uniform", "clusters", "ari", "explored")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,13 +96,13 @@ class Run:
         """sha256 of the description, and the name of the file that holds the result."""
         return sha256(self.description.encode()).hexdigest()
 
-    def play(self, dataset: Dataset, *, stop: Event | None = None, progress: Progress | None = None) -> Trace:
+    def play(self, dataset: Data, *, stop: Event | None = None, progress: Progress | None = None) -> Trace:
         """Play the run; the trace is the same on every machine, except for `seconds`.
 
         Parameters
         ----------
-        dataset : Dataset
-            Vectors of users and items.
+        dataset : Dataset or PayoffTable
+            Vectors of users and items, or for real feedback the payoffs.
         stop : threading.Event, optional
             Event that ends the run soon after it is set.
         progress : callable, optional
@@ -267,6 +266,8 @@ def read_file(path: Path) -> FinishedRun:
         content = path.read_bytes()
         run = read_description(pl.read_parquet_metadata(BytesIO(content))[KEY])
         frame = pl.read_parquet(BytesIO(content))
+        if "uniform" not in frame.columns:  # results of versions that did not record it
+            frame = frame.with_columns(uniform=pl.lit(float("nan")))
         columns = {name: frame[name].to_numpy() for name in COLUMNS}
     except (KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise DataError(

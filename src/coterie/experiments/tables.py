@@ -31,7 +31,10 @@ BOUNDS_HEADING = (
 
 
 class SummaryRow(NamedTuple):
-    """A policy in a panel, in numbers: a line of summary.csv; errors are standard errors over seeds."""
+    """A policy in a panel, in numbers: a line of summary.csv; errors are standard errors over seeds.
+
+    `relative` is reward as a multiple of that of uniform play.
+    """
 
     dataset: str
     variation: str
@@ -41,6 +44,9 @@ class SummaryRow(NamedTuple):
     gamma: float
     regret: float
     regret_error: float
+    reward: float
+    relative: float
+    relative_error: float
     clusters: float
     ari: float
     explored: float
@@ -72,7 +78,7 @@ def summary_rows(panels: Sequence[Panel]) -> Iterator[SummaryRow]:
 
 
 def _summary_row(panel: Panel, result: PolicyResult) -> SummaryRow:
-    regret = result.final("regret")
+    regret, relative = result.final("regret"), result.final("relative")
     return SummaryRow(
         dataset=panel.dataset,
         variation=panel.label,
@@ -82,6 +88,9 @@ def _summary_row(panel: Panel, result: PolicyResult) -> SummaryRow:
         gamma=panel.gamma,
         regret=regret.mean,
         regret_error=regret.error,
+        reward=result.final("reward").mean,
+        relative=relative.mean,
+        relative_error=relative.error,
         clusters=result.final("clusters").mean,
         ari=result.final("ari").mean,
         explored=result.final("explored").mean,
@@ -134,6 +143,15 @@ def regret_table(panels: Sequence[Panel]) -> TextTable:
     """Regret at the horizon: policies down, panels across."""
     return _across(
         "Cumulative regret at the horizon, mean ± standard error", panels, lambda r: str(r.final("regret"))
+    )
+
+
+def relative_table(panels: Sequence[Panel]) -> TextTable:
+    """Reward relative to uniform play at the horizon: policies down, panels across."""
+    return _across(
+        "Reward at the horizon as a multiple of that of uniform play, mean ± standard error",
+        panels,
+        lambda r: str(final) if (final := r.final("relative")).mean == final.mean else "–",
     )
 
 
@@ -203,6 +221,7 @@ VIEW_TABLES: Mapping[str, tuple[Callable[[Sequence[Panel]], TextTable], ...]] = 
         "times": (time_table, parameter_table),
         "clusters": (cluster_table, regret_table, parameter_table),
         "ratios": (ratio_table, parameter_table),
+        "relative": (relative_table, regret_table, parameter_table),
     }
 )
 """The tables of a view; of any other: regrets and parameters."""

@@ -11,10 +11,12 @@ class Ledger:
     marks: Ints
     regrets: Floats
     rewards: Floats
+    uniforms: Floats
     uniform_rounds: Ints
     labels: Ints
     regret: float
     reward: float
+    uniform: float
     rounds: int
     explored: int
     def __init__(self, marks: Ints, n_users: int) -> None: ...

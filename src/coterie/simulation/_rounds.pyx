@@ -136,8 +136,8 @@ cdef class Ledger:
         Users in the end.
     """
 
-    cdef readonly object marks, regrets, rewards, uniform_rounds, labels
-    cdef readonly double regret, reward
+    cdef readonly object marks, regrets, rewards, uniforms, uniform_rounds, labels
+    cdef readonly double regret, reward, uniform
     cdef readonly int64_t rounds, explored
     cdef Py_ssize_t passed
     cdef int64_t next_mark
@@ -145,13 +145,14 @@ cdef class Ledger:
     def __init__(self, marks, n_users):
         n = len(marks)
         self.marks, self.next_mark = marks, marks[0]
-        self.regrets, self.rewards = np.zeros(n), np.zeros(n)
+        self.regrets, self.rewards, self.uniforms = np.zeros(n), np.zeros(n), np.zeros(n)
         self.uniform_rounds, self.labels = np.zeros(n, np.int64), np.full((n, n_users), -1, np.int64)
 
     cdef int note(self, Learner learner) except -1:
         """Write down where things stand."""
         cdef int64_t[:, ::1] labels = self.labels
         self.regrets[self.passed], self.rewards[self.passed] = self.regret, self.reward
+        self.uniforms[self.passed] = self.uniform
         self.uniform_rounds[self.passed] = self.explored
         learner.label(&labels[self.passed, 0])
         self.passed += 1
@@ -215,6 +216,26 @@ cdef double click_probability(const double *means, const int64_t *arms, Py_ssize
     return 1.0 - missed
 
 
+cdef double uniform_reward(const double *means, Py_ssize_t n, Py_ssize_t k, double *missed) noexcept nogil:
+    """The expected reward of k different arms drawn uniformly: their mean, or the probability of a click on a list.
+
+    missed[j] is the mean of Π(1 − w) over all sets of j of the arms seen so far.
+    """
+    cdef double total = 0.0
+    cdef Py_ssize_t i, j
+    if k == 1:
+        for i in range(n):
+            total += means[i]
+        return total / n
+    missed[0] = 1.0
+    for j in range(1, k + 1):
+        missed[j] = 0.0
+    for i in range(n):
+        for j in range(min(i + 1, k), 0, -1):
+            missed[j] = (j * (1.0 - means[i]) * missed[j - 1] + (i + 1 - j) * missed[j]) / (i + 1)
+    return 1.0 - missed[k]
+
+
 def play(Learner learner, block, Ledger ledger, Pending pending, Remembered remembered):
     """Play the rounds of a block; without the GIL, unless the policy needs it."""
     cdef const int64_t[::1] users = block.users
@@ -229,7 +250,7 @@ def play(Learner learner, block, Ledger ledger, Pending pending, Remembered reme
     cdef Offer offer
     cdef int64_t[::1] chosen = np.empty(2 * k, np.int64)
     cdef double[:, ::1] xs = np.empty((k, learner.dim))
-    cdef double[::1] rewards = np.empty(k)
+    cdef double[::1] rewards = np.empty(k), missed = np.empty(k + 1)
     cdef Py_ssize_t t, j, slot, observed, dim = learner.dim
     if k != pending.length or (pending.slots == 0 and delays.shape[0] and np.max(block.delays) > 0):
         raise ArgumentError("the environment must show lists of one length, and state its longest delay")
@@ -263,6 +284,7 @@ def play(Learner learner, block, Ledger ledger, Pending pending, Remembered reme
                     &means[t, 0], &chosen[0], k
                 )
             ledger.reward += reward
+            ledger.uniform += uniform_reward(&means[t, 0], offer.n, k, &missed[0])
             if pending.slots == 0:
                 learner.learn(users[t], &xs[0, 0], &rewards[0], observed, k)
             else:

@@ -25,8 +25,11 @@ from coterie.validation import shown, whole
 
 E = TypeVar("E", bound=Environment)
 
-MOST_REMEMBERED = 2**28
-"""Bytes that remembered widths may take; beyond, every width is bounded anew."""
+MOST_REMEMBERED = 2**26
+"""Bytes that remembered widths, 8 for each row of statistics and lasting item, may take in a run.
+
+Where they would take more none is remembered: every width is bounded anew, with the same decisions.
+"""
 
 
 class Stopped(Exception):
@@ -98,6 +101,7 @@ def simulate(
     [200, 400, 600]
     """
     horizon = whole("horizon", horizon, 1)
+    check_horizon(environment, horizon)
     game = _Game(policy, environment, horizon, whole("record", record, 1))
     for number in range(-(-horizon // BLOCK)):
         if stop is not None and stop.is_set():
@@ -159,7 +163,8 @@ class _Game:
         if known >= present:
             return
         told = "labels" in getattr(self.policy, "arguments", ())
-        labels = {"labels": self.environment.labels[known:present]} if told else {}
+        truth = self.environment.labels
+        labels = {"labels": truth[known:present]} if told and truth is not None else {}
         if hasattr(self.policy, "add_users"):
             self.policy.add_users(present - known, **labels)
         if isinstance(self.learner, AnyPolicy):
@@ -184,6 +189,7 @@ class _Game:
             rounds=ledger.marks,
             regret=ledger.regrets,
             reward=ledger.rewards,
+            uniform=ledger.uniforms,
             clusters=clusters,
             ari=ari,
             explored=ledger.uniform_rounds / ledger.marks,
@@ -191,17 +197,18 @@ class _Game:
         )
 
 
-def scores(labels: Ints, truth: Ints) -> tuple[Ints, Floats]:
+def scores(labels: Ints, truth: Ints | None) -> tuple[Ints, Floats]:
     """How many clusters each row of labels tells, and their adjusted Rand index; −1 labels nobody.
 
-    A row equal to the one before it is not looked at again.
+    Without true clusters the index is NaN. A row equal to the one before it is not looked at again.
     """
     changed = np.append(True, (labels[1:] != labels[:-1]).any(axis=1))
     clusters, ari = np.full(len(labels), -1), np.full(len(labels), np.nan)
     for k in np.flatnonzero(changed):
         known = by_appearance(labels[k][labels[k] >= 0])
         clusters[k:] = known.max() + 1 if len(known) else -1
-        ari[k:] = adjusted_rand(known, truth[: len(known)]) if len(known) else np.nan
+        if truth is not None:
+            ari[k:] = adjusted_rand(known, truth[: len(known)]) if len(known) else np.nan
     return clusters, ari
 
 
@@ -305,6 +312,15 @@ def check(policy: Policy | ListPolicy, environment: Environment) -> int:
             f"the policy has {known} users and no add_users, the environment has {environment.n_users}"
         )
     return known
+
+
+def check_horizon(environment: Environment, horizon: int) -> None:
+    """Refuse to play longer than the rounds that a world has, if it has only so many (`n_rounds`)."""
+    most = getattr(environment, "n_rounds", None)
+    if most is not None and horizon > most:
+        raise ArgumentError(
+            f"horizon must be at most {most}, the rounds that the environment has, got {horizon}"
+        )
 
 
 def check_block(block: Block, n_users: int, dim: int, longest: int) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from coterie.extras import need
 from coterie.types import Floats, Ints
 from coterie.validation import counted
@@ -30,10 +32,13 @@ class Trace:
         Cumulative pseudo-regret: expected reward of the best arm less that of the chosen one, summed.
     reward : array of float, shape (n,)
         Cumulative reward.
+    uniform : array of float, shape (n,)
+        Cumulative expected reward of uniform play in the same rounds.
     clusters : array of int, shape (n,)
         Number of clusters; −1 if the policy has no `labels`.
     ari : array of float, shape (n,)
-        Adjusted Rand index of the clusters with the true ones, 1 at best; NaN if the policy has no `labels`.
+        Adjusted Rand index of the clusters with the true ones, 1 at best; NaN if the policy has no `labels`,
+        or the environment no true clusters.
     explored : array of float, shape (n,)
         Share of uniform rounds so far.
     seconds : float
@@ -54,10 +59,17 @@ class Trace:
     rounds: Ints
     regret: Floats
     reward: Floats
+    uniform: Floats
     clusters: Ints
     ari: Floats
     explored: Floats
     seconds: float
+
+    @property
+    def relative(self) -> Floats:
+        """Reward as a multiple of that of uniform play; NaN where uniform play earns nothing or loses."""
+        earned = np.where(self.uniform > 1e-9 * self.rounds, self.uniform, np.nan)  # less is rounding
+        return np.asarray(self.reward / earned)
 
     def named(self, name: str) -> Trace:
         """Rename the trace.
@@ -78,7 +90,8 @@ class Trace:
         """Show the outcome in one line."""
         pace = 1e6 * self.seconds / int(self.rounds[-1])
         clusters = int(self.clusters[-1])
-        found = f", {counted(clusters, 'cluster')} (ARI {self.ari[-1]:.2f})" if clusters >= 0 else ""
+        found = f", {counted(clusters, 'cluster')}" if clusters >= 0 else ""
+        found += f" (ARI {self.ari[-1]:.2f})" if self.ari[-1] == self.ari[-1] else ""
         return (
             f"{self.policy} (seed {self.seed}): regret {self.regret[-1]:,.1f} "
             f"after {counted(int(self.rounds[-1]), 'round')}{found}, {pace:.1f} µs a round"
@@ -95,7 +108,7 @@ class Trace:
         need("pandas", "a frame")
         import pandas as pd
 
-        columns = ("rounds", "regret", "reward", "clusters", "ari", "explored")
+        columns = ("rounds", "regret", "reward", "uniform", "clusters", "ari", "explored")
         frame = pd.DataFrame({name: getattr(self, name) for name in columns})
         frame.insert(0, "policy", self.policy)
         frame.insert(1, "seed", self.seed)

@@ -1,0 +1,237 @@
+"""Rounds that happened, in their order: events with their times, or one's own sets of arms."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from coterie.datasets.payoff_table import PayoffTable
+from coterie.datasets.sparse_table import SparseTable
+from coterie.environments.blocks import BLOCK, Block
+from coterie.environments.payoffs import among_others, real_block
+from coterie.errors import ArgumentError
+from coterie.seeding import check_seed, stream
+from coterie.types import Floats, Ints
+from coterie.validation import as_array, finite, reals, shown, users_array, whole
+
+
+class Stream:
+    """The events of a table in the order of their times: users appear when they really appeared.
+
+    A round is an event. Its arms are the item that the user met then and `n_arms` − 1 items that the user
+    never touched, before or after; the payoff is 1 for the former and 0 for the others. Users are numbered by
+    their first event. Regret is against the item that was met.
+
+    Parameters
+    ----------
+    table : PayoffTable
+        From `coterie.datasets.load_payoffs` with `setting="stream"`.
+    n_arms : int
+        Arms a round.
+    seed : int
+        Decides the other arms and their order; the events are the same for all seeds.
+    n_users : int, optional
+        Only events of the first so many users to appear; all unless told.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from coterie.datasets import load_payoffs
+    >>> rng = np.random.default_rng(1)
+    >>> met = {"user": rng.integers(40, size=900), "item": rng.integers(30, size=900), "time": range(900)}
+    >>> table = load_payoffs("interactions", pd.DataFrame(met), setting="stream", dim=5)
+    >>> world = Stream(table, n_arms=4)
+    >>> world.block(0).means.sum(axis=1)[:5].tolist()
+    [1.0, 1.0, 1.0, 1.0, 1.0]
+    """
+
+    labels: Ints | None = None
+    longest_delay = 0
+    gamma = lambda_x = float("nan")
+    graph: Floats | None = None
+
+    def __init__(
+        self, table: PayoffTable, n_arms: int = 25, seed: int = 0, *, n_users: int | None = None
+    ) -> None:
+        """Number the users by their first event."""
+        if not isinstance(table, PayoffTable) or table.events is None:
+            raise ArgumentError(
+                f"table must come from load_payoffs(..., setting='stream'), got {shown(table)}"
+            )
+        self.table, self.seed = table, check_seed(seed)
+        self.n_arms = whole("n_arms", n_arms, 1, len(table.items))
+        rows, items = table.events[:, 0], table.events[:, 1]
+        free = len(table.items) - table.payoffs.counts
+        fits = free[rows] >= self.n_arms - 1
+        _, first, numbers = np.unique(rows[fits], return_index=True, return_inverse=True)
+        appeared = np.argsort(np.argsort(first))[numbers]
+        most = len(first) if n_users is None else whole("n_users", n_users, 1, len(first))
+        served = appeared < most
+        if not served.any():
+            raise ArgumentError(f"no user leaves {self.n_arms - 1} items untouched: ask for fewer arms")
+        self.users: Ints = appeared[served]
+        self.events: Ints = items[fits][served]
+        self.members: Ints = rows[fits][np.sort(first)][:most]
+
+    @cached_property
+    def _touched(self) -> SparseTable:
+        return self.table.payoffs.select(self.members)
+
+    @property
+    def n_rounds(self) -> int:
+        """How many rounds there are."""
+        return len(self.users)
+
+    @property
+    def n_users(self) -> int:
+        """How many users there are in the end."""
+        return len(self.members)
+
+    @property
+    def dim(self) -> int:
+        """The length of an arm's vector."""
+        return self.table.dim
+
+    @property
+    def left_out(self) -> int:
+        """How many users of the table have no round."""
+        return self.table.n_users - self.n_users
+
+    def __repr__(self) -> str:
+        """The events, the users, the arms and the seed."""
+        who = f"{self.n_rounds:,} events of {self.n_users:,} users"
+        arms = f"{self.n_arms:,} of {len(self.table.items):,} items a round, dim {self.dim}"
+        return f"<Stream of {self.table.provenance.name}: {who}, {arms}, seed {self.seed}>"
+
+    def present(self, number: int) -> int:
+        """How many users have come by the end of a block."""
+        return int(self.users[: (number + 1) * BLOCK].max()) + 1
+
+    def block(self, number: int) -> Block:
+        """Rounds number·BLOCK to (number + 1)·BLOCK − 1, as far as there are any."""
+        part = slice(number * BLOCK, (number + 1) * BLOCK)
+        users, items = self.users[part], self.events[part]
+        rng = stream(self.seed, "rounds", str(number))
+        picks = among_others(rng, self._touched, users, items, self.n_arms)
+        means = (picks == items[:, None]).astype(np.float64)
+        return real_block(users, self.table.items, picks, means)
+
+
+class Rounds:
+    """Your own rounds: who came, which arms there were, and what each of them was worth.
+
+    Parameters
+    ----------
+    users : array of shape (n,)
+        Who came, from 0 on.
+    arms : array of shape (n, K, dim), or of shape (n, K) with `items`
+        The vectors of the arms, or their numbers in the catalogue `items`.
+    payoffs : array of shape (n, K)
+        What each arm was worth.
+    items : array of shape (n_items, dim), optional
+        Vectors of a catalogue.
+    seed : int
+        Passed on to policies; the rounds do not depend on it.
+
+    Raises
+    ------
+    ArgumentError
+        If shapes do not fit together or a number is not finite.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> world = Rounds([0, 1, 0], rng.normal(size=(3, 4, 2)), rng.random((3, 4)))
+    >>> world
+    <Rounds: 3 rounds of 2 users, 4 arms a round, dim 2>
+    """
+
+    labels: Ints | None = None
+    longest_delay = 0
+    gamma = lambda_x = float("nan")
+    graph: Floats | None = None
+
+    def __init__(
+        self,
+        users: ArrayLike,
+        arms: ArrayLike,
+        payoffs: ArrayLike,
+        items: ArrayLike | None = None,
+        *,
+        seed: int = 0,
+    ) -> None:
+        """Check the rounds, once."""
+        self.users = users_array(users, np.iinfo(np.int64).max)
+        self.payoffs = finite("payoffs", reals("payoffs", payoffs, "an (n, K) array", kinds="fiub"))
+        self.seed = check_seed(seed)
+        if self.payoffs.ndim != 2 or 0 in self.payoffs.shape or len(self.payoffs) != len(self.users):
+            raise ArgumentError(
+                f"payoffs must have a row a round and a column an arm, got {self.payoffs.shape} "
+                f"for {len(self.users)} rounds"
+            )
+        self.items, self.picks = _catalogue(arms, items, self.payoffs.shape)
+
+    @property
+    def n_rounds(self) -> int:
+        """How many rounds there are."""
+        return len(self.users)
+
+    @property
+    def n_users(self) -> int:
+        """How many users there are in the end."""
+        return int(self.users.max()) + 1
+
+    @property
+    def n_arms(self) -> int:
+        """Arms a round."""
+        return int(self.payoffs.shape[1])
+
+    @property
+    def dim(self) -> int:
+        """The length of an arm's vector."""
+        return int(self.items.shape[-1])
+
+    def __repr__(self) -> str:
+        """The sizes."""
+        who = f"{self.n_rounds:,} rounds of {self.n_users:,} users"
+        return f"<Rounds: {who}, {self.n_arms:,} arms a round, dim {self.dim}>"
+
+    def present(self, number: int) -> int:
+        """How many users have come by the end of a block: those up to the greatest number so far."""
+        return int(self.users[: (number + 1) * BLOCK].max()) + 1
+
+    def block(self, number: int) -> Block:
+        """Rounds number·BLOCK to (number + 1)·BLOCK − 1, as far as there are any."""
+        part = slice(number * BLOCK, (number + 1) * BLOCK)
+        users, means = self.users[part], self.payoffs[part]
+        if self.picks is not None:
+            return real_block(users, self.items, self.picks[part], means)
+        arms = self.items[part].reshape(-1, self.dim)
+        picks = np.arange(means.size).reshape(means.shape)
+        return real_block(users, np.ascontiguousarray(arms), picks, means, lasting=False)
+
+
+def _catalogue(
+    arms: ArrayLike, items: ArrayLike | None, shape: tuple[int, ...]
+) -> tuple[Floats, Ints | None]:
+    """The vectors of all arms, or those of a catalogue and the numbers of the arms in it."""
+    if items is None:
+        vectors = finite("arms", reals("arms", arms, "an (n, K, dim) array"))
+        if vectors.ndim != 3 or vectors.shape[:2] != shape or vectors.shape[2] < 1:
+            raise ArgumentError(
+                f"arms must have shape {(*shape, 'dim')} as payoffs have, got {vectors.shape}"
+            )
+        return vectors, None
+    catalogue = finite("items", reals("items", items, "an (n_items, dim) array"))
+    if catalogue.ndim != 2 or catalogue.shape[1] < 1:
+        raise ArgumentError(f"items must have a row an item, got shape {catalogue.shape}")
+    picks = as_array("arms", arms, "an (n, K) array of whole numbers")
+    if picks.shape != shape or picks.dtype.kind not in "iu":
+        raise ArgumentError(
+            f"arms must be whole numbers of shape {shape}, got {picks.dtype} of {picks.shape}"
+        )
+    if picks.min() < 0 or picks.max() >= len(catalogue):
+        raise ArgumentError(f"arms must be from 0 to {len(catalogue) - 1}, rows of items")
+    return catalogue, np.ascontiguousarray(picks, np.int64)
