@@ -66,7 +66,13 @@ class SnapshotError(CoterieError, ValueError):
 
 
 class MissingSnapshot(SnapshotError, FileNotFoundError):
-    """There is no snapshot of this name."""
+    """Raised when there is no snapshot of that name; also a FileNotFoundError.
+
+    Examples
+    --------
+    >>> issubclass(MissingSnapshot, SnapshotError), issubclass(MissingSnapshot, FileNotFoundError)
+    (True, True)
+    """
 
 
 class PolicyError(CoterieError, RuntimeError):
@@ -102,7 +108,15 @@ class MissingData(CoterieError, FileNotFoundError):
 
 
 class MissingExtra(CoterieError, ImportError):
-    """An optional package is not installed; the sentence says how to install it."""
+    """Raised when an optional package is not installed; also an ImportError.
+
+    The message says how to install it.
+
+    Examples
+    --------
+    >>> issubclass(MissingExtra, ImportError)
+    True
+    """
 
 
 def unknown(kind: str, name: str, known: Iterable[str], lister: str) -> UnknownName:

@@ -28,9 +28,25 @@ class Sparse(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PayoffSource:
-    """Where payoffs come from; plain values.
+    """Where payoffs come from, as plain values.
 
-    `left_out` are facts about what could not be used, for people.
+    Parameters
+    ----------
+    name : str
+        Name of the dataset.
+    setting : str
+        What was made of it, such as "rated".
+    file : str, optional
+        Name of the file.
+    sha256 : str, optional
+        Hash of its content.
+    left_out : tuple of str, default ()
+        What could not be used, in words.
+
+    Examples
+    --------
+    >>> payoff_table([[1, 0], [0, 1]], [[1, 0], [0, 1]]).provenance.setting
+    'payoffs'
     """
 
     name: str
@@ -41,24 +57,32 @@ class PayoffSource:
 
 
 class PayoffTable(NamedTuple):
-    """Payoffs of users × items with a vector for each item; what is not stored was never told.
+    """Payoffs of users and items with a vector for each item, as `load_payoffs` returns them.
+
+    What is not stored is not known.
 
     Parameters
     ----------
-    items : array of shape (n_items, dim)
-        The vectors.
-    payoffs : SparseTable of shape (n_users, n_items)
+    items : array of float, shape (n_items, dim)
+        Vectors of the items.
+    payoffs : SparseTable, shape (n_users, n_items)
         What each item is worth to each user, where it is known.
     user_ids, item_ids : array
         Names of rows and columns.
     provenance : PayoffSource
-        Where it comes from.
-    offers : {"all", "known", "one-positive"}
-        How arms are drawn unless a world says otherwise.
-    events : array of shape (n, 2), optional
+        Where the payoffs come from.
+    offers : {"all", "known", "one-positive", "window"}, default "all"
+        How arms are drawn unless the environment says otherwise, see `coterie.environments.Payoffs`.
+    events : array of int, shape (n, 2), optional
         Users and items in the order of time.
-    friends : SparseTable of shape (n_users, n_users), optional
-        A graph of the users.
+    friends : SparseTable, shape (n_users, n_users), optional
+        Graph of the users.
+
+    Examples
+    --------
+    >>> table = payoff_table([[1, 0, 0], [0, 0, 1]], [[1, 0], [0, 1], [1, 1]])
+    >>> table.n_users, table.dim
+    (2, 2)
     """
 
     items: Floats
@@ -72,12 +96,12 @@ class PayoffTable(NamedTuple):
 
     @property
     def n_users(self) -> int:
-        """How many users there are."""
+        """Number of users."""
         return self.payoffs.shape[0]
 
     @property
     def dim(self) -> int:
-        """The length of an item's vector."""
+        """Length of an item's vector."""
         return int(self.items.shape[1])
 
     def __repr__(self) -> str:
@@ -91,14 +115,19 @@ class PayoffTable(NamedTuple):
 
 
 def payoff_table(payoffs: ArrayLike | Sparse, items: ArrayLike) -> PayoffTable:
-    """A table of one's own arrays.
+    """Make a table of your own arrays.
 
     Parameters
     ----------
-    payoffs : array or sparse array of shape (n_users, n_items)
+    payoffs : array or sparse array of float, shape (n_users, n_items)
         What each item is worth to each user. Of a sparse array, entries that are not stored are unknown.
-    items : array of shape (n_items, dim)
-        The vectors of the items.
+    items : array of float, shape (n_items, dim)
+        Vectors of the items.
+
+    Returns
+    -------
+    PayoffTable
+        To be given to `coterie.environments.Payoffs`.
 
     Raises
     ------

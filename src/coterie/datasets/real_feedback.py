@@ -51,10 +51,10 @@ def load_payoffs(
     Parameters
     ----------
     name : {"movielens", "yelp", "lastfm", "interactions"}
-        The dataset; 'interactions' is a table of your own.
+        Name of the dataset; "interactions" for a table of your own.
     path : path or data frame, optional
-        Its file, archive or folder; without one the folder $COTERIE_DATA is searched.
-    setting : {"rated", "stream", "lastfm-2014", "payoffs"}
+        File, archive or folder; by default the folder `$COTERIE_DATA` is searched.
+    setting : {"rated", "stream", "lastfm-2014", "payoffs"}, default "rated"
         What is made of it:
 
         - ``rated``: payoffs are ratings scaled to [0, 1], or with `threshold` 1 above it and 0 elsewhere;
@@ -62,9 +62,9 @@ def load_payoffs(
         - ``stream``: events in the order of their times, each with the item that was met.
         - ``lastfm-2014``: the protocol of Gentile et al. (2014) on Last.fm.
         - ``payoffs``: a table of your own (user, item, payoff) with your own `items`.
-    dim : int
+    dim : int, default 25
         Length of the vectors; ``rated`` and ``stream`` make them from half of the users, never served.
-    n_items : int
+    n_items : int, default 5000
         Of ``rated`` and ``stream``: at most so many items, those that occur most often among these users.
     threshold : float, optional
         Ratings above it are clicks (``rated``), or events (``stream``).
@@ -73,10 +73,10 @@ def load_payoffs(
     items : path, data frame or array, optional
         Of ``payoffs``: a table whose first column is the item and whose others are its vector, or an array
         with a row for each item, in ascending order of their ids.
-    unit : bool
-        Of ``lastfm-2014``: make the vectors 1 long.
-    seed : int
-        Decides which half of the users makes the vectors.
+    unit : bool, default False
+        Of ``lastfm-2014``: whether to make the vectors 1 long.
+    seed : int, default 0
+        Seed of the half of the users that makes the vectors, at least 0.
 
     Returns
     -------

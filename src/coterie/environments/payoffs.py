@@ -19,7 +19,7 @@ from coterie.validation import flag, number, whole
 
 
 class Payoffs:
-    """A uniform user and `n_arms` items of a catalogue a round; the reward is what the item is worth to them.
+    """Environment of real feedback: a random user and items, and the reward that the user told.
 
     Nothing is drawn but users and arms: no noise is added, and regret is against the best arm offered. There
     are no true clusters, so that a trace has no Rand index; it has the reward of uniform play instead.
@@ -30,12 +30,12 @@ class Payoffs:
         What items are worth: from `coterie.datasets.load_payoffs`, or your own numbers.
     items : array of shape (n_items, dim), optional
         Vectors of the items, where `payoffs` is not a PayoffTable.
-    n_arms : int
-        Arms a round.
-    seed : int
-        Decides who is served and what is offered; the same whoever plays.
+    n_arms : int, default 25
+        Number of arms in a round, from 1 to the number of items.
+    seed : int, default 0
+        Seed of users and rounds, at least 0; rounds are the same whoever plays.
     n_users : int, optional
-        So many users, drawn at random among those who can be served; all unless told.
+        Number of users, drawn at random among those who can be served; by default all of them.
     offers : {"all", "known", "one-positive", "window"}, optional
         Which arms a round has, all of them distinct; by default what the table says, or "all".
 
@@ -45,12 +45,12 @@ class Payoffs:
           others at random among those that are not; their order is random.
         - ``window``: items in a random order that is the same for all; round t offers the n_arms from
           number ⌊t/Λ⌋ on, Λ = window/(n_items − n_arms + 1).
-    default : float
-        The payoff of an item that nobody knows.
-    window : int
-        Rounds that the window takes through the catalogue.
-    connected : bool
-        Serve the `n_users` users with the most friends instead of random ones.
+    default : float, default 0.0
+        Payoff of an item where none is known.
+    window : int, default 50_000
+        Rounds that the window takes through the catalogue, at least 1.
+    connected : bool, default False
+        Whether to serve the `n_users` users with the most friends instead of random ones.
 
     Raises
     ------
@@ -123,7 +123,7 @@ class Payoffs:
 
     @property
     def left_out(self) -> int:
-        """How many users cannot be served: too few of their payoffs are known."""
+        """Number of users who cannot be served: too few of their payoffs are known."""
         return self.table.n_users - len(self._can_be_served)
 
     def _members(self, n_users: int | None, connected: bool) -> Ints:
@@ -150,12 +150,12 @@ class Payoffs:
 
     @property
     def n_users(self) -> int:
-        """How many users are served."""
+        """Number of users who are served."""
         return len(self.members)
 
     @property
     def dim(self) -> int:
-        """The length of an arm's vector."""
+        """Length of an arm's vector."""
         return self.table.dim
 
     @cached_property
@@ -170,11 +170,33 @@ class Payoffs:
         return f"<Payoffs of {self.table.provenance.name}: {self.n_users:,} users, {arms}, seed {self.seed}>"
 
     def present(self, number: int) -> int:
-        """How many users may come in a block: all of them."""
+        """Count the users who may come in a block: all of them.
+
+        Parameters
+        ----------
+        number : int
+            Number of the block, from 0.
+
+        Returns
+        -------
+        int
+            Number of users.
+        """
         return self.n_users
 
     def block(self, number: int) -> Block:
-        """Rounds number·BLOCK to (number + 1)·BLOCK − 1."""
+        """Draw rounds number·256 to number·256 + 255.
+
+        Parameters
+        ----------
+        number : int
+            Number of the block, from 0.
+
+        Returns
+        -------
+        Block
+            The rounds.
+        """
         rng = stream(self.seed, "rounds", str(number))
         users = rng.integers(self.n_users, size=BLOCK)
         picks = OFFERS[self.offers](self, rng, users, number)

@@ -18,7 +18,7 @@ from coterie.validation import as_array, finite, reals, shown, users_array, whol
 
 
 class Stream:
-    """The events of a table in the order of their times: users appear when they really appeared.
+    """Environment of recorded events in the order of their times, with users who appear as they did.
 
     A round is an event. Its arms are the item that the user met then and `n_arms` − 1 items that the user
     never touched, before or after; the payoff is 1 for the former and 0 for the others. Users are numbered by
@@ -28,12 +28,17 @@ class Stream:
     ----------
     table : PayoffTable
         From `coterie.datasets.load_payoffs` with `setting="stream"`.
-    n_arms : int
-        Arms a round.
-    seed : int
-        Decides the other arms and their order; the events are the same for all seeds.
+    n_arms : int, default 25
+        Number of arms in a round, from 1 to the number of items.
+    seed : int, default 0
+        Seed of the other arms and their order, at least 0; the events are the same for all seeds.
     n_users : int, optional
-        Only events of the first so many users to appear; all unless told.
+        Number of users, the first to appear; by default all of them.
+
+    Raises
+    ------
+    ArgumentError
+        If the table has no events, or a value is outside its range.
 
     Examples
     --------
@@ -81,22 +86,22 @@ class Stream:
 
     @property
     def n_rounds(self) -> int:
-        """How many rounds there are."""
+        """Number of rounds."""
         return len(self.users)
 
     @property
     def n_users(self) -> int:
-        """How many users there are in the end."""
+        """Number of users, those who appear later included."""
         return len(self.members)
 
     @property
     def dim(self) -> int:
-        """The length of an arm's vector."""
+        """Length of an arm's vector."""
         return self.table.dim
 
     @property
     def left_out(self) -> int:
-        """How many users of the table have no round."""
+        """Number of users of the table who have no round."""
         return self.table.n_users - self.n_users
 
     def __repr__(self) -> str:
@@ -106,11 +111,33 @@ class Stream:
         return f"<Stream of {self.table.provenance.name}: {who}, {arms}, seed {self.seed}>"
 
     def present(self, number: int) -> int:
-        """How many users have come by the end of a block."""
+        """Count the users who have come by the end of a block.
+
+        Parameters
+        ----------
+        number : int
+            Number of the block, from 0.
+
+        Returns
+        -------
+        int
+            Number of users.
+        """
         return int(self.users[: (number + 1) * BLOCK].max()) + 1
 
     def block(self, number: int) -> Block:
-        """Rounds number·BLOCK to (number + 1)·BLOCK − 1, as far as there are any."""
+        """Make rounds number·256 to number·256 + 255, as far as there are any.
+
+        Parameters
+        ----------
+        number : int
+            Number of the block, from 0.
+
+        Returns
+        -------
+        Block
+            The rounds.
+        """
         part = slice(number * BLOCK, (number + 1) * BLOCK)
         users, items = self.users[part], self.events[part]
         rng = stream(self.seed, "rounds", str(number))
@@ -120,20 +147,20 @@ class Stream:
 
 
 class Rounds:
-    """Your own rounds: who came, which arms there were, and what each of them was worth.
+    """Environment of your own rounds: who came, which arms there were, and what each was worth.
 
     Parameters
     ----------
-    users : array of shape (n,)
-        Who came, from 0 on.
-    arms : array of shape (n, K, dim), or of shape (n, K) with `items`
-        The vectors of the arms, or their numbers in the catalogue `items`.
-    payoffs : array of shape (n, K)
+    users : array of int, shape (n,)
+        User of each round, at least 0.
+    arms : array of float, shape (n, K, dim), or of int, shape (n, K)
+        Vectors of the arms, or with `items` their rows in it.
+    payoffs : array of float, shape (n, K)
         What each arm was worth.
-    items : array of shape (n_items, dim), optional
+    items : array of float, shape (n_items, dim), optional
         Vectors of a catalogue.
-    seed : int
-        Passed on to policies; the rounds do not depend on it.
+    seed : int, default 0
+        Seed that a trace tells, at least 0; the rounds do not depend on it.
 
     Raises
     ------
@@ -175,22 +202,22 @@ class Rounds:
 
     @property
     def n_rounds(self) -> int:
-        """How many rounds there are."""
+        """Number of rounds."""
         return len(self.users)
 
     @property
     def n_users(self) -> int:
-        """How many users there are in the end."""
+        """Number of users, those who appear later included."""
         return int(self.users.max()) + 1
 
     @property
     def n_arms(self) -> int:
-        """Arms a round."""
+        """Number of arms in a round."""
         return int(self.payoffs.shape[1])
 
     @property
     def dim(self) -> int:
-        """The length of an arm's vector."""
+        """Length of an arm's vector."""
         return int(self.items.shape[-1])
 
     def __repr__(self) -> str:
@@ -199,11 +226,33 @@ class Rounds:
         return f"<Rounds: {who}, {self.n_arms:,} arms a round, dim {self.dim}>"
 
     def present(self, number: int) -> int:
-        """How many users have come by the end of a block: those up to the greatest number so far."""
+        """Count the users who have come by the end of a block: up to the greatest number so far.
+
+        Parameters
+        ----------
+        number : int
+            Number of the block, from 0.
+
+        Returns
+        -------
+        int
+            Number of users.
+        """
         return int(self.users[: (number + 1) * BLOCK].max()) + 1
 
     def block(self, number: int) -> Block:
-        """Rounds number·BLOCK to (number + 1)·BLOCK − 1, as far as there are any."""
+        """Make rounds number·256 to number·256 + 255, as far as there are any.
+
+        Parameters
+        ----------
+        number : int
+            Number of the block, from 0.
+
+        Returns
+        -------
+        Block
+            The rounds.
+        """
         part = slice(number * BLOCK, (number + 1) * BLOCK)
         users, means = self.users[part], self.payoffs[part]
         if self.picks is not None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Shifted:
-    """Another world with a number added to every reward, and perhaps a feature that is the same for all arms.
+    """Environment like another one, with a number added to every reward, and an intercept.
 
     Without an intercept a linear model has to explain the offset by directions that have nothing to do with
     it: an offset of 5 multiplies regret by ten to thirty. With one, it is one more coordinate to learn. That
@@ -27,11 +27,16 @@ class Shifted:
     Parameters
     ----------
     base : Environment
-        Any world of single arms.
-    offset : float
-        Added to every reward.
-    intercept : bool
-        Append the coordinate 5 to every arm.
+        Any environment of single arms, such as `Stochastic(...)`.
+    offset : float, default 0.0
+        Number added to every reward.
+    intercept : bool, default True
+        Whether to append the coordinate 5 to every arm.
+
+    Raises
+    ------
+    ArgumentError
+        If the base is no environment, or its rewards are 0 or 1 and there is an offset.
 
     Examples
     --------
@@ -65,11 +70,22 @@ class Shifted:
 
     @property
     def dim(self) -> int:
-        """The length of an arm's vector."""
+        """Length of an arm's vector."""
         return self.base.dim + self.intercept
 
     def block(self, number: int) -> Block:
-        """The rounds of the base, shifted."""
+        """Draw rounds number·256 to number·256 + 255 of the base, shifted.
+
+        Parameters
+        ----------
+        number : int
+            Number of the block, from 0.
+
+        Returns
+        -------
+        Block
+            The rounds.
+        """
         block = self.base.block(number)
         return block._replace(
             items=self._items(block), means=block.means + self.offset if self.offset else block.means

@@ -95,13 +95,11 @@ class Reproduction(NamedTuple):
         Results of each figure.
     skipped : tuple of str
         What had to be left out, and why.
-    report : Path
-        File of the report, `report.html`.
 
     Examples
     --------
     >>> Reproduction._fields
-    ('options', 'figures', 'skipped', 'report')
+    ('options', 'figures', 'skipped')
     """
 
     options: ReproduceOptions
@@ -110,7 +108,7 @@ class Reproduction(NamedTuple):
 
     @property
     def report(self) -> Path:
-        """The page that shows all of it, once `write_files` has been called."""
+        """File of the report, `report.html`, once `write_files` has been called."""
         return self.options.out / "report.html"
 
 

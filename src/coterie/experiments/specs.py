@@ -153,7 +153,24 @@ class PolicySpec:
         return self.make_for(world.present(0), world.dim, seed, world=world)
 
     def make_for(self, n_users: int, dim: int, seed: int, *, world: World | None = None) -> Any:
-        """The same for users of whom only the number is known, unless their world is given."""
+        """Make the policy for users of whom only the number is known, unless their world is given.
+
+        Parameters
+        ----------
+        n_users : int
+            Number of users.
+        dim : int
+            Length of an arm's vector.
+        seed : int
+            Seed of the policy.
+        world : Environment, optional
+            Environment that tells true clusters or friendships, as for `make`.
+
+        Returns
+        -------
+        Policy
+            An object with `recommend` and `update`.
+        """
         maker = find_maker(self.name)
         maker.check(self.params)
         asked: dict[str, Callable[[], Any]] = {
