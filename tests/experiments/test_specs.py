@@ -12,8 +12,9 @@ import pytest
 
 from coterie import environments
 from coterie.errors import ArgumentError, UnknownName
+from coterie.experiments.results import labels_of
 from coterie.experiments.runner import DataFiles
-from coterie.experiments.specs import EnvironmentSpec, PolicySpec, World, labels_of, same_cluster
+from coterie.experiments.specs import EnvironmentSpec, PolicySpec, World, same_cluster
 from coterie.experiments.tuning import usual_spec
 from coterie.policies.registry import REGISTRY
 

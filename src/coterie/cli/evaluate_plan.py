@@ -14,7 +14,8 @@ from coterie.errors import ArgumentError
 from coterie.evaluation import Evaluation, Log, evaluate, read_log
 from coterie.evaluation.estimators import uniform_play
 from coterie.evaluation.evaluate import passes
-from coterie.experiments.specs import EnvironmentSpec, PolicySpec, labels_of
+from coterie.experiments.results import labels_of
+from coterie.experiments.specs import EnvironmentSpec, PolicySpec
 from coterie.experiments.store import naming_policy
 from coterie.policies.makers import find_maker, is_own
 

@@ -11,7 +11,8 @@ from rich.markup import escape
 from coterie.cli.output import console, print_note, print_table
 from coterie.evaluation import Estimate, Evaluation, Log
 from coterie.experiments.plotting import RC_PARAMS, save_figure, styles_of
-from coterie.experiments.specs import PolicySpec, labels_of
+from coterie.experiments.results import labels_of
+from coterie.experiments.specs import PolicySpec
 from coterie.experiments.tables import known
 from coterie.storage import atomic_write
 from coterie.validation import counted

@@ -102,7 +102,7 @@ def _is_shared(path: Path) -> bool:
     """Does this file count for every run?"""
     where = path.parts[0]
     simulation = Path(where).stem.lstrip("_").startswith("simulation")
-    specs = path.as_posix() in ("experiments/specs.py", "seeding.py")
+    specs = path.as_posix() in ("experiments/params.py", "experiments/specs.py", "seeding.py")
     return where == "environments" or simulation or specs
 
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.experiments.ratio_plot import ratios
-from coterie.experiments.results import Panel, PolicyResult
-from coterie.experiments.specs import PolicySpec, labels_of
+from coterie.experiments.results import Panel, PolicyResult, labels_of
+from coterie.experiments.specs import PolicySpec
 from coterie.extras import need
 from coterie.policies.entries import Style
 from coterie.policies.makers import is_own

@@ -173,3 +173,18 @@ def regret_ratios(panels: Sequence[Panel], policy: str = AUTO) -> Iterator[Regre
     for panel in sorted(panels, key=lambda panel: labels.index(panel.label)):
         if (found := regret_ratio(panel, policy)) is not None:
             yield found
+
+
+def labels_of(specs: Sequence[PolicySpec]) -> tuple[str, ...]:
+    """A label for each spec, no two alike: parameters are told where a name is shared.
+
+    >>> labels_of([PolicySpec("CLUB", {"beta": 1}), PolicySpec("CLUB", {"beta": 2}), PolicySpec("SCLUB")])
+    ('CLUB (beta 1)', 'CLUB (beta 2)', 'SCLUB')
+    """
+    short = [spec.label for spec in specs]
+    longer = [f"{spec.label} ({spec.params})" if spec.params else spec.label for spec in specs]
+    every = zip(short, longer, specs, strict=True)
+    return tuple(
+        one if short.count(one) == 1 else two if longer.count(two) == 1 else str(spec)
+        for one, two, spec in every
+    )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from inspect import signature
-from math import isfinite, sqrt
-from numbers import Integral, Real
+from math import sqrt
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -28,68 +27,16 @@ from coterie.environments import (
     lifted,
 )
 from coterie.errors import ArgumentError
+from coterie.experiments.params import Params, Value
 from coterie.policies.confidence import Tuned
 from coterie.policies.makers import TUNED, find_maker, is_own
 from coterie.seeding import stream
 from coterie.types import Bools, Floats, Ints
 from coterie.validation import nonnegative, shown, whole
 
-Value: TypeAlias = bool | int | float | str
 World: TypeAlias = Stochastic | Smoothed | Cascade | Payoffs | Stream | Shifted
 Data: TypeAlias = Dataset | PayoffTable
 """What worlds are made of: vectors of users and items, or payoffs that users told."""
-
-
-class Params(Mapping[str, Value]):
-    """Parameters by name: immutable, hashable, in alphabetical order."""
-
-    __slots__ = ("_values",)
-
-    def __init__(self, values: Mapping[str, Value]) -> None:
-        """Copy the values; what JSON cannot hold is refused."""
-        self._values = {name: _plain(name, values[name]) for name in sorted(values)}
-
-    def __getitem__(self, name: str) -> Value:
-        """The value of a parameter."""
-        return self._values[name]
-
-    def __iter__(self) -> Iterator[str]:
-        """The names in order."""
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        """How many there are."""
-        return len(self._values)
-
-    def __hash__(self) -> int:
-        """Equal parameters have equal hashes."""
-        return hash(tuple(self._values.items()))
-
-    def __str__(self) -> str:
-        """Names and values, as in a table."""
-        return ", ".join(f"{name} {format_value(value)}" for name, value in self.items())
-
-    def __repr__(self) -> str:
-        """As a dict."""
-        return repr(self._values)
-
-
-def format_value(value: Value) -> str:
-    """Format a value for people: numbers to six digits."""
-    return str(value) if isinstance(value, str | bool) else f"{value:g}"
-
-
-def _plain(name: str, value: object) -> Value:
-    """Convert a value to a bool, int, float or str."""
-    if isinstance(value, bool | np.bool_):
-        return bool(value)
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, Integral):
-        return int(value)
-    if isinstance(value, Real) and isfinite(value):
-        return float(value)
-    raise ArgumentError(f"{name} must be a finite number, text, true or false, got {shown(value)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,21 +157,6 @@ class PolicySpec:
         if given and any(name not in given for name in needed):
             raise ArgumentError(f"{self.name} needs {' and '.join(needed)}, got {self.params}")
         return Tuned(**given) if given else None
-
-
-def labels_of(specs: Sequence[PolicySpec]) -> tuple[str, ...]:
-    """A label for each spec, no two alike: parameters are told where a name is shared.
-
-    >>> labels_of([PolicySpec("CLUB", {"beta": 1}), PolicySpec("CLUB", {"beta": 2}), PolicySpec("SCLUB")])
-    ('CLUB (beta 1)', 'CLUB (beta 2)', 'SCLUB')
-    """
-    short = [spec.label for spec in specs]
-    longer = [f"{spec.label} ({spec.params})" if spec.params else spec.label for spec in specs]
-    every = zip(short, longer, specs, strict=True)
-    return tuple(
-        one if short.count(one) == 1 else two if longer.count(two) == 1 else str(spec)
-        for one, two, spec in every
-    )
 
 
 def same_cluster(labels: np.ndarray[Any, Any]) -> Bools:

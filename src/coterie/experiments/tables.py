@@ -8,8 +8,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from coterie.experiments.claims import Finding
+from coterie.experiments.params import Value
 from coterie.experiments.results import AUTO, DATASET_NAMES, Panel, PolicyResult, RegretRatio, regret_ratios
-from coterie.experiments.specs import EnvironmentSpec, Value, World
+from coterie.experiments.specs import EnvironmentSpec, World
 from coterie.policies.makers import TUNED
 from coterie.theory import BoundRow, Setup, table_1
 
