@@ -40,7 +40,7 @@ def test_real_worlds_show_reward_beside_uniform_play(coterie: Call, ratings: Pat
     assert "× uniform" in done.output
     assert "ARI" not in done.output
     assert "Rewards are what users told" in done.output
-    assert "20 of 40 users make the vectors" in done.output
+    assert "20 of 40 users make the vectors" in " ".join(done.output.split())  # lines are wrapped
 
 
 def test_the_same_as_plain_values(coterie: Call, ratings: Path, tmp_path: Path) -> None:
