@@ -16,6 +16,7 @@ from contracts.examples import make, play
 from coterie import SnapshotError
 from policies.test_snapshots_refused import header_of, refusal, with_header
 
+PULLS = {"state/pulls", "state/users.pulls", "state/joint.pulls"}
 NOT_WHOLE = "it is not a whole Coterie snapshot"
 
 
@@ -172,3 +173,22 @@ def test_labels_that_are_not_the_components_of_the_edges_are_refused(tmp_path: P
         np.savez(out, allow_pickle=False, **content)
     with_header(path, numbers={"rounds": 0, "n_components": 3})
     assert "component" in refusal(path)
+
+
+GROWING = ["LinUCBInd", "LinTSOne", "CLUB", "SCLUB", "AutoCLUB", "GOBLin", "DynUCB"]
+
+
+@pytest.mark.parametrize("example", GROWING)
+def test_counts_that_the_next_round_would_overflow_are_refused(example: str, tmp_path: Path) -> None:
+    path = tmp_path / "policy"
+    make(example).save(path)
+    with_header(path, numbers={**header_of(path)["numbers"], "rounds": 2**63 - 1})
+    assert refusal(path)
+    make(example).save(path)
+    with np.load(path) as file:
+        content = {name: file[name] for name in file.files}
+    (counts,) = [content[name] for name in content if name in PULLS]
+    counts[0] = 2**63 - 1
+    with path.open("wb") as out:
+        np.savez(out, allow_pickle=False, **content)
+    assert "count nothing" in refusal(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from coterie.environments.blocks import BLOCK, Block
+from coterie.environments.noise import as_noise
 from coterie.environments.population import Peopled
 from coterie.environments.smoothed import Smoothed
 from coterie.environments.stochastic import Stochastic
@@ -48,7 +49,7 @@ class Cascade(Peopled):
 
     def __init__(self, base: Stochastic | Smoothed, length: int) -> None:
         """Show lists in the rounds of an environment."""
-        if not isinstance(base, Stochastic | Smoothed) or not base.noise.binary:
+        if not isinstance(base, Stochastic | Smoothed) or not as_noise(base.noise).binary:
             raise ArgumentError(
                 f"base must be Stochastic or Smoothed with noise=Bernoulli(), got {shown(base)}"
             )

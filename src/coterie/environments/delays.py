@@ -62,3 +62,8 @@ class Delay:
         if self.mean == 0:
             return np.full(n, self.most, np.int64)
         return np.minimum(rng.geometric(1.0 / (1.0 + self.mean), n) - 1, self.most).astype(np.int64)
+
+
+def as_delay(delay: int | Delay) -> Delay:
+    """A number stands for a delay that is always the same."""
+    return delay if isinstance(delay, Delay) else Delay(most=whole("delay", delay, 0))

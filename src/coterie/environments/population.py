@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from functools import cached_property
 from typing import Literal
 
@@ -10,11 +10,12 @@ import numpy as np
 
 from coterie.datasets.dataset import Dataset
 from coterie.environments.blocks import BLOCK
-from coterie.environments.delays import Delay
+from coterie.environments.delays import Delay, as_delay
+from coterie.environments.noise import Noise, as_noise
 from coterie.errors import ArgumentError
 from coterie.seeding import check_seed, stream
 from coterie.types import Floats, Ints
-from coterie.validation import counted, nonnegative, whole
+from coterie.validation import counted, nonnegative, shown, whole
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ class Peopled:
 
     dataset: Dataset
     population: Population
-    delay: Delay
+    delay: int | Delay
     n_arms: int
     seed: int
 
@@ -148,7 +149,7 @@ class Peopled:
     @property
     def longest_delay(self) -> int:
         """Most rounds that feedback takes to arrive."""
-        return self.delay.most
+        return as_delay(self.delay).most
 
     def __repr__(self) -> str:
         """Show the kind, the users, the arms and the seed."""
@@ -181,6 +182,52 @@ class Peopled:
     def gamma(self) -> float:
         """True gap γ between clusters (Assumption 2)."""
         return self.population.gamma
+
+
+@dataclass(eq=False, repr=False)
+class LinearWorld(Peopled):
+    """What stochastic and smoothed environments are made with; declared here for both."""
+
+    dataset: Dataset
+    n_users: int = 50
+    n_clusters: int = 10
+    n_arms: int = 100
+    noise: float | Noise = 0.1
+    seed: int = 0
+    _: KW_ONLY
+    sizes: Literal["equal", "zipf"] = "equal"
+    zipf: float = 0.0
+    late: float = 0.0
+    settled: int = 10_000
+    drift: float = 0.0
+    delay: int | Delay = 0
+
+    def __post_init__(self) -> None:
+        """Draw the users and their clusters."""
+        if not isinstance(self.dataset, Dataset):
+            raise ArgumentError(f"dataset must come from coterie.datasets.load, got {shown(self.dataset)}")
+        shared = {one.name: getattr(self, one.name) for one in fields(Population)}
+        self.population = Population(**shared)
+        self.noise, self.delay = as_noise(self.noise), as_delay(self.delay)
+        if not 1 <= whole("n_arms", self.n_arms, 1) <= len(self.dataset.items):
+            items = len(self.dataset.items)
+            raise ArgumentError(f"n_arms must be from 1 to the {items} items, got {self.n_arms!r}")
+        if self.noise.binary:
+            check_probabilities(self.lasting_means)
+
+    @cached_property
+    def lasting_means(self) -> Floats:
+        """The expected reward of every item for every cluster at the start."""
+        return self.preferences @ self.dataset.items.T
+
+
+def check_probabilities(means: Floats) -> None:
+    """Bernoulli rewards need means that are probabilities."""
+    if means.min() < 0 or means.max() > 1:
+        raise ArgumentError(
+            f"Bernoulli rewards need means in [0, 1], got {means.min():.3g} to {means.max():.3g}; "
+            "coterie.environments.lifted(dataset) maps means from [-1, 1] to [0, 1]"
+        )
 
 
 def _wander(preferences: Floats, step: float, rng: np.random.Generator) -> Floats:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import erf, sqrt
-from typing import Literal
 
 import numpy as np
 
-from coterie.datasets.dataset import Dataset
 from coterie.environments._sampling import blurred, distinct, products
 from coterie.environments.blocks import BLOCK, Block
-from coterie.environments.delays import Delay
-from coterie.environments.noise import Noise
-from coterie.environments.population import Peopled
-from coterie.environments.stochastic import Stochastic, check_probabilities
+from coterie.environments.delays import as_delay
+from coterie.environments.noise import as_noise
+from coterie.environments.population import LinearWorld, check_probabilities
 from coterie.errors import ArgumentError, unknown
 from coterie.seeding import stream
 from coterie.types import Floats, Ints
@@ -43,7 +41,8 @@ def narrow_items(rng: np.random.Generator, items: Floats, rounds: int, arms: int
 ADVERSARIES: dict[str, Adversary] = {"random": random_items, "one": one_item, "narrow": narrow_items}
 
 
-class Smoothed(Peopled):
+@dataclass(eq=False, repr=False, kw_only=True)
+class Smoothed(LinearWorld):
     """Environment of smoothed adversarial contexts: an adversary's arms, perturbed   (Sec. 4.1).
 
     Arms are new in every round. What comes after `adversary` goes beyond the paper and is off by default.
@@ -107,48 +106,21 @@ class Smoothed(Peopled):
     (2560, 5)
     """
 
-    def __init__(
-        self,
-        dataset: Dataset,
-        n_users: int = 50,
-        n_clusters: int = 10,
-        n_arms: int = 100,
-        noise: float | Noise = 0.1,
-        seed: int = 0,
-        *,
-        sigma: float = sqrt(0.1),
-        truncation: float = 1.0,
-        adversary: str | Adversary = "random",
-        sizes: Literal["equal", "zipf"] = "equal",
-        zipf: float = 0.0,
-        late: float = 0.0,
-        settled: int = 10_000,
-        drift: float = 0.0,
-        delay: int | Delay = 0,
-    ) -> None:
+    sigma: float = sqrt(0.1)
+    truncation: float = 1.0
+    adversary: str | Adversary = "random"
+
+    def __post_init__(self) -> None:
         """Draw the users and their clusters."""
-        if positive("truncation", truncation) < 0.1 * positive("sigma", sigma):
-            raise ArgumentError(f"truncation must be at least sigma / 10, got {truncation!r} for {sigma!r}")
-        if isinstance(adversary, str) and adversary not in ADVERSARIES:
-            raise unknown("adversary", adversary, ADVERSARIES, "random, one and narrow are known")
-        self.base = Stochastic(
-            dataset,
-            n_users=n_users,
-            n_clusters=n_clusters,
-            n_arms=n_arms,
-            noise=noise,
-            seed=seed,
-            sizes=sizes,
-            zipf=zipf,
-            late=late,
-            settled=settled,
-            drift=drift,
-            delay=delay,
-        )
-        self.sigma, self.truncation = sigma, truncation
-        self.adversary = ADVERSARIES[adversary] if isinstance(adversary, str) else adversary
-        self.dataset, self.population = dataset, self.base.population
-        self.n_arms, self.seed, self.delay, self.noise = n_arms, seed, self.base.delay, self.base.noise
+        if positive("truncation", self.truncation) < 0.1 * positive("sigma", self.sigma):
+            raise ArgumentError(
+                f"truncation must be at least sigma / 10, got {self.truncation!r} for {self.sigma!r}"
+            )
+        if isinstance(self.adversary, str) and self.adversary not in ADVERSARIES:
+            raise unknown("adversary", self.adversary, ADVERSARIES, "random, one and narrow are known")
+        known = ADVERSARIES[self.adversary] if isinstance(self.adversary, str) else self.adversary
+        self.adversary = self._adversary = known
+        super().__post_init__()
 
     @property
     def lambda_x(self) -> float:
@@ -174,20 +146,21 @@ class Smoothed(Peopled):
         rng = stream(self.seed, "rounds", str(number))
         users = self.population.arrivals(rng, number, BLOCK)
         items = self.dataset.items
-        behind = self.adversary(rng, items, BLOCK, self.n_arms)
+        behind = self._adversary(rng, items, BLOCK, self.n_arms)
         arms = self._blurred(rng, items, behind, number).reshape(-1, self.dim)
         picks = np.arange(BLOCK * self.n_arms).reshape(BLOCK, self.n_arms)
         means = products(arms, picks, self.population.preferences_in(number), self.labels[users])
-        if self.noise.binary:
+        noise = as_noise(self.noise)
+        if noise.binary:
             check_probabilities(means)
         return Block(
             users=users,
             items=arms,
             picks=picks,
             means=means,
-            noise=self.noise.draw(rng, BLOCK),
-            delays=self.delay.draw(rng, BLOCK),
-            binary=self.noise.binary,
+            noise=noise.draw(rng, BLOCK),
+            delays=as_delay(self.delay).draw(rng, BLOCK),
+            binary=noise.binary,
             lasting=False,
         )
 

@@ -11,6 +11,9 @@ from coterie.policies._linalg cimport Ridge
 
 cnp.import_array()
 
+MOST_COUNTED = 2**53
+"""Rounds and pulls may be so many: sums of them fit 64 bits."""
+
 
 class Field(NamedTuple):
     """An array of a learner: the names of its axes, and its type."""
@@ -96,10 +99,13 @@ cdef class NamedArrays:
             setattr(self, name, numbers[name])
             if getattr(self, name) != numbers[name]:
                 raise ValueError(f"has {name} = {numbers[name]!r}, which is no whole number")
-        if self.rounds < 0:
+        if not 0 <= self.rounds <= MOST_COUNTED:
             raise ValueError(f"has {self.rounds} rounds")
-        if "epochs" in self.FIELDS and self.array("epochs").min() < 0:
-            raise ValueError("has negative numbers in 'epochs'")
+        for name in self.FIELDS:
+            if name.rpartition(".")[2] in ("pulls", "epochs"):
+                counts = self.array(name)
+                if counts.min() < 0 or counts.max() > MOST_COUNTED:
+                    raise ValueError(f"has numbers in {name!r} that count nothing")
         self.refresh()
 
     def refresh(self):

@@ -105,8 +105,6 @@ cdef class EvidenceRows(Prior):
             raise ValueError("has sizes of clusters that are not those of its labels")
         if np.count_nonzero(sizes) != self.n_clusters:
             raise ValueError(f"has {np.count_nonzero(sizes)} clusters, not {self.n_clusters}")
-        if self.array("pulls").min() < 0 or self.array("pools.pulls").min() < 0:
-            raise ValueError("has negative numbers of pulls")
         if not (self.array("weights")[sizes > 0] > 0).all():
             raise ValueError("has numbers in 'weights' that are not above 0")
         list_members(&self.members, self.row_of, self.n_users, self.n_users)

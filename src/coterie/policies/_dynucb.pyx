@@ -77,8 +77,6 @@ cdef class NearestCentroid(Learner):
         rows = self.array("labels")
         if rows.min() < 0 or rows.max() >= self.n_clusters:
             raise ValueError("has numbers in 'labels' that are no clusters")
-        if self.array("users.pulls").min() < 0:
-            raise ValueError("has negative numbers of pulls")
 
     cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil:
         """The user's cluster, with β = α√ln(t + 1)."""

@@ -85,8 +85,6 @@ cdef class CuttingGraph(Learner):
     def refresh(self):
         cdef Py_ssize_t user, other, w
         cdef uint64_t word
-        if self.array("users.pulls").min() < 0:
-            raise ValueError("has negative numbers in 'users.pulls'")
         if not (self.array("radii") >= 0).all():
             raise ValueError("has numbers in 'radii' that are no radii")
         for user in range(self.n_users):

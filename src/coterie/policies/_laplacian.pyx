@@ -83,10 +83,6 @@ cdef class JointRidge(Learner):
         self.array("joint.weights")[known:] = self._weights[known:]
         return 0
 
-    def refresh(self):
-        if self.array("joint.pulls").min() < 0:
-            raise ValueError("has negative numbers in 'joint.pulls'")
-
     cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil:
         """The user's block; with the bonus of the source β² = α² ln(t + 1)   (Cesa-Bianchi et al. 2013, Fig. 2)."""
         cdef Py_ssize_t k, i, d = self.dim

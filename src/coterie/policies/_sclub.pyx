@@ -148,8 +148,6 @@ cdef class SplitMerge(Learner):
         waiting = np.bincount(rows, weights=~self.array("checked"), minlength=n)
         if not np.array_equal(self.array("unchecked")[used], waiting[used]):
             raise ValueError("has numbers in 'unchecked' that are not those of its users")
-        if self.array("users.pulls").min() < 0 or self.array("pools.pulls").min() < 0:
-            raise ValueError("has negative numbers of pulls")
         list_members(&self.members, self.row_of, self.n_users, self.n_users)
         cdef Py_ssize_t k
         for k in range(self.n_users):
