@@ -191,8 +191,18 @@ def relative(panels: Sequence[Panel]) -> Canvas:
                 ("relative", "reward / uniform play") if earns else ("regret", "cumulative regret")
             )
             _over_rounds(one, panel, column, label)
+            if earns:
+                _fit(one, panel, column)
             one.set_title(fill(panel.title, 30))
     return canvas
+
+
+def _fit(axes: Axes, panel: Panel, column: str) -> None:
+    """An axis about what is seen after a tenth of the rounds, and about 1, without the noise before."""
+    means = [result.band(column).mean for result in panel.results]
+    later = np.concatenate([mean[len(mean) // 10 :] for mean in means])
+    low, high = min(1.0, float(np.nanmin(later))), float(np.nanmax(later))
+    axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low) + 1e-9)
 
 
 def curves(panels: Sequence[Panel]) -> Canvas:

@@ -39,7 +39,8 @@ class MeanError(NamedTuple):
         """
         if np.isnan(self.error):
             return f"{self.mean:,.0f}"
-        digits = 0 if self.error >= 1 else 1 if self.error >= 0.1 else 2 if self.error >= 0.01 else 3
+        steps = (1.0, 0.1, 0.01)
+        digits = sum(self.error < step for step in steps) if self.error > 0 else 0
         return f"{self.mean:,.{digits}f} ± {self.error:,.{digits}f}"
 
 
