@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
+import numpy as np
 import pytest
 
 import build_backend
@@ -27,6 +28,8 @@ FLAGS = {
 }
 WITHOUT_FMA = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4,-AVX2_Usable,-FMA_Usable,-FMA4_Usable"}
 """Makes the C library compute exp, log and the like as on processors that fuse no products with sums."""
+FEATURES = " ".join(np.show_config(mode="dicts")["SIMD Extensions"].get("found", ()))
+"""Without these, NumPy computes as on the oldest processor that it runs on."""
 BUILD = """
 import sys, build_backend
 target, objects, *args = sys.argv[1:]
@@ -81,6 +84,9 @@ def test_policies_play_the_same_bits_for_every_processor_compiler_flag_and_libm(
     """Two wheels and the installed package; about 80 s of CPU."""
     expected = play(None)["bits"]
     assert play(None, **WITHOUT_FMA)["bits"] == expected
+    for processor in ("Prescott", "Haswell", "SkylakeX"):
+        assert play(None, OPENBLAS_CORETYPE=processor)["bits"] == expected, processor
+    assert play(None, NPY_DISABLE_CPU_FEATURES=FEATURES)["bits"] == expected
     for name, args in FLAGS.items():
         with ZipFile(build(tmp_path, args)) as wheel:
             check_contents(set(wheel.namelist()))

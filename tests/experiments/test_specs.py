@@ -124,7 +124,7 @@ def test_every_argument_of_an_environment_is_passed_on(small: EnvironmentSpec, d
     spec = replace(small, setting="smoothed", sigma=0.2, truncation=0.7, adversary="one", delay=3, **changed)
     made = spec.make(data.dataset(spec), 0)
     assert isinstance(made, environments.Smoothed)
-    assert (made.sigma, made.truncation, made.delay.most) == (0.2, 0.7, 3)
+    assert (made.sigma, made.truncation, made.longest_delay) == (0.2, 0.7, 3)
     assert made.adversary is environments.smoothed.ADVERSARIES["one"]
     assert {name: getattr(made.population, name) for name in changed} == changed
 

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from coterie.datasets.dataset import Dataset
+from coterie.environments._sampling import products
 from coterie.environments.blocks import BLOCK
 from coterie.environments.delays import Delay, as_delay
 from coterie.environments.noise import Noise, as_noise
@@ -218,7 +219,13 @@ class LinearWorld(Peopled):
     @cached_property
     def lasting_means(self) -> Floats:
         """The expected reward of every item for every cluster at the start."""
-        return self.preferences @ self.dataset.items.T
+        return expected_rewards(self.preferences, self.dataset.items)
+
+
+def expected_rewards(preferences: Floats, items: Floats) -> Floats:
+    """xᵀθ of every item for every preference; not by BLAS, whose last digits depend on the processor."""
+    everything = np.broadcast_to(np.arange(len(items)), (len(preferences), len(items)))
+    return products(items, np.ascontiguousarray(everything), preferences, np.arange(len(preferences)))
 
 
 def check_probabilities(means: Floats) -> None:

@@ -12,7 +12,7 @@ from coterie.environments._sampling import blurred, distinct, products
 from coterie.environments.blocks import BLOCK, Block
 from coterie.environments.delays import as_delay
 from coterie.environments.noise import as_noise
-from coterie.environments.population import LinearWorld, check_probabilities
+from coterie.environments.population import LinearWorld, check_probabilities, expected_rewards
 from coterie.errors import ArgumentError, unknown
 from coterie.seeding import stream
 from coterie.types import Floats, Ints
@@ -34,7 +34,7 @@ def one_item(rng: np.random.Generator, items: Floats, rounds: int, arms: int) ->
 
 def narrow_items(rng: np.random.Generator, items: Floats, rounds: int, arms: int) -> Ints:
     """Choose the items nearest to one direction, the same in every round."""
-    order = np.argsort(-(items @ items[0]), kind="stable")[:arms]
+    order = np.argsort(-expected_rewards(items[:1], items)[0], kind="stable")[:arms]
     return np.broadcast_to(order, (rounds, arms)).astype(np.int64)
 
 

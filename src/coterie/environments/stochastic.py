@@ -11,7 +11,7 @@ from coterie.environments._sampling import distinct, looked_up
 from coterie.environments.blocks import BLOCK, Block
 from coterie.environments.delays import as_delay
 from coterie.environments.noise import as_noise
-from coterie.environments.population import LinearWorld, check_probabilities
+from coterie.environments.population import LinearWorld, check_probabilities, expected_rewards
 from coterie.seeding import stream
 from coterie.types import Floats
 
@@ -112,4 +112,4 @@ class Stochastic(LinearWorld):
         """Compute the expected reward of every item for every cluster during a block."""
         if self.population.drift == 0:
             return self.lasting_means
-        return self.population.preferences_in(number) @ self.dataset.items.T
+        return expected_rewards(self.population.preferences_in(number), self.dataset.items)

@@ -15,6 +15,7 @@ from coterie.policies._offers cimport View
 
 from coterie.policies._arrays import Field, ridge_fields
 from coterie.policies._autoclub_prior import Prior as Base
+from coterie.policies._linalg import eliminated
 
 cnp.import_array()
 
@@ -195,8 +196,8 @@ cdef class EvidenceRows(Prior):
 
     def estimates(self):
         """Each user's own ridge regression; what it acts on is in `scores`."""
-        own = self.array("grams") + self.ridge * np.eye(self.dim)
-        return np.linalg.solve(own, self.array("moments")[:, :, None])[:, :, 0]
+        own, moments = self.array("grams") + self.ridge * np.eye(self.dim), self.array("moments").copy()
+        return np.array([eliminated(gram, moment, 0.5 * self.ridge)[2] for gram, moment in zip(own, moments)])
 
     def pulls_of_users(self):
         """How many rewards each user has given."""

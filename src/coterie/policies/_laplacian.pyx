@@ -12,6 +12,7 @@ from coterie.policies._linalg cimport Ridge, absorb_row, add_outer, add_scaled, 
 from coterie.policies._offers cimport View
 
 from coterie.policies._arrays import Field, ridge_fields
+from coterie.policies._linalg import inverted
 
 cnp.import_array()
 
@@ -76,8 +77,7 @@ cdef class JointRidge(Learner):
 
     cdef int welcome(self, Py_ssize_t known) except -1:
         """V = penalty ⊗ I at the start; newcomers have no edges, so nobody else's block changes."""
-        start = np.linalg.inv(self._penalty[known:, known:])
-        start = np.kron(0.5 * (start + start.T), np.eye(self.dim))
+        start = np.kron(inverted(np.array(self._penalty[known:, known:], order="C"), 1e-200), np.eye(self.dim))
         n = self.n_users - known
         self.array("joint.inverse")[known:, :, known:, :] = start.reshape(n, self.dim, n, self.dim)
         self.array("joint.weights")[known:] = self._weights[known:]

@@ -1,4 +1,4 @@
-"""linalg.c for Python: for tests, and for benchmarks that ask how fast plain arithmetic could be."""
+"""linalg.c for Python: for what is not done in every round, tests, and benchmarks of plain arithmetic."""
 
 import numpy as np
 
