@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 EXTRAS = {
     "polars": "data",
-    "pandas": "data",
+    "pandas": "pandas",
     "matplotlib": "plot",
     "typer": "cli",
     "rich": "cli",
