@@ -82,5 +82,6 @@ def test_a_policy_shows_itself_in_one_short_line(example: str) -> None:
     policy = make(example)
     play(policy, 50)
     clusters = len(np.unique(policy.labels()))
-    assert repr(policy) == f"<{policy.name}: 6 users in {clusters} clusters, dim 3, 50 rounds>"
+    shown = "1 cluster" if clusters == 1 else f"{clusters} clusters"
+    assert repr(policy) == f"<{policy.name}: 6 users in {shown}, dim 3, 50 rounds>"
     assert len(repr(make(example, n_users=400, dim=2))) < 100
