@@ -8,6 +8,7 @@ import numpy as np
 
 cimport numpy as cnp
 from libc.math cimport INFINITY, sqrt
+from libc.stdint cimport int64_t
 
 from coterie.policies._hier_rows cimport Fold, UserRows, half
 from coterie.policies._linalg cimport add_scaled, apply, cholesky, dot, eliminate, finish_inverse
@@ -20,6 +21,7 @@ cdef double TINY = 1e-8  # σ̂² is no less than this part of the mean of r², 
 cdef double LEAST = 1e-100  # σ̂² of rewards that are all zero
 cdef enum:
     GRID = 5
+    FREE = 256  # so many users cost little enough to fit often
     EXAMINERS = 64  # users of each half, at most, whose evidence counts
 cdef double[GRID] SHRINKAGES = [32.0, 8.0, 2.0, 0.5, 0.125]
 
@@ -49,11 +51,11 @@ cdef class LearntPrior(UserRows):
         return UserRows.bind(self)
 
     cdef int review(self, Py_ssize_t user) except -1 nogil:
-        """Fit the model anew when the rewards have become a tenth more, unless there is nothing to learn."""
+        """Fit the model anew when rewards have become an eighth more, and one for every two users has come, if there is anything to learn."""
         if self.rounds < self.due or (self.noise_given and self.mean_given and self.covariance_given):
             return 0
         self.fit()
-        self.due = max(self.rounds + 1, (self.rounds * 11 + 9) // 10)
+        self.due = self.rounds + max(1, max(self.rounds // 8, (<int64_t> self.everybody.users - FREE) // 2))
         return 0
 
     cdef void fit(self) noexcept nogil:
@@ -90,6 +92,7 @@ cdef class LearntPrior(UserRows):
     cdef void settle_covariance(self) noexcept nogil:
         """A for the next fit: from all users, shrunk as much as the evidence says."""
         cdef Py_ssize_t i, p = self.size
+        self.everybody.users = self.folds[0].users + self.folds[1].users
         if self.covariance_given:
             for i in range(p * p):
                 self.relative[i] = self.fixed[i] / self.noise2
@@ -98,7 +101,6 @@ cdef class LearntPrior(UserRows):
             self.factor[i] = 0.0
             self.everybody.inverses[i] = self.folds[0].inverses[i] + self.folds[1].inverses[i]
             self.everybody.scatter[i] = self.folds[0].scatter[i] + self.folds[1].scatter[i]
-        self.everybody.users = self.folds[0].users + self.folds[1].users
         cholesky(self.relative, self.factor, self.scratch, p)
         invert_lower(self.factor, self.inverse_factor, p)
         self.examine(&self.everybody)

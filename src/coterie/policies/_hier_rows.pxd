@@ -15,6 +15,7 @@ cdef struct Fold:
 cdef class UserRows(Learner):
     cdef readonly bint intercept
     cdef bint mean_given
+    cdef bint doubtful
     cdef public double noise2, spread2, shrinkage, due
     cdef readonly object noise
     cdef readonly object mean

@@ -22,6 +22,7 @@ cnp.import_array()
 
 SHRINKAGE = 2.0
 """Pseudo-users for each dimension before there are two users to choose by."""
+cdef double NEGLIGIBLE = 0.1  # a posterior is not widened by the doubt about the mean if that is less in all, relative to A
 cdef double FLAT = 1e-8  # the prior of the intercept's mean is worth this part of what users tell of it
 
 
@@ -201,6 +202,7 @@ cdef class UserRows(Learner):
             self.root[i] = self.matrix[i]
             self.newcomer[i] = self.relative[i] + self.doubt[i]
         apply(self.precision, self.centre, self.lift, p)
+        self.doubtful = dot(self.precision, self.doubt, p * p) > NEGLIGIBLE
 
     cdef void combine(self) noexcept nogil:
         """m = C(b + A⁻¹μ̄) and V = C + CA⁻¹WA⁻¹C of each user, and what they leave unexplained."""
@@ -213,7 +215,7 @@ cdef class UserRows(Learner):
             covariance = self.covariances + user * p * p
             apply(covariance, self.lift, self.reduced, p)
             add_scaled(self.means + user * p, 1.0, self.reduced, p)
-            if not self.mean_given:
+            if self.doubtful:
                 multiply(covariance, self.root, self.product, p)
                 add_gram(covariance, self.product, self.scratch, p)
             self.count(user, &self.folds[half(user)])
