@@ -21,6 +21,7 @@ cdef class LearntPrior(UserRows):
     cdef Fold everybody
 
     cdef void fit(self) noexcept nogil
+    cdef double largest_part(self) noexcept nogil
     cdef void settle_noise(self) noexcept nogil
     cdef void settle_spread(self) noexcept nogil
     cdef void settle_covariance(self) noexcept nogil

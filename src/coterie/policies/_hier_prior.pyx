@@ -17,7 +17,7 @@ from coterie.policies._matrices cimport congruent, eigen, invert_lower, multiply
 cnp.import_array()
 
 cdef double PSEUDO = 0.5  # pseudo-users for each dimension whose preferences have the variance σ²/ridge
-cdef double TINY = 1e-8  # σ̂² is no less than this part of the mean of r², for rounding
+cdef double TINY = 1e-8  # σ̂² is no less than this part of the mean of r², and of what a given Σ makes of rewards, for rounding
 cdef double LEAST = 1e-100  # σ̂² of rewards that are all zero
 cdef enum:
     GRID = 5
@@ -73,7 +73,18 @@ cdef class LearntPrior(UserRows):
         if self.intercept:
             usual = max(usual - level * level, 0.0)
         self.noise2 = (max(self.residual, 0.0) + usual) / (max(self.rounds - self.freedom, 0.0) + 1.0)
-        self.noise2 = max(self.noise2, max(TINY * self.square / self.rounds, LEAST))
+        self.noise2 = max(self.noise2, max(TINY * self.largest_part(), LEAST))
+
+    cdef double largest_part(self) noexcept nogil:
+        """The mean of r², or the variance of rewards by a given Σ as if all features were alike, whichever is greater."""
+        cdef Py_ssize_t i
+        cdef double variance = 0.0
+        if self.covariance_given:
+            for i in range(self.intercept, self.size):
+                variance += self.fixed[i * self.size + i] * self.reach / (self.dim * <double> self.rounds)
+            if self.intercept:
+                variance += self.fixed[0]
+        return max(self.square / self.rounds, variance)
 
     cdef void settle_spread(self) noexcept nogil:
         """The variance of the mean's coordinates, relative to σ²: one step to the fixed point of its likelihood."""
