@@ -103,7 +103,7 @@ class Hier:
             self.fit()
             self.fits += 1
             seen = len(self.seen())
-            self.due = self.rounds + max(1, self.rounds // 8, (seen - 256) // 2)
+            self.due = self.rounds + max(1, self.rounds // 8, seen - 256)
 
     def update(self, user: int, x: Array, reward: float) -> None:
         self.absorb(user, x, reward)
@@ -146,8 +146,8 @@ class Hier:
                 Q[0, 0] = 1e-6 * H[0, 0]
             self.W = inverse(Q + H)
             self.mu = self.W @ B @ sum(C[user] @ self.b[user] for user in users)
-            self.margin = abs(float(np.trace(B @ self.W)) - 0.1)
-        doubtful = float(np.trace(B @ self.W)) > 0.1
+            self.margin = abs(float(np.trace(B @ self.W)) - 0.5)
+        doubtful = float(np.trace(B @ self.W)) > 0.5
         for user in users:
             K = C[user] @ B
             self.m[user] = C[user] @ (self.b[user] + B @ self.mu)
@@ -232,7 +232,7 @@ class Hier:
             for which in (0, 1):
                 A = self.step(halves[which], shrinkage * self.size, target, start)
                 others = halves[1 - which]
-                stride = math.ceil(len(others) / 64)
+                stride = math.ceil(len(others) / 32)
                 total += sum(self.evidence(user, inverse(A)) for user in others[::stride])
             found.append(total)
         best = found.index(max(found))

@@ -22,7 +22,7 @@ cdef double LEAST = 1e-100  # σ̂² of rewards that are all zero
 cdef enum:
     GRID = 5
     FREE = 256  # so many users cost little enough to fit often
-    EXAMINERS = 64  # users of each half, at most, whose evidence counts
+    EXAMINERS = 32  # users of each half, at most, whose evidence counts
 cdef double[GRID] SHRINKAGES = [32.0, 8.0, 2.0, 0.5, 0.125]
 
 
@@ -51,11 +51,11 @@ cdef class LearntPrior(UserRows):
         return UserRows.bind(self)
 
     cdef int review(self, Py_ssize_t user) except -1 nogil:
-        """Fit the model anew when rewards have become an eighth more, and one for every two users has come, if there is anything to learn."""
+        """Fit the model anew when rewards are an eighth more, and as many as users beyond 256, if there is anything to learn."""
         if self.rounds < self.due or (self.noise_given and self.mean_given and self.covariance_given):
             return 0
         self.fit()
-        self.due = self.rounds + max(1, max(self.rounds // 8, (<int64_t> self.everybody.users - FREE) // 2))
+        self.due = self.rounds + max(1, max(self.rounds // 8, <int64_t> self.everybody.users - FREE))
         return 0
 
     cdef void fit(self) noexcept nogil:

@@ -22,7 +22,7 @@ cnp.import_array()
 
 SHRINKAGE = 2.0
 """Pseudo-users for each dimension before there are two users to choose by."""
-cdef double NEGLIGIBLE = 0.1  # a posterior is not widened by the doubt about the mean if that is less in all, relative to A
+cdef double NEGLIGIBLE = 0.5  # a posterior is not widened by the doubt about the mean if that is less in all, relative to A
 cdef double FLAT = 1e-6  # the prior of the intercept's mean is worth this part of what users tell of it
 
 

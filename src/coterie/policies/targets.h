@@ -3,6 +3,8 @@
 #ifndef COTERIE_TARGETS_H
 #define COTERIE_TARGETS_H
 
+#include <stdint.h> /* says which C library it is */
+
 #if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && !defined(COTERIE_ONE_TARGET)
 #define FOR_EVERY_TARGET __attribute__((target_clones("avx2", "default")))
 #else
