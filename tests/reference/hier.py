@@ -193,7 +193,7 @@ class Hier:
 
     def step(self, users: list[int], epsilon: float, target: Array, start: Array) -> Array:
         """Row 8."""
-        R = np.linalg.cholesky(self.A)
+        R: Array = np.asarray(np.linalg.cholesky(self.A), dtype=np.float64)
         H = self.spared(users)
         D = sum((np.outer(self.m[u] - self.mu, self.m[u] - self.mu) for u in users), np.zeros_like(H))
         k = 0.5 * self.size

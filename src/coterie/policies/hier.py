@@ -69,7 +69,7 @@ def HierUCB(
     """UCB in a hierarchical model whose prior is learnt from all users   (after Hong et al. 2022).
 
     Every user has its own preference θ ~ N(μ, Σ), and a reward is xᵀθ + N(0, σ²). σ, μ and the whole Σ are
-    learnt unless they are given. The arm of largest posterior mean plus posterior standard deviation is played.
+    learnt unless they are given. The arm of largest posterior mean plus standard deviation is played.
 
     Parameters
     ----------
@@ -117,10 +117,10 @@ def HierTS(
     ridge: float = 1.0,
     seed: int = 0,
 ) -> Plan:
-    """Thompson sampling in a hierarchical model whose prior is learnt from all users   (after Hong et al. 2022).
+    """Thompson sampling in a hierarchical model whose prior is learnt   (after Hong et al. 2022).
 
-    The model is that of `HierUCB`. Each decision draws a preference from the user's posterior and plays the arm
-    that is best for it.
+    The model is that of `HierUCB`. Each decision draws a preference from the user's posterior and plays
+    the arm that is best for it.
 
     Parameters
     ----------

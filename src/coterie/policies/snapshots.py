@@ -245,7 +245,9 @@ def _arguments(header: Header, content: Arrays) -> dict[str, Any]:
     for name, array in content.items():
         if name.startswith("argument/"):
             arguments[name.removeprefix("argument/")] = array
-    if gone := sorted(name for name, value in arguments.items() if isinstance(value, dict) and value == ARRAY):
+    if gone := sorted(
+        name for name, value in arguments.items() if isinstance(value, dict) and value == ARRAY
+    ):
         raise SnapshotError(f"has no array 'argument/{gone[0]}'")
     room = sum(array.nbytes for array in content.values())
     for name in ("n_users", "dim"):
