@@ -23,6 +23,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "SCLUB": {"confidence": Tuned(alpha=0.5, beta=0.1)},
     "PhaseUniCLUB": {"confidence": Tuned(alpha=0.5, beta=0.1, explore=50, phase=20, growth=1)},
     "AutoCLUB": {},
+    "HierUCB": {},
+    "HierTS": {},
     "GOBLin": {"graph": np.kron(np.eye(USERS // 5), np.ones((5, 5))) - np.eye(USERS), "alpha": 0.2},
 }
 

@@ -17,6 +17,8 @@ from coterie import (
     DynUCB,
     GOBLin,
     GraphUCB,
+    HierTS,
+    HierUCB,
     LinearBandit,
     LinTSInd,
     LinTSOne,
@@ -76,6 +78,18 @@ EXAMPLES: dict[str, Maker] = {
         m.n_users, m.dim, labels=halves(m.n_users), beta=0.3, ridge=m.ridge, seed=m.seed
     ),
     "DynUCB": lambda m: DynUCB(m.n_users, m.dim, n_clusters=3, alpha=0.3, ridge=m.ridge, seed=m.seed),
+    "HierUCB": lambda m: HierUCB(m.n_users, m.dim, ridge=m.ridge, seed=m.seed),
+    "HierUCB plain": lambda m: HierUCB(m.n_users, m.dim, intercept=False, ridge=m.ridge, seed=m.seed),
+    "HierUCB given": lambda m: HierUCB(
+        m.n_users,
+        m.dim,
+        noise=0.1,
+        mean=np.zeros(m.dim + 1),
+        covariance=np.eye(m.dim + 1),
+        ridge=m.ridge,
+        seed=m.seed,
+    ),
+    "HierTS": lambda m: HierTS(m.n_users, m.dim, ridge=m.ridge, seed=m.seed),
     "CLUB": lambda m: CLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
     "CLUB theory": lambda m: CLUB(m.n_users, m.dim, confidence=THEORY, ridge=m.ridge, seed=m.seed),
     "SCLUB": lambda m: SCLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
@@ -107,7 +121,7 @@ EXAMPLES: dict[str, Maker] = {
 }
 """By the policy's name, followed by the option that makes it a variant."""
 ALL = sorted(EXAMPLES)
-SAMPLING = [example for example in ALL if example.startswith("LinTS")]
+SAMPLING = [example for example in ALL if example.startswith(("LinTS", "HierTS"))]
 """Decisions of these are drawn, and no argmax of scores."""
 SCORING = [example for example in ALL if example not in SAMPLING]
 

@@ -54,7 +54,10 @@ def serve(policy: LinearBandit, number: int) -> None:
         policy.update(user, arms[arm], world.reward(user, arms[arm]))
 
 
-@pytest.mark.parametrize("example", ["SCLUB", "CLUB", "PhaseUniCLUB", "AutoCLUB", "LinTSInd", "GraphUCB"])
+SHARED = ["SCLUB", "CLUB", "PhaseUniCLUB", "AutoCLUB", "LinTSInd", "GraphUCB", "HierTS"]
+
+
+@pytest.mark.parametrize("example", SHARED)
 def test_eight_threads_on_one_policy_lose_no_round(example: str) -> None:
     policy = make(example, n_users=12)
     in_threads(lambda number: serve(policy, number))

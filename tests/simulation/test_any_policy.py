@@ -77,7 +77,10 @@ class Growing(Wrapped):
         self._policy.add_users(n)
 
 
-@pytest.mark.parametrize("name", ["CLUB", "SCLUB", "AutoCLUB", "LinUCBInd", "LinTSInd", "PhaseUniCLUB"])
+WRAPPED = ["CLUB", "SCLUB", "AutoCLUB", "LinUCBInd", "LinTSInd", "PhaseUniCLUB", "HierUCB", "HierTS"]
+
+
+@pytest.mark.parametrize("name", WRAPPED)
 def test_a_wrapped_policy_gets_users_who_come_later(data: Dataset, name: str) -> None:
     world = WORLDS["late"](data)
     first = world.present(0)

@@ -1,17 +1,11 @@
 #include "linalg.h"
 
 #include "elementary.h"
+#include "targets.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* Compiled twice on Linux, for every x86-64 and for those with AVX2; the loader takes the better one. The bits are the
- * same: lanes do not depend on the width, and nothing is contracted (-ffp-contract=off). */
-#if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && !defined(COTERIE_ONE_TARGET)
-#define FOR_EVERY_TARGET __attribute__((target_clones("avx2", "default")))
-#else
-#define FOR_EVERY_TARGET
-#endif
 #define INLINE static inline __attribute__((always_inline))
 
 enum { LANES = 4 };

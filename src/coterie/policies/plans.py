@@ -51,7 +51,10 @@ def checked(arguments: dict[str, Any]) -> dict[str, Any]:
     own["seed"] = check_seed(own["seed"])
     for name, check in (("labels", label_vector), ("graph", user_graph)):
         if name in own:
-            own[name] = frozen(check(own[name], own["n_users"]).copy())
+            own[name] = check(own[name], own["n_users"])
+    for name, value in own.items():
+        if isinstance(value, np.ndarray):
+            own[name] = frozen(value.copy())
     confidence = own.get("confidence")
     given = isinstance(confidence, Confidence) and not isinstance(confidence, type)
     if "confidence" in own and not given:

@@ -12,6 +12,8 @@ from coterie.policies.club import SACLUB as SACLUB
 from coterie.policies.club import UniCLUB as UniCLUB
 from coterie.policies.dynucb import DynUCB as DynUCB
 from coterie.policies.entries import ENTRIES, PolicyEntry
+from coterie.policies.hier import HierTS as HierTS
+from coterie.policies.hier import HierUCB as HierUCB
 from coterie.policies.laplacian import GOBLin as GOBLin
 from coterie.policies.laplacian import GraphUCB as GraphUCB
 from coterie.policies.lints import LinTSInd as LinTSInd

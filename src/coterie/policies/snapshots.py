@@ -28,6 +28,8 @@ from coterie.validation import shown
 
 FORMAT = "coterie-policy"
 VERSION = 2
+ARRAY = {"array": True}
+"""What a header holds of an argument that is an array of the file."""
 MOST_HEADER = 2**20
 """Bytes that a header may have."""
 UNREADABLE = (
@@ -87,6 +89,7 @@ def save(policy: LinearBandit, path: str | PathLike[str]) -> None:
     for name, value in state.arguments.items():
         if isinstance(value, np.ndarray):
             content[f"argument/{name}"] = value
+            arguments[name] = ARRAY
         else:
             arguments[name] = _confidence_fields(value) if name == "confidence" else value
     header = {
@@ -265,6 +268,10 @@ def _arguments(header: Header, content: Arrays) -> dict[str, Any]:
     for name, array in content.items():
         if name.startswith("argument/"):
             arguments[name.removeprefix("argument/")] = array
+    if gone := sorted(
+        name for name, value in arguments.items() if isinstance(value, dict) and value == ARRAY
+    ):
+        raise SnapshotError(f"has no array 'argument/{gone[0]}'")
     room = sum(array.nbytes for array in content.values())
     for name in ("n_users", "dim"):
         if not isinstance(arguments[name], int) or 8 * arguments[name] > room:

@@ -1,0 +1,3 @@
+from coterie.policies._hier_rows import UserRows
+
+class LearntPrior(UserRows): ...

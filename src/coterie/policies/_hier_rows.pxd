@@ -1,0 +1,61 @@
+"""The users of a hierarchical model, each with its posterior; see _hier_rows.pyx."""
+
+from libc.stdint cimport int64_t
+
+from coterie.policies._learner cimport Learner
+
+
+cdef struct Fold:
+    # What half of the users say of the prior: how many they are, Σ C and Σ (m − μ)(m − μ)ᵀ
+    double users
+    double *inverses
+    double *scatter
+
+
+cdef class UserRows(Learner):
+    cdef readonly bint intercept
+    cdef bint mean_given
+    cdef bint doubtful
+    cdef public double noise2, spread2, shrinkage, due
+    cdef readonly object noise
+    cdef readonly object mean
+    cdef readonly object covariance
+    cdef Py_ssize_t size
+    cdef double *grams
+    cdef double *moments
+    cdef double *squared
+    cdef int64_t *pulls
+    cdef double *covariances
+    cdef double *means
+    cdef double *centre
+    cdef double *relative
+    cdef double *newcomer
+    cdef Fold folds[2]
+    cdef double residual, freedom, level, reach, square
+    cdef double *precision
+    cdef double *doubt
+    cdef double *root
+    cdef double *matrix
+    cdef double *product
+    cdef double *scratch
+    cdef double *total
+    cdef double *lift
+    cdef double *reduced
+    cdef double *longer
+
+    cdef const double *lengthen(self, const double *x) noexcept nogil
+    cdef void condition(self) noexcept nogil
+    cdef void condition_users(self) noexcept nogil
+    cdef void condition_mean(self) noexcept nogil
+    cdef void combine(self) noexcept nogil
+    cdef void count(self, Py_ssize_t user, Fold *fold) noexcept nogil
+    cdef void information(self, double users, const double *inverses, double *out) noexcept nogil
+
+
+cdef inline Py_ssize_t half(Py_ssize_t user) noexcept nogil:
+    """Which half of the users this one belongs to: the parity of the bits of its number."""
+    cdef Py_ssize_t parity = 0
+    while user:
+        parity ^= user & 1
+        user >>= 1
+    return parity

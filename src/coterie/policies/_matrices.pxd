@@ -1,0 +1,10 @@
+"""Products and eigenvectors of small dense matrices; see matrices.h."""
+
+cdef extern from "matrices.h" nogil:
+    void multiply(const double *a, const double *b, double *out, size_t d)
+    void multiply_transposed(const double *a, const double *b, double *out, double *work, size_t d)
+    void congruent(const double *p, const double *a, double *out, double *work, size_t d)
+    void add_gram(double *c, const double *y, double *work, size_t d)
+    void transpose(const double *a, double *out, size_t d)
+    void invert_lower(const double *lower, double *out, size_t d)
+    void eigen(double *matrix, double *vectors, size_t d)

@@ -1,0 +1,31 @@
+/* Products and eigenvectors of small dense matrices, d × d, rows first. Every sum has one order, from first to last, as in
+ * linalg.h, so that numbers do not depend on the compiler's flags.
+ */
+#ifndef COTERIE_MATRICES_H
+#define COTERIE_MATRICES_H
+
+#include <stddef.h>
+
+/* out = AB; `out` is neither of them */
+void multiply(const double *a, const double *b, double *out, size_t d);
+
+/* out = ABᵀ; `out` is neither of them; `work` holds d × d numbers */
+void multiply_transposed(const double *a, const double *b, double *out, double *work, size_t d);
+
+/* out = PAPᵀ for a symmetric A, made exactly symmetric; `work` holds 2 × d × d numbers */
+void congruent(const double *p, const double *a, double *out, double *work, size_t d);
+
+/* C + YYᵀ in the place of C, which is symmetric; `work` holds d × d numbers */
+void add_gram(double *c, const double *y, double *work, size_t d);
+
+/* out = Aᵀ */
+void transpose(const double *a, double *out, size_t d);
+
+/* L⁻¹ of a lower triangular L; above the diagonal `out` is 0, and L is not read */
+void invert_lower(const double *lower, double *out, size_t d);
+
+/* Eigenvalues and eigenvectors of a symmetric matrix by cyclic Jacobi rotations: A = QᵀΛQ. The matrix is left holding the
+ * values on its diagonal; row k of `vectors` is the eigenvector of value k. */
+void eigen(double *matrix, double *vectors, size_t d);
+
+#endif
