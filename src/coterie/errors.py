@@ -5,6 +5,8 @@ CoterieError
 ├── UnknownName     (also a LookupError)        no policy, dataset or figure of that name
 ├── SnapshotError   (also a ValueError)         a file is not a snapshot this version can read
 ├── PolicyError     (also a RuntimeError)       a policy of somebody else's raised an exception
+├── Conflict        (also a ValueError)         an id was used before, for something else
+├── StoreError      (also an OSError)           a store cannot be opened or written now
 ├── DataError       (also a ValueError)         a data file is malformed
 └── MissingData     (also a FileNotFoundError)  a data file is not there
 """
@@ -33,6 +35,14 @@ class SnapshotError(CoterieError, ValueError):
 
 class PolicyError(CoterieError, RuntimeError):
     """A policy of somebody else's raised an exception; the sentence names it and says where."""
+
+
+class Conflict(CoterieError, ValueError):
+    """An id of a decision or a reward was used before, for something else; nothing has changed."""
+
+
+class StoreError(CoterieError, OSError):
+    """A store cannot be opened or written now; what was not acknowledged was not counted."""
 
 
 class DataError(CoterieError, ValueError):

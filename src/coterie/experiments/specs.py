@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from inspect import signature
 from math import isfinite, sqrt
 from numbers import Integral, Real
@@ -15,8 +15,7 @@ import numpy as np
 from coterie.datasets.dataset import Dataset
 from coterie.environments import Bernoulli, Cascade, Gaussian, Noise, Smoothed, Stochastic, Uniform, lifted
 from coterie.errors import ArgumentError
-from coterie.policies.confidence import Tuned
-from coterie.policies.makers import TUNED, find_maker
+from coterie.policies.makers import find_maker, tuned_confidence
 from coterie.seeding import stream
 from coterie.types import Bools, Floats
 from coterie.validation import nonnegative, shown, whole
@@ -129,20 +128,12 @@ class PolicySpec:
         asked: dict[str, Callable[[], Any]] = {
             "labels": lambda: labels,
             "graph": lambda: same_cluster(labels),
-            "confidence": self._confidence,
+            "confidence": lambda: tuned_confidence(self.name, self.params),
         }
         made = {name: asked[name]() for name in asked if name in maker.arguments}
         offered = {"n_users": n_users, "dim": world.dim, "seed": seed, **self.params}
         offered.update((name, value) for name, value in made.items() if value is not None)
         return maker({name: value for name, value in offered.items() if maker.passes(name)})
-
-    def _confidence(self) -> Tuned | None:
-        """The parameters that are fields of `Tuned`; None if none is given."""
-        given: dict[str, Any] = {name: self.params[name] for name in TUNED if name in self.params}
-        needed = [one.name for one in fields(Tuned) if one.default is MISSING]
-        if given and any(name not in given for name in needed):
-            raise ArgumentError(f"{self.name} needs {' and '.join(needed)}, got {self.params}")
-        return Tuned(**given) if given else None
 
 
 def labels_of(specs: Sequence[PolicySpec]) -> tuple[str, ...]:
