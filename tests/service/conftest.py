@@ -30,10 +30,10 @@ def postgres(postgres_server: str) -> Iterator[str]:
 
     name = f"test_{uuid4().hex}"
     with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")  # type: ignore[call-overload]
+        connection.execute(f"CREATE DATABASE {name}")
     yield postgres_server.replace("/postgres?", f"/{name}?")
     with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")  # type: ignore[call-overload]
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

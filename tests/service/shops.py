@@ -35,8 +35,9 @@ def abandon(recommender: Recommender) -> None:
 
 def arms(seed: int, n: int = 6, dim: int = 3) -> Floats:
     """Arms of length 1."""
-    drawn = np.random.default_rng(seed).normal(size=(n, dim))
-    return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+    drawn: Floats = np.random.default_rng(seed).normal(size=(n, dim))
+    drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
+    return drawn
 
 
 def waiting(recommender: Recommender) -> list[object]:

@@ -45,7 +45,7 @@ def test_a_repeated_decision_gets_the_first_answer_and_another_request_is_a_conf
     assert one.decide("alice", decision_id="d1") == first
     for other in ({"user": "bob"}, {"user": "alice", "items": ["tea"]}, {"user": "alice", "k": 2}):
         with pytest.raises(Conflict, match="decision_id 'd1' was used for another request"):
-            one.decide(**other, decision_id="d1")  # type: ignore[arg-type]
+            one.decide(**other, decision_id="d1")
 
 
 def test_a_decision_that_was_never_made_is_unknown() -> None:

@@ -73,6 +73,7 @@ class Engine:
         self._lock = RLock()
         self._patience, self._tick, self._every = patience, tick, snapshot_every
         self._suspect = False
+        self._time = 0.0
         self._stop = Signal()
         store.open()
         try:
@@ -97,6 +98,7 @@ class Engine:
                 raise self.journal.failure
             if self._suspect:
                 self.recover()
+            self._time = self.journal.now()
             yield
         finally:
             self._lock.release()
@@ -116,8 +118,8 @@ class Engine:
         return self.journal.last + 1
 
     def now(self) -> float:
-        """The time of the next event."""
-        return self.journal.now()
+        """The time of the request whose turn it is: all that it does happens at once."""
+        return self._time
 
     def wait(self) -> None:
         """Return when everything that happened so far is durable."""
@@ -187,7 +189,7 @@ class Engine:
         with self._lock:
             live = self.find(name)
             captured, epoch = snapshots.capture(live.state), live.epoch
-            live.snapshot_seq, live.snapshot_at = captured.seq, self.now()
+            live.snapshot_seq, live.snapshot_at = captured.seq, self.journal.now()
         content = snapshots.dumps(captured)
         parts = split(content)
         for number, part in enumerate(parts):
