@@ -120,7 +120,7 @@ class Journal:
         stored, at = self.store.last()
         with self._changed:
             self._start, self._ticks = max(self.now(), at), time.monotonic()
-            self.last = self.durable = max(self.last, stored)
+            self.last = self.durable = max(self.last, stored) + 1  # after all that was lost
             self.failure = None
 
     def close(self) -> None:

@@ -104,7 +104,12 @@ class PostgresStore(Store):
             if self._reader is None:
                 raise StoreError("the store is closed")
             try:
-                return self._reader.execute(written, values).fetchall()
+                try:
+                    return self._reader.execute(written, values).fetchall()
+                except self._psycopg.OperationalError:
+                    self._reader.close()
+                    self._reader = self._connection()
+                    return self._reader.execute(written, values).fetchall()
             except self._psycopg.Error as error:
                 raise StoreError(f"PostgreSQL cannot be read: {one_line(error)}") from None
 

@@ -58,6 +58,8 @@ class SQLiteStore(Store):
 
     def _connect(self) -> None:
         self._disconnect()
+        if self._inode is not None:
+            self.check_place()  # never go on with an empty file where there was a full one
         self._writer = self._writer or self._connection()
         for table in TABLES:
             self._writer.execute(table.format(number="INTEGER", double="REAL", bytes="BLOB"))
@@ -111,8 +113,14 @@ class SQLiteStore(Store):
 
     def check_place(self) -> None:
         """Raise if the file was removed or replaced: the commit went to one that nobody will find."""
-        if self.path is not None and _inode(self.path) != self._inode:
-            raise OSError(f"{self.path} was removed or replaced")
+        if self.path is None:
+            return
+        try:
+            found = _inode(self.path)
+        except FileNotFoundError:
+            found = None
+        if found != self._inode:
+            raise OSError(f"{self.path} was removed or replaced; put it back, or start again")
 
     def roll_back(self) -> None:
         """Undo a transaction if one is open."""
