@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from coterie.policies.protocols import Policy as Policy
     from coterie.policies.registry import *  # every policy, listed there alone
     from coterie.policies.snapshots import load as load
+    from coterie.service.client import AsyncClient as AsyncClient
+    from coterie.service.client import Client as Client
     from coterie.service.recommender import Recommender as Recommender
     from coterie.simulation import Trace as Trace
     from coterie.simulation import simulate as simulate
@@ -51,6 +53,7 @@ _HOMES = {
     "policies.confidence": ("Confidence", "SmoothedTheory", "Theory", "Tuned"),
     "policies.protocols": ("ListPolicy", "PairPolicy", "Policy"),
     "policies.snapshots": ("load",),
+    "service.client": ("AsyncClient", "Client"),
     "service.recommender": ("Recommender",),
     "simulation": ("Trace", "simulate", "simulate_many"),
 }

@@ -43,12 +43,13 @@ class PostgresStore(Store):
         self._reader: psycopg.Connection[Any] | None = None
         self._reading = RLock()
 
-    def open(self) -> None:
+    def open(self, *, lock: bool = True) -> None:
         """Connect twice, take the lock, make the tables."""
         try:
             self.close()
             self._writer = self._connection()
-            self._take_lock()
+            if lock:
+                self._take_lock()
             for table in TABLES:
                 self._writer.execute(table.format(number="BIGINT", double="DOUBLE PRECISION", bytes="BYTEA"))
             self._reader = self._connection()

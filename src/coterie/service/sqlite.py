@@ -44,10 +44,10 @@ class SQLiteStore(Store):
         self._lock: IO[bytes] | None = None
         self._inode: tuple[int, int] | None = None
 
-    def open(self) -> None:
+    def open(self, *, lock: bool = True) -> None:
         """Take the lock, connect twice, make the tables."""
         try:
-            if self.path is not None and self._lock is None:
+            if self.path is not None and self._lock is None and lock:
                 self._lock = take_lock(self.path)
             self._connect()
         except (sqlite3.Error, OSError, ValueError) as error:

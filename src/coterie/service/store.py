@@ -52,8 +52,11 @@ class Store(ABC):
     """Does what was written survive the end of the process?"""
 
     @abstractmethod
-    def open(self) -> None:
-        """Connect, take the lock, make the tables; StoreError if that cannot be done."""
+    def open(self, *, lock: bool = True) -> None:
+        """Connect, take the lock, make the tables; StoreError if that cannot be done.
+
+        Without the lock, only keys may be written: a service may have the store open.
+        """
 
     @abstractmethod
     def close(self) -> None:
