@@ -18,7 +18,6 @@ from typing import Any
 import httpx
 import pytest
 
-from cli.conftest import Call
 from coterie import ArgumentError, Client, UnknownName
 from coterie.cli.demo import visit
 from coterie.cli.serve import read_server_settings
@@ -157,22 +156,6 @@ def test_a_wrong_name_in_the_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text("prot = 1\n")
     with pytest.raises(UnknownName, match="did you mean 'port'"):
         read_server_settings({}, tmp_path / "a.toml")
-
-
-def test_keys_are_made_listed_and_revoked(coterie: Call, tmp_path: Path) -> None:
-    store = str(tmp_path / "a.db")
-    key = coterie("keys", "create", "writer", "--label", "shop", "--store", store).output.split()[0]
-    key_id = key.split("_")[1]
-    listed = coterie("keys", "list", "--store", store).output
-    assert key_id in listed
-    assert key not in listed
-    coterie("keys", "revoke", key_id, "--store", store)
-    assert key_id not in coterie("keys", "list", "--json", "--store", store).output
-    assert (
-        "role must be one of reader, writer, admin"
-        in coterie("keys", "create", "king", "--store", store).output
-    )
-    assert "no key 'nothing'" in coterie("keys", "revoke", "nothing", "--store", store).output
 
 
 def test_every_setting_is_on_the_page_of_operations() -> None:

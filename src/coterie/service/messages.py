@@ -40,7 +40,7 @@ class NewPolicy(Message):
     params: dict[str, Any] = {}
     users: Annotated[list[Id], Meta(max_length=10_000)] = []
     seed: Annotated[int, Meta(ge=0, lt=2**53)] = 0
-    reward_wait: Annotated[float, Meta(ge=0)] | None = 86_400.0
+    reward_wait: Annotated[float, Meta(ge=0, le=1e12)] | None = 86_400.0
     default_reward: float | None = 0.0
     late: Late = "accept"
     uniform_share: Annotated[float, Meta(ge=0, le=1)] = 0.0
@@ -50,7 +50,7 @@ class NewPolicy(Message):
 class PolicyChanges(Message):
     """Settings that may change; those left out stay as they are."""
 
-    reward_wait: Annotated[float, Meta(ge=0)] | UnsetType | None = UNSET
+    reward_wait: Annotated[float, Meta(ge=0, le=1e12)] | UnsetType | None = UNSET
     default_reward: float | UnsetType | None = UNSET
     late: Late | UnsetType = UNSET
     uniform_share: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
