@@ -21,11 +21,12 @@ class Served:
 
 
 @contextmanager
-def served(store: str, **options: Any) -> Iterator[Served]:
-    """Serve until the end of the block."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+def served(store: str, port: int = 0, **options: Any) -> Iterator[Served]:
+    """Serve until the end of the block, on a free port unless told."""
+    if not port:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
     settings = ServerSettings(store=store, port=port, log_level="warning", **options)
     engine = open_engine(settings)
     server = make_server(settings, engine)

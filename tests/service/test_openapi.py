@@ -18,7 +18,9 @@ from coterie.service.sqlite import SQLiteStore
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 positive_data_acceptance = import_module("schemathesis.specs.openapi.checks").positive_data_acceptance
-OPERATIONS = [(route.method, plain_path(route.path)) for route in ROUTES]
+OPERATIONS = [
+    (route.method, plain_path(route.path)) for route in ROUTES if not route.path.endswith("}/live")
+]  # which never ends
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ from coterie.service.context import Context, context_of, json_response
 from coterie.service.endpoints import ROUTES, Endpoint
 from coterie.service.engine import Engine
 from coterie.service.openapi import document
+from coterie.service.page import page
 from coterie.service.problems import HANDLERS, problem
 
 SECURITY_HEADERS = [
@@ -34,7 +35,8 @@ def build_app(engine: Engine, *, body_limit: int = 4 * 2**20, in_flight_limit: i
         return json_response(described)
 
     routes = [_route(endpoint) for endpoint in ROUTES]
-    app = Starlette(routes=[*routes, Route("/openapi.json", openapi)], exception_handlers=HANDLERS)
+    others = [Route("/openapi.json", openapi), Route("/", page), Route("/static/{file}", page)]
+    app = Starlette(routes=[*routes, *others], exception_handlers=HANDLERS)
     app.state.context = context
     return Guard(app, context)
 

@@ -23,6 +23,8 @@ class Outcome(NamedTuple):
         The probability of this choice; None where it has no closed form (Thompson sampling).
     cluster : int or None
         The cluster of the user, named by its first member; None for a stranger to a frozen policy.
+    drawn : bool
+        Was it drawn uniformly, as a part of the uniform share?
     generator : list or None
         Where the policy's generator stands afterwards, if the decision moved it.
     """
@@ -32,6 +34,7 @@ class Outcome(NamedTuple):
     width: list[float]
     propensity: float | None
     cluster: int | None
+    drawn: bool
     generator: list[Any] | None
 
 
@@ -44,7 +47,8 @@ def choose(state: PolicyState, user: str, arms: Floats, k: int) -> Outcome:
     sampled = not exploring and policy.generator.bit_generator.state != before
     share = state.settings.uniform_share
     picks = own
-    if share > 0 and policy.generator.random() < share:
+    drawn = share > 0 and policy.generator.random() < share
+    if drawn:
         picks = policy.generator.choice(len(arms), k, replace=False).tolist()
     uniform = 1.0 / perm(len(arms), k)
     mine = uniform if exploring else float(picks == own)
@@ -58,6 +62,7 @@ def choose(state: PolicyState, user: str, arms: Floats, k: int) -> Outcome:
         width=scores.width.tolist(),
         propensity=None if sampled and share < 1 else share * uniform + (1.0 - share) * mine,
         cluster=cluster_number(policy, number) if policy is state.policy else None,
+        drawn=drawn,
         generator=None if after == before else kept_generator(dict(after)),
     )
 

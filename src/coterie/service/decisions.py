@@ -122,6 +122,7 @@ def decision_event(
         propensity=outcome.propensity,
         cluster=outcome.cluster,
         version=version,
+        drawn=outcome.drawn or None,
         generator=outcome.generator,
     )
     x = np.ascontiguousarray(kept).tobytes()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from starlette.requests import Request
 from starlette.responses import Response
 
-from coterie.service import messages, routes
+from coterie.service import messages, page, routes
 from coterie.service.keys import Role
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -152,6 +152,7 @@ ROUTES: list[Endpoint] = [
     Endpoint(
         "POST", f"{ONE}/import", routes.import_log, "admin", "Learn from a log", answer=messages.ImportAnswer
     ),
+    Endpoint("GET", f"{ONE}/live", page.stream, "reader", "Frames for the page, as server-sent events"),
     Endpoint("GET", "/health/live", routes.live_check, None, "Does the process run?", answer=messages.Health),
     Endpoint(
         "GET", "/health/ready", routes.ready_check, None, "Can the store be written?", answer=messages.Health

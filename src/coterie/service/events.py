@@ -7,12 +7,26 @@ policy's generator stood afterwards if the decision moved it.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from coterie.types import Floats
+
+_decode: Callable[[str], Any] = json.loads
+_encode: Callable[[Any], str] = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+if find_spec("msgspec") is not None:  # the same text, ten times faster
+    import msgspec
+
+    _decode = msgspec.json.Decoder().decode
+
+    def _encode(value: Any) -> str:
+        """The same as the encoder of the standard library."""
+        return msgspec.json.encode(value).decode()
+
 
 CREATED = "created"
 """A policy was made; `detail` holds its settings."""
@@ -53,9 +67,8 @@ class Event(NamedTuple):
     detail: str | None = None
 
     def fields(self) -> dict[str, Any]:
-        """The detail as it was written."""
-        found: dict[str, Any] = json.loads(self.detail) if self.detail else {}
-        return found
+        """The detail as it was written; shared, and not to be changed."""
+        return _parsed(self.detail) if self.detail else {}
 
     def vectors(self, dim: int) -> Floats:
         """The vectors of `x`, one a row; a copy that may be kept."""
@@ -64,11 +77,14 @@ class Event(NamedTuple):
 
 def detail(**fields: Any) -> str:
     """Fields as they are kept in an event: compact JSON, without those that are None."""
-    return json.dumps(
-        {name: value for name, value in fields.items() if value is not None},
-        separators=(",", ":"),
-        ensure_ascii=False,
-    )
+    return _encode({name: value for name, value in fields.items() if value is not None})
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> dict[str, Any]:
+    """The fields of a detail; an event is read several times in a row."""
+    found: dict[str, Any] = _decode(text)
+    return found
 
 
 def chosen_vectors(event: Event, dim: int) -> Floats:

@@ -118,6 +118,6 @@ class Catalogue:
     def vectors(self, ids: Sequence[str]) -> Floats:
         """A copy of the vectors of these items, a row each."""
         try:
-            return self._matrix[[self._rows[item] for item in ids]]
+            return self._matrix.take([self._rows[item] for item in ids], axis=0)
         except KeyError as missing:
             raise UnknownName(f"no item {shown(missing.args[0])} in the catalogue of this policy") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from heapq import heappop
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,23 @@ EXPIRED_AT_ONCE = 1_000
 """Decisions that expire in one go, so that requests come between."""
 
 
+@dataclass(slots=True)
+class RewardTotals:
+    """Rewards since the start of the process: of the policy's own choices, and of those drawn uniformly."""
+
+    own: float = 0.0
+    own_count: int = 0
+    drawn: float = 0.0
+    drawn_count: int = 0
+
+    def add(self, reward: float, drawn: bool) -> None:
+        """One more reward."""
+        if drawn:
+            self.drawn, self.drawn_count = self.drawn + reward, self.drawn_count + 1
+        else:
+            self.own, self.own_count = self.own + reward, self.own_count + 1
+
+
 class LivePolicy:
     """What can be asked of a policy. Results are promises until the engine says that they are durable."""
 
@@ -51,6 +69,7 @@ class LivePolicy:
         self.state = state
         self._recent: OrderedDict[str, list[Event]] = OrderedDict()
         self.duplicates = 0
+        self.totals = RewardTotals()
         self.epoch = 0
         self.snapshot_seq = state.seq
         self.snapshot_at = 0.0
@@ -175,6 +194,7 @@ class LivePolicy:
                     detail=detail(**told) if told else None,
                 )
             )
+        self.totals.add(value, bool(decision.fields().get("drawn")))
         learnt = self.state.settings.mode != "frozen" and not told.get("ignored")
         return RewardResult(decision.decision or "", "counted" if learnt else "recorded")
 

@@ -64,7 +64,10 @@ def _operation(route: Endpoint) -> dict[str, Any]:
         "responses": answers,
     }
     if route.handler.__name__ == "import_log":
-        operation["requestBody"] = {"required": True, "content": {"application/x-ndjson": {}}}
+        operation["requestBody"] = {
+            "required": True,
+            "content": {"text/plain": {"schema": {"type": "string"}}},
+        }
     if route.request is not None:
         body = {"application/json": {"schema": _ref(route.request)}}
         operation["requestBody"] = {"required": True, "content": body}
