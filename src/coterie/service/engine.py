@@ -126,6 +126,11 @@ class Engine:
         if self.store.durable:
             self.journal.wait(self.journal.last)
 
+    def flush(self) -> None:
+        """Let the store have everything that happened so far, so that it can be read there."""
+        if self.journal.depth:
+            self.journal.run(lambda: None)
+
     def check_room(self, waiting: int) -> None:
         """Refuse a decision when too many wait for their reward."""
         if waiting >= self.limits.waiting:

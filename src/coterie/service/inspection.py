@@ -145,7 +145,7 @@ def explain(live: LivePolicy, user: str, items: Sequence[str] | None = None, lim
 
 
 def history(live: LivePolicy, user: str, limit: int = 100) -> list[UserEvent]:
-    """The latest events of a user, in order; those not durable yet are left out."""
+    """The latest events of a user, in order."""
     with live.reading() as state:
         found = live.stored_history(user, limit)
         if not found:

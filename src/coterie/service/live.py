@@ -324,6 +324,7 @@ class LivePolicy:
     def remove_user(self, user: str) -> None:
         """Forget a user: id, history and statistics; the policy learns anew from what remains."""
         with self._engine.turn():
+            self._engine.flush()
             if user not in self.state.users and not self._engine.store.history(self.name, user, 1):
                 raise UnknownName(f"no user {shown(user)}: it has not been seen, or was removed")
             told = []
@@ -339,10 +340,11 @@ class LivePolicy:
             yield self.state
 
     def stored_history(self, user: str, limit: int) -> list[Event]:
-        """The latest events of a user that are durable."""
-        return self._engine.store.history(
-            self.name, checked_id("user", user), whole("limit", limit, 1, 10_000)
-        )
+        """The latest events of a user."""
+        checked_id("user", user)
+        limit = whole("limit", limit, 1, 10_000)
+        self._engine.flush()
+        return self._engine.store.history(self.name, user, limit)
 
     def reset(self, state: PolicyState) -> None:
         """Go on from what was read from the store."""
