@@ -16,7 +16,7 @@ from service.model import NaiveRecommender, Refused
 from service.shops import ITEMS, abandon, pass_time, shop
 
 USERS = st.sampled_from(["alice", "bob", "<script>", "𝕏"])
-DECISIONS = st.sampled_from([f"d{n}" for n in range(6)])
+DECISIONS = st.sampled_from([f"d{n}" for n in range(4)])
 REWARDS = st.sampled_from([0.0, 1.0, -0.5])
 SOME = st.lists(st.sampled_from([*ITEMS, "milk"]), min_size=1, max_size=3, unique=True)
 
@@ -50,6 +50,15 @@ class Serving(RuleBasedStateMachine):
             lambda: self.real.decide(user, items, decision_id=decision).chosen,
             lambda: self.model.decide(user, items, decision),
         )
+
+    @rule(user=USERS, rewarded=st.booleans(), reward=REWARDS, seconds=st.sampled_from([0.0, 1500.0]))
+    def visit(self, user: str, rewarded: bool, reward: float, seconds: float) -> None:
+        """A decision of its own, perhaps its reward, perhaps late."""
+        self.visits = getattr(self, "visits", 0) + 1
+        self.decide(user, list(ITEMS), f"v{self.visits}")
+        self.time_passes(seconds, False)
+        if rewarded:
+            self.reward(f"v{self.visits}", reward)
 
     @rule(decision=DECISIONS, reward=REWARDS)
     def reward(self, decision: str, reward: float) -> None:
@@ -101,4 +110,4 @@ class Serving(RuleBasedStateMachine):
 
 
 TestServing = Serving.TestCase
-TestServing.settings = settings(max_examples=20, stateful_step_count=30, deadline=None)
+TestServing.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
