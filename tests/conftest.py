@@ -1,6 +1,11 @@
-"""One thread for BLAS: small matrices are slower on many, and tests run side by side."""
+"""One thread for BLAS: small matrices are slower on many, and tests run side by side. No test has a time limit."""
 
 import os
 
+from hypothesis import settings
+
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")

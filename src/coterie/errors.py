@@ -6,6 +6,8 @@ CoterieError
 ├── SnapshotError   (also a ValueError)         a file is not a snapshot this version can read
 │   └── MissingSnapshot  (also a FileNotFoundError)  there is no such file
 ├── PolicyError     (also a RuntimeError)       a policy that is not ours raised an exception
+├── Conflict        (also a ValueError)         an id was used before, for something else
+├── StoreError      (also an OSError)           a store cannot be opened or written now
 ├── DataError       (also a ValueError)         a data file is malformed
 ├── MissingData     (also a FileNotFoundError)  a data file is not there
 └── MissingExtra    (also an ImportError)       an optional package is not installed
@@ -85,6 +87,14 @@ class PolicyError(CoterieError, RuntimeError):
     >>> issubclass(PolicyError, RuntimeError)
     True
     """
+
+
+class Conflict(CoterieError, ValueError):
+    """An id of a decision or a reward was used before, for something else; nothing has changed."""
+
+
+class StoreError(CoterieError, OSError):
+    """A store cannot be opened or written now; what was not acknowledged was not counted."""
 
 
 class DataError(CoterieError, ValueError):
