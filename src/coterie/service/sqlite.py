@@ -21,6 +21,9 @@ PRAGMAS = (
     "PRAGMA busy_timeout = 5000",
 )
 
+ROWS_AT_ONCE = 500
+"""Rows of one statement; SQLite takes 32,766 values."""
+
 
 class SQLiteStore(Store):
     """A file in write-ahead mode; a commit returns when it is on the disk.
@@ -96,10 +99,16 @@ class SQLiteStore(Store):
         if self._writer is None:
             raise sqlite3.OperationalError("the store is closed")
         statement = "BEGIN IMMEDIATE" if statement == "BEGIN" else statement
-        if len(rows) == 1:
-            self._writer.execute(statement, rows[0])
-        else:
-            self._writer.executemany(statement, rows)
+        head, mark, row = statement.partition(" VALUES ")
+        if len(rows) == 1 or not mark:
+            for values in rows:
+                self._writer.execute(statement, values)
+            return
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            # One statement for many rows: after each, this thread has to wait until others let it run.
+            some = rows[start : start + ROWS_AT_ONCE]
+            together = f"{head} VALUES {', '.join([row] * len(some))}"
+            self._writer.execute(together, [value for values in some for value in values])
 
     def query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a statement, on the connection that reads."""
