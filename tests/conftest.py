@@ -1,4 +1,4 @@
-"""One thread for BLAS: small matrices are slower on many, and tests run side by side. No test has a time limit."""
+"""One thread for BLAS, since small matrices are slower on many; and no time limit on any test."""
 
 import os
 
