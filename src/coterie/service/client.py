@@ -37,11 +37,27 @@ class Client:
         How often a request is sent again if the connection breaks or the service cannot serve.
     timeout : float
         Seconds to wait for an answer.
+    transport : httpx.BaseTransport, optional
+        What sends the requests instead of the network, such as an application under test.
 
     Notes
     -----
     Every decision and every reward has an id before it is first sent. A request whose answer was lost is
     sent again with the same id, and counts once.
+
+    Any request raises `StoreError` if the service cannot be reached or cannot serve after all retries,
+    `UnknownName` if it has no such policy, and `ArgumentError` if it refuses the request or the key.
+
+    Examples
+    --------
+    Here something else answers in place of a service:
+
+    >>> import httpx
+    >>> answer = {"results": [{"id": "d1", "status": "counted"}]}
+    >>> service = httpx.MockTransport(lambda request: httpx.Response(200, json=answer))
+    >>> with Client("http://127.0.0.1:8000", "shop", transport=service) as shop:
+    ...     shop.reward("d1", 1.0).status
+    'counted'
     """
 
     def __init__(
@@ -76,19 +92,85 @@ class Client:
         raise AssertionError("every attempt returns or raises")
 
     def create_policy(self, dim: int, policy: str = "AutoCLUB", **options: Any) -> messages.PolicyAnswer:
-        """Make the policy that this client is for."""
+        """Make the policy that this client is for.
+
+        Parameters
+        ----------
+        dim : int
+            The length d of an item's vector.
+        policy : str
+            A name of the registry; `coterie policies` lists all.
+        **options
+            Other settings: params, users, seed, reward_wait, default_reward, late, uniform_share or mode, as
+            `coterie.service.settings.PolicySettings` has them.
+
+        Returns
+        -------
+        PolicyAnswer
+            The new policy at a glance.
+
+        Raises
+        ------
+        Conflict
+            If there is, or was, a policy of this name, even one of an attempt whose answer was lost.
+        """
         return self._send(self._calls.create_policy(dim, policy, options))
 
     def describe(self) -> messages.PolicyAnswer:
-        """The policy at a glance."""
+        """Describe the policy at a glance.
+
+        Returns
+        -------
+        PolicyAnswer
+            Its settings, and how many rounds, users, items, clusters and waiting decisions there are.
+
+        Raises
+        ------
+        UnknownName
+            If the service has no policy of this name.
+        """
         return self._send(self._calls.describe())
 
     def configure(self, **changes: Any) -> messages.PolicyAnswer:
-        """Change reward_wait, default_reward, late, uniform_share or mode."""
+        """Change settings while the policy runs.
+
+        Parameters
+        ----------
+        **changes
+            New values of reward_wait, default_reward, late, uniform_share or mode; others stay as they are.
+
+        Returns
+        -------
+        PolicyAnswer
+            The policy after the change.
+
+        Raises
+        ------
+        ArgumentError
+            If a setting is unknown, cannot change, or has a value that cannot be used.
+        """
         return self._send(self._calls.configure(changes))
 
     def put_items(self, items: Mapping[str, ArrayLike], *, replace_all: bool = False) -> int:
-        """Set items of the catalogue; how many there are then."""
+        """Add items to the catalogue, or change their vectors.
+
+        Parameters
+        ----------
+        items : mapping
+            A vector of length dim for each item's id.
+        replace_all : bool
+            Whether to remove all other items.
+
+        Returns
+        -------
+        int
+            How many items the catalogue has then.
+
+        Raises
+        ------
+        ArgumentError
+            If an id or a vector cannot be used; the catalogue stays as it was.
+        """
         return (self._send(self._calls.put_items(items, replace_all))).count
 
     def decide(
@@ -100,36 +182,148 @@ class Client:
         k: int = 1,
         decision_id: str | None = None,
     ) -> messages.DecisionAnswer:
-        """Decide what to show a user."""
+        """Choose an item for a user, or a list of k; a user who was never seen joins.
+
+        Parameters
+        ----------
+        user : str
+            The user's id.
+        items : sequence of str, optional
+            Items of the catalogue that may be shown now; all of them by default.
+        arms : mapping, optional
+            Instead of items: vectors by id.
+        k : int
+            How many items to rank.
+        decision_id : str, optional
+            An id of your own; a new one by default. The same request with the same id gets the same answer.
+
+        Returns
+        -------
+        DecisionAnswer
+            With `decision_id`, which the reward names, and `chosen`.
+
+        Raises
+        ------
+        Conflict
+            If `decision_id` was used for another request.
+        """
         return self._send(self._calls.decide(user, items, arms, k, decision_id))
 
     def reward(self, decision_id: str, reward: float, *, item: str | None = None) -> messages.RewardAnswer:
-        """Give the reward of a decision."""
+        """Give the reward of a decision; the same twice is counted once.
+
+        Parameters
+        ----------
+        decision_id : str
+            The id of the decision.
+        reward : float
+            What came back, about from −1 to 1. For a list: 1 and the `item` clicked, or 0.
+        item : str, optional
+            The item clicked in a list; in shadow mode, the item of the catalogue that was shown instead.
+
+        Returns
+        -------
+        RewardAnswer
+            `status` is "counted", "duplicate", "late" or, if the policy does not learn from it, "recorded".
+
+        Raises
+        ------
+        UnknownName
+            If there is no such decision.
+        Conflict
+            If another reward was given for it.
+        """
         one = {"decision_id": decision_id, "reward": reward, "item": item}
         return (self.reward_many([one]))[0]
 
     def reward_many(self, rewards: Sequence[Mapping[str, Any]]) -> list[messages.RewardAnswer]:
-        """Give many rewards, as the interface has them; a result each."""
+        """Give many rewards in one request; each has its own result.
+
+        Parameters
+        ----------
+        rewards : sequence of mapping
+            Each with `reward`, and with `decision_id`; or, for what something else chose, with `user` and
+            `item` or `x`, and perhaps an `id` that makes it count once.
+
+        Returns
+        -------
+        list of RewardAnswer
+            In the same order. One of several that is refused has `status` "refused", and `detail` says why.
+
+        Raises
+        ------
+        UnknownName, Conflict, ArgumentError
+            If there is only one reward and it is refused.
+        """
         return (self._send(self._calls.reward(rewards))).results
 
     def explain(self, user: str) -> messages.ExplanationAnswer:
-        """Who a user learns from, and how items score for it."""
+        """Explain who a user learns from, and how items score for it.
+
+        Parameters
+        ----------
+        user : str
+            The user's id.
+
+        Returns
+        -------
+        ExplanationAnswer
+            The user's cluster and estimate, and the best items of the catalogue.
+
+        Raises
+        ------
+        UnknownName
+            If the user has not been seen, or was removed.
+        """
         return self._send(self._calls.explain(user))
 
     def history(self, user: str) -> list[messages.UserEventAnswer]:
-        """The latest decisions and rewards of a user, in order."""
+        """List the latest decisions and rewards of a user.
+
+        Parameters
+        ----------
+        user : str
+            The user's id.
+
+        Returns
+        -------
+        list of UserEventAnswer
+            At most 100, in the order in which they happened.
+
+        Raises
+        ------
+        UnknownName
+            If the user has not been seen, or was removed.
+        """
         return (self._send(self._calls.history(user))).events
 
     def clusters(self) -> list[messages.ClusterAnswer]:
-        """All clusters, the largest first."""
+        """List all clusters, the largest first.
+
+        Returns
+        -------
+        list of ClusterAnswer
+            The number, the size and the first user of each.
+        """
         return (self._send(self._calls.clusters())).clusters
 
     def remove_user(self, user: str) -> None:
-        """Forget a user: id, history and statistics."""
+        """Forget a user: id, history and statistics.
+
+        Parameters
+        ----------
+        user : str
+            The user's id.
+
+        Raises
+        ------
+        UnknownName
+            If the user has not been seen, or was removed, even by an attempt whose answer was lost.
+        """
         self._send(self._calls.remove_user(user))
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections; the client cannot be used after."""
         self._http.close()
 
     def __enter__(self) -> Client:
@@ -158,11 +352,30 @@ class AsyncClient:
         How often a request is sent again if the connection breaks or the service cannot serve.
     timeout : float
         Seconds to wait for an answer.
+    transport : httpx.AsyncBaseTransport, optional
+        What sends the requests instead of the network, such as an application under test.
 
     Notes
     -----
     Every decision and every reward has an id before it is first sent. A request whose answer was lost is
     sent again with the same id, and counts once.
+
+    Any request raises `StoreError` if the service cannot be reached or cannot serve after all retries,
+    `UnknownName` if it has no such policy, and `ArgumentError` if it refuses the request or the key.
+
+    Examples
+    --------
+    Here something else answers in place of a service:
+
+    >>> import asyncio
+    >>> import httpx
+    >>> answer = {"results": [{"id": "d1", "status": "counted"}]}
+    >>> service = httpx.MockTransport(lambda request: httpx.Response(200, json=answer))
+    >>> async def give():
+    ...     async with AsyncClient("http://127.0.0.1:8000", "shop", transport=service) as shop:
+    ...         return (await shop.reward("d1", 1.0)).status
+    >>> asyncio.run(give())
+    'counted'
     """
 
     def __init__(
@@ -199,19 +412,85 @@ class AsyncClient:
     async def create_policy(
         self, dim: int, policy: str = "AutoCLUB", **options: Any
     ) -> messages.PolicyAnswer:
-        """Make the policy that this client is for."""
+        """Make the policy that this client is for.
+
+        Parameters
+        ----------
+        dim : int
+            The length d of an item's vector.
+        policy : str
+            A name of the registry; `coterie policies` lists all.
+        **options
+            Other settings: params, users, seed, reward_wait, default_reward, late, uniform_share or mode, as
+            `coterie.service.settings.PolicySettings` has them.
+
+        Returns
+        -------
+        PolicyAnswer
+            The new policy at a glance.
+
+        Raises
+        ------
+        Conflict
+            If there is, or was, a policy of this name, even one of an attempt whose answer was lost.
+        """
         return await self._send(self._calls.create_policy(dim, policy, options))
 
     async def describe(self) -> messages.PolicyAnswer:
-        """The policy at a glance."""
+        """Describe the policy at a glance.
+
+        Returns
+        -------
+        PolicyAnswer
+            Its settings, and how many rounds, users, items, clusters and waiting decisions there are.
+
+        Raises
+        ------
+        UnknownName
+            If the service has no policy of this name.
+        """
         return await self._send(self._calls.describe())
 
     async def configure(self, **changes: Any) -> messages.PolicyAnswer:
-        """Change reward_wait, default_reward, late, uniform_share or mode."""
+        """Change settings while the policy runs.
+
+        Parameters
+        ----------
+        **changes
+            New values of reward_wait, default_reward, late, uniform_share or mode; others stay as they are.
+
+        Returns
+        -------
+        PolicyAnswer
+            The policy after the change.
+
+        Raises
+        ------
+        ArgumentError
+            If a setting is unknown, cannot change, or has a value that cannot be used.
+        """
         return await self._send(self._calls.configure(changes))
 
     async def put_items(self, items: Mapping[str, ArrayLike], *, replace_all: bool = False) -> int:
-        """Set items of the catalogue; how many there are then."""
+        """Add items to the catalogue, or change their vectors.
+
+        Parameters
+        ----------
+        items : mapping
+            A vector of length dim for each item's id.
+        replace_all : bool
+            Whether to remove all other items.
+
+        Returns
+        -------
+        int
+            How many items the catalogue has then.
+
+        Raises
+        ------
+        ArgumentError
+            If an id or a vector cannot be used; the catalogue stays as it was.
+        """
         return (await self._send(self._calls.put_items(items, replace_all))).count
 
     async def decide(
@@ -223,38 +502,150 @@ class AsyncClient:
         k: int = 1,
         decision_id: str | None = None,
     ) -> messages.DecisionAnswer:
-        """Decide what to show a user."""
+        """Choose an item for a user, or a list of k; a user who was never seen joins.
+
+        Parameters
+        ----------
+        user : str
+            The user's id.
+        items : sequence of str, optional
+            Items of the catalogue that may be shown now; all of them by default.
+        arms : mapping, optional
+            Instead of items: vectors by id.
+        k : int
+            How many items to rank.
+        decision_id : str, optional
+            An id of your own; a new one by default. The same request with the same id gets the same answer.
+
+        Returns
+        -------
+        DecisionAnswer
+            With `decision_id`, which the reward names, and `chosen`.
+
+        Raises
+        ------
+        Conflict
+            If `decision_id` was used for another request.
+        """
         return await self._send(self._calls.decide(user, items, arms, k, decision_id))
 
     async def reward(
         self, decision_id: str, reward: float, *, item: str | None = None
     ) -> messages.RewardAnswer:
-        """Give the reward of a decision."""
+        """Give the reward of a decision; the same twice is counted once.
+
+        Parameters
+        ----------
+        decision_id : str
+            The id of the decision.
+        reward : float
+            What came back, about from −1 to 1. For a list: 1 and the `item` clicked, or 0.
+        item : str, optional
+            The item clicked in a list; in shadow mode, the item of the catalogue that was shown instead.
+
+        Returns
+        -------
+        RewardAnswer
+            `status` is "counted", "duplicate", "late" or, if the policy does not learn from it, "recorded".
+
+        Raises
+        ------
+        UnknownName
+            If there is no such decision.
+        Conflict
+            If another reward was given for it.
+        """
         one = {"decision_id": decision_id, "reward": reward, "item": item}
         return (await self.reward_many([one]))[0]
 
     async def reward_many(self, rewards: Sequence[Mapping[str, Any]]) -> list[messages.RewardAnswer]:
-        """Give many rewards, as the interface has them; a result each."""
+        """Give many rewards in one request; each has its own result.
+
+        Parameters
+        ----------
+        rewards : sequence of mapping
+            Each with `reward`, and with `decision_id`; or, for what something else chose, with `user` and
+            `item` or `x`, and perhaps an `id` that makes it count once.
+
+        Returns
+        -------
+        list of RewardAnswer
+            In the same order. One of several that is refused has `status` "refused", and `detail` says why.
+
+        Raises
+        ------
+        UnknownName, Conflict, ArgumentError
+            If there is only one reward and it is refused.
+        """
         return (await self._send(self._calls.reward(rewards))).results
 
     async def explain(self, user: str) -> messages.ExplanationAnswer:
-        """Who a user learns from, and how items score for it."""
+        """Explain who a user learns from, and how items score for it.
+
+        Parameters
+        ----------
+        user : str
+            The user's id.
+
+        Returns
+        -------
+        ExplanationAnswer
+            The user's cluster and estimate, and the best items of the catalogue.
+
+        Raises
+        ------
+        UnknownName
+            If the user has not been seen, or was removed.
+        """
         return await self._send(self._calls.explain(user))
 
     async def history(self, user: str) -> list[messages.UserEventAnswer]:
-        """The latest decisions and rewards of a user, in order."""
+        """List the latest decisions and rewards of a user.
+
+        Parameters
+        ----------
+        user : str
+            The user's id.
+
+        Returns
+        -------
+        list of UserEventAnswer
+            At most 100, in the order in which they happened.
+
+        Raises
+        ------
+        UnknownName
+            If the user has not been seen, or was removed.
+        """
         return (await self._send(self._calls.history(user))).events
 
     async def clusters(self) -> list[messages.ClusterAnswer]:
-        """All clusters, the largest first."""
+        """List all clusters, the largest first.
+
+        Returns
+        -------
+        list of ClusterAnswer
+            The number, the size and the first user of each.
+        """
         return (await self._send(self._calls.clusters())).clusters
 
     async def remove_user(self, user: str) -> None:
-        """Forget a user: id, history and statistics."""
+        """Forget a user: id, history and statistics.
+
+        Parameters
+        ----------
+        user : str
+            The user's id.
+
+        Raises
+        ------
+        UnknownName
+            If the user has not been seen, or was removed, even by an attempt whose answer was lost.
+        """
         await self._send(self._calls.remove_user(user))
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections; the client cannot be used after."""
         await self._http.aclose()
 
     async def __aenter__(self) -> AsyncClient:
