@@ -75,7 +75,7 @@ clean: ## remove .venv and everything that was built
 	@touch $@
 
 .venv/.coterie: pyproject.toml .venv/.modules | .venv/.tools
-	@echo "compiling coterie, once: half a minute on two processors"
+	@echo "compiling coterie, once: about 40 seconds on two processors"
 	@$(PIP) --no-build-isolation --no-deps --config-settings=builddir=$(BUILD) --editable .
 	@touch $@
 
