@@ -81,7 +81,7 @@ class Hier:
     def sample(self, user: int, arms: Array, rng: np.random.Generator) -> Array:
         """xᵀθ̃ of every arm: the only row of hierts.md."""
         m, V = self.posterior(user)
-        drawn = m + math.sqrt(self.noise2) * np.linalg.cholesky(V) @ rng.standard_normal(self.size)
+        drawn = m + 0.25 * math.sqrt(self.noise2) * np.linalg.cholesky(V) @ rng.standard_normal(self.size)
         return np.array([float(self.lengthened(x) @ drawn) for x in arms])
 
     def absorb(self, user: int, x: Array, reward: float) -> None:
@@ -103,7 +103,7 @@ class Hier:
             self.fit()
             self.fits += 1
             seen = len(self.seen())
-            self.due = self.rounds + max(1, self.rounds // 8, seen - 256)
+            self.due = self.rounds + max(1, self.rounds // 6) + max(0, seen - 256)
 
     def update(self, user: int, x: Array, reward: float) -> None:
         self.absorb(user, x, reward)
@@ -146,8 +146,8 @@ class Hier:
                 Q[0, 0] = 1e-6 * H[0, 0]
             self.W = inverse(Q + H)
             self.mu = self.W @ B @ sum(C[user] @ self.b[user] for user in users)
-            self.margin = abs(float(np.trace(B @ self.W)) - 0.5)
-        doubtful = float(np.trace(B @ self.W)) > 0.5
+            self.margin = abs(float(np.trace(B @ self.W)) - 0.1 * self.size)
+        doubtful = float(np.trace(B @ self.W)) > 0.1 * self.size
         for user in users:
             K = C[user] @ B
             self.m[user] = C[user] @ (self.b[user] + B @ self.mu)

@@ -5,6 +5,7 @@ import numpy as np
 cimport numpy as cnp
 from libc.math cimport sqrt
 from libc.stdint cimport int64_t
+from libc.string cimport memcpy
 from numpy.random cimport bitgen_t
 from numpy.random.c_distributions cimport random_standard_normal
 
@@ -13,6 +14,8 @@ from coterie.policies._linalg cimport cholesky, dot, means, quadratics
 from coterie.policies._offers cimport Memory, Offer, largest, offer_of, row
 
 cnp.import_array()
+
+cdef double BOLDNESS = 0.25  # a sample deviates from the posterior's mean by this part of what the posterior says
 
 
 cdef class UpperBounds(LearntPrior):
@@ -40,15 +43,12 @@ cdef class UpperBounds(LearntPrior):
     cdef Offer lengthened(self, Offer *offer) noexcept nogil:
         """The arms with their intercepts, if there is one."""
         cdef Offer longer
-        cdef Py_ssize_t k, i
-        cdef const double *x
+        cdef Py_ssize_t k
         if not self.intercept:
             return offer[0]
         for k in range(offer.n):
-            x = row(offer, k, self.dim)
             self.longer_arms[k * self.size] = 1.0
-            for i in range(self.dim):
-                self.longer_arms[k * self.size + 1 + i] = x[i]
+            memcpy(self.longer_arms + k * self.size + 1, row(offer, k, self.dim), self.dim * sizeof(double))
         longer.items, longer.picks, longer.n = self.longer_arms, NULL, offer.n
         return longer
 
@@ -100,14 +100,14 @@ cdef class UpperBounds(LearntPrior):
 
 
 cdef class PosteriorSamples(UpperBounds):
-    """θ̃ ~ N(m, σ²V) is drawn for each decision; the arm of largest xᵀθ̃ is played."""
+    """θ̃ ~ N(m, σ²V/16) is drawn for each decision; the arm of largest xᵀθ̃ is played."""
 
     cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil:
-        """The k arms of largest xᵀθ̃, of one sample: θ̃ = m + σLz, LLᵀ = V, z standard normal."""
+        """The k arms of largest xᵀθ̃, of one sample: θ̃ = m + σLz/4, LLᵀ = V, z standard normal."""
         cdef Offer longer = self.lengthened(offer)
         cdef const double *mean = self.mean_of(user)
         cdef double *sample = self.deviates + self.size
-        cdef double noise = sqrt(self.noise2)
+        cdef double noise = BOLDNESS * sqrt(self.noise2)
         cdef Py_ssize_t i
         cholesky(self.covariance_of(user), self.product, self.scratch, self.size)
         for i in range(self.size):

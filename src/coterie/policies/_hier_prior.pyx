@@ -9,6 +9,7 @@ import numpy as np
 cimport numpy as cnp
 from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int64_t
+from libc.string cimport memcpy
 
 from coterie.policies._hier_rows cimport Fold, UserRows, half
 from coterie.policies._linalg cimport add_scaled, apply, cholesky, dot, eliminate, finish_inverse
@@ -36,26 +37,28 @@ cdef class LearntPrior(UserRows):
     cdef int bind(self) except -1:
         cdef Py_ssize_t p = self.size, square = self.size * self.size
         if "prior" not in self._scratch:
-            self._scratch["prior"] = np.zeros(10 * square + 4 * p)
+            self._scratch["prior"] = np.zeros(12 * square + 5 * p)
             if self.covariance is not None:
                 self._scratch["given"] = np.ascontiguousarray(self.covariance)
         cdef double *room = <double *> cnp.PyArray_DATA(self._scratch["prior"])
         if self.covariance_given:
             self.fixed = <double *> cnp.PyArray_DATA(self._scratch["given"])
         self.factor, self.inverse_factor, self.vectors = room, room + square, room + 2 * square
-        self.inwards, self.outwards, self.told = room + 3 * square, room + 4 * square, room + 5 * square
-        self.candidate = room + 6 * square
+        self.all_known.inwards, self.all_known.outwards = room + 3 * square, room + 4 * square
+        self.half_known.inwards, self.half_known.outwards = room + 9 * square, room + 10 * square
+        self.told, self.candidate = room + 5 * square, room + 6 * square
         self.everybody.inverses, self.everybody.scatter = room + 7 * square, room + 8 * square
-        self.start = room + 10 * square
-        self.target, self.values, self.weights = self.start + p, self.start + 2 * p, self.start + 3 * p
+        self.start = room + 11 * square
+        self.target, self.weights = self.start + p, self.start + 2 * p
+        self.all_known.values, self.half_known.values = self.start + 3 * p, self.start + 4 * p
         return UserRows.bind(self)
 
     cdef int review(self, Py_ssize_t user) except -1 nogil:
-        """Fit the model anew when rewards are an eighth more, and as many as users beyond 256, if there is anything to learn."""
+        """Fit the model anew when rewards are a sixth more, and one for each user beyond 256, if there is anything to learn."""
         if self.rounds < self.due or (self.noise_given and self.mean_given and self.covariance_given):
             return 0
         self.fit()
-        self.due = self.rounds + max(1, max(self.rounds // 8, <int64_t> self.everybody.users - FREE))
+        self.due = self.rounds + max(1, self.rounds // 6) + max(0, <int64_t> self.everybody.users - FREE)
         return 0
 
     cdef void fit(self) noexcept nogil:
@@ -114,14 +117,13 @@ cdef class LearntPrior(UserRows):
             self.everybody.scatter[i] = self.folds[0].scatter[i] + self.folds[1].scatter[i]
         cholesky(self.relative, self.factor, self.scratch, p)
         invert_lower(self.factor, self.inverse_factor, p)
-        self.examine(&self.everybody)
+        self.examine(&self.everybody, &self.all_known)
         self.set_target()
         if self.folds[0].users > 0.0 and self.folds[1].users > 0.0:
             self.choose_shrinkage()
-            self.examine(&self.everybody)
-        self.step(&self.everybody, self.shrinkage, self.relative)
+        self.step(&self.everybody, &self.all_known, self.shrinkage, self.relative)
 
-    cdef void examine(self, Fold *fold) noexcept nogil:
+    cdef void examine(self, Fold *fold, Directions *known) noexcept nogil:
         """The eigenvalues g of RᵀHR, A = RRᵀ: by how many users each direction is known; H is left in `told`.
 
         H is less what was used up by the mean, as if all users knew alike.
@@ -134,11 +136,11 @@ cdef class LearntPrior(UserRows):
         congruent(self.matrix, self.told, self.product, self.scratch, p)
         eigen(self.product, self.vectors, p)
         for i in range(p):
-            self.values[i] = max(self.product[i * p + i], 0.0)
-        multiply(self.vectors, self.inverse_factor, self.inwards, p)
-        multiply_transposed(self.factor, self.vectors, self.outwards, self.scratch, p)
+            known.values[i] = max(self.product[i * p + i], 0.0)
+        multiply(self.vectors, self.inverse_factor, known.inwards, p)
+        multiply_transposed(self.factor, self.vectors, known.outwards, self.scratch, p)
 
-    cdef void step(self, Fold *fold, double pseudo, double *out) noexcept nogil:
+    cdef void step(self, Fold *fold, Directions *known, double pseudo, double *out) noexcept nogil:
         """R G^-½ F G^-½ Rᵀ, F = R⁻¹(Σδδᵀ/σ²)R⁻ᵀ: what differs over what is known, pseudo-users in both."""
         cdef Py_ssize_t i, j, p = self.size
         cdef double least = PSEUDO * p
@@ -146,12 +148,12 @@ cdef class LearntPrior(UserRows):
             self.matrix[i] = fold.scatter[i] / self.noise2
         for i in range(p):
             self.matrix[i * p + i] += pseudo * self.target[i] + least * self.start[i]
-            self.weights[i] = 1.0 / sqrt(self.values[i] + pseudo + least)
-        congruent(self.inwards, self.matrix, self.product, self.scratch, p)
+            self.weights[i] = 1.0 / sqrt(known.values[i] + pseudo + least)
+        congruent(known.inwards, self.matrix, self.product, self.scratch, p)
         for i in range(p):
             for j in range(p):
                 self.product[i * p + j] *= self.weights[i] * self.weights[j]
-        congruent(self.outwards, self.product, out, self.scratch, p)
+        congruent(known.outwards, self.product, out, self.scratch, p)
 
     cdef void set_target(self) noexcept nogil:
         """An isotropic covariance: as large as what the unshrunk step says of directions that are known."""
@@ -159,7 +161,7 @@ cdef class LearntPrior(UserRows):
         cdef double known = 0.0, large = 0.0
         for i in range(p):
             self.target[i] = 0.0
-        self.step(&self.everybody, 0.0, self.candidate)
+        self.step(&self.everybody, &self.all_known, 0.0, self.candidate)
         for i in range(first, p):
             known += self.told[i * p + i]
             large += dot(self.told + i * p + first, self.candidate + i * p + first, self.dim)
@@ -176,9 +178,9 @@ cdef class LearntPrior(UserRows):
         for k in range(GRID):
             found[k] = 0.0
         for which in range(2):
-            self.examine(&self.folds[which])
+            self.examine(&self.folds[which], &self.half_known)
             for k in range(GRID):
-                self.step(&self.folds[which], SHRINKAGES[k] * self.size, self.candidate)
+                self.step(&self.folds[which], &self.half_known, SHRINKAGES[k] * self.size, self.candidate)
                 found[k] += self.evidence(1 - which, self.candidate)
         for k in range(1, GRID):
             if found[k] > found[best]:
@@ -202,8 +204,8 @@ cdef class LearntPrior(UserRows):
             count += 1
             if (count - 1) % stride:
                 continue
-            for i in range(p * p):
-                self.matrix[i] = covariance[i] + self.grams[user * p * p + i]
+            memcpy(self.matrix, covariance, p * p * sizeof(double))
+            add_scaled(self.matrix, 1.0, self.grams + user * p * p, p * p)
             apply(self.grams + user * p * p, self.centre, self.reduced, p)
             for i in range(p):
                 self.reduced[i] = self.moments[user * p + i] - self.reduced[i]

@@ -46,6 +46,7 @@ cdef class UserRows(Learner):
     cdef const double *lengthen(self, const double *x) noexcept nogil
     cdef void condition(self) noexcept nogil
     cdef void condition_users(self) noexcept nogil
+    cdef void condition_group(self, const Py_ssize_t *group, Py_ssize_t count, double floor) noexcept nogil
     cdef void condition_mean(self) noexcept nogil
     cdef void combine(self) noexcept nogil
     cdef void count(self, Py_ssize_t user, Fold *fold) noexcept nogil

@@ -13,9 +13,9 @@ from libc.stdint cimport int64_t
 from coterie.policies._linalg import eliminated
 from coterie.policies._learner cimport Learner
 from coterie.policies._linalg cimport (
-    absorb, add_outer, add_scaled, apply, cholesky, dot, eliminate, finish_inverse, invert, quadratic
+    absorb, add_outer, add_scaled, apply, cholesky, dot, invert
 )
-from coterie.policies._matrices cimport add_gram, congruent, multiply
+from coterie.policies._matrices cimport add_gram, congruent, invert_sums, multiply
 
 from coterie.policies._arrays import Field
 
@@ -23,7 +23,9 @@ cnp.import_array()
 
 SHRINKAGE = 2.0
 """Pseudo-users for each dimension before there are two users to choose by."""
-cdef double NEGLIGIBLE = 0.5  # a posterior is not widened by the doubt about the mean if that is less in all, relative to A
+cdef double NEGLIGIBLE = 0.1  # a posterior is not widened by the doubt about the mean if that is less a dimension, relative to A
+cdef enum:
+    SIDE_BY_SIDE = 4  # users whose posteriors `invert_sums` takes at a time
 cdef double FLAT = 1e-6  # the prior of the intercept's mean is worth this part of what users tell of it
 
 
@@ -74,13 +76,13 @@ cdef class UserRows(Learner):
         self.relative = <double *> self.pointer("prior.covariance")
         self.newcomer = <double *> self.pointer("prior.newcomer")
         if "fit" not in self._scratch:
-            self._scratch["fit"] = np.zeros(12 * square + 5 * p)
+            self._scratch["fit"] = np.zeros(13 * square + 13 * p)
         cdef double *room = <double *> cnp.PyArray_DATA(self._scratch["fit"])
         self.folds[0].inverses, self.folds[0].scatter = room, room + square
         self.folds[1].inverses, self.folds[1].scatter = room + 2 * square, room + 3 * square
         self.precision, self.doubt, self.root = room + 4 * square, room + 5 * square, room + 6 * square
         self.matrix, self.product = room + 7 * square, room + 8 * square
-        self.scratch, self.total = room + 9 * square, room + 12 * square
+        self.scratch, self.total = room + 9 * square, room + 13 * square + 8 * p
         self.lift, self.reduced = self.total + p, self.total + 2 * p
         self.longer = self.total + 4 * p
         return Learner.bind(self)
@@ -144,29 +146,43 @@ cdef class UserRows(Learner):
 
     cdef void condition_users(self) noexcept nogil:
         """C = (A⁻¹ + S)⁻¹ and Cb of each user, in the place of V and m, and their sums."""
-        cdef Py_ssize_t user, i, p = self.size
-        cdef double logdet, explained, floor = 0.0
-        cdef Fold *fold
+        cdef Py_ssize_t[SIDE_BY_SIDE] group
+        cdef Py_ssize_t user, i, p = self.size, filled = 0
+        cdef double floor = 0.0
         for i in range(p):
             floor += self.relative[i * p + i]
             self.total[i] = 0.0
-        for i in range(2):
-            self.folds[i].users = 0.0
+        self.folds[0].users = self.folds[1].users = self.reach = 0.0
         for i in range(4 * p * p):
             self.folds[0].inverses[i] = 0.0  # and what follows it
         for user in range(self.n_users):
             if self.pulls[user] == 0:
                 continue
-            fold = &self.folds[half(user)]
-            for i in range(p * p):
-                self.matrix[i] = self.precision[i] + self.grams[user * p * p + i]
-            for i in range(p):
-                self.reduced[i] = 0.0
-            eliminate(self.matrix, self.reduced, p, 0.5 / floor, &logdet, &explained)
-            finish_inverse(self.matrix, self.product, self.covariances + user * p * p, p)
-            apply(self.covariances + user * p * p, self.moments + user * p, self.means + user * p, p)
+            group[filled] = user
+            filled += 1
+            if filled == SIDE_BY_SIDE:
+                self.condition_group(group, filled, 0.5 / floor)
+                filled = 0
+        if filled:
+            self.condition_group(group, filled, 0.5 / floor)
+
+    cdef void condition_group(self, const Py_ssize_t *group, Py_ssize_t count, double floor) noexcept nogil:
+        """C and Cb of up to four users, and what they add to the sums."""
+        cdef const double *grams[SIDE_BY_SIDE]
+        cdef double *inverses[SIDE_BY_SIDE]
+        cdef Py_ssize_t k, i, user, p = self.size
+        cdef Fold *fold
+        for k in range(SIDE_BY_SIDE):
+            user = group[min(k, count - 1)]
+            grams[k], inverses[k] = self.grams + user * p * p, self.covariances + user * p * p
+        invert_sums(self.precision, grams, inverses, self.scratch, p, floor)
+        for k in range(count):
+            user, fold = group[k], &self.folds[half(group[k])]
+            for i in range(self.intercept, p):
+                self.reach += grams[k][i * p + i]
+            apply(inverses[k], self.moments + user * p, self.means + user * p, p)
             fold.users += 1.0
-            add_scaled(fold.inverses, 1.0, self.covariances + user * p * p, p * p)
+            add_scaled(fold.inverses, 1.0, inverses[k], p * p)
             add_scaled(self.total, 1.0, self.means + user * p, p)
 
     cdef void information(self, double users, const double *inverses, double *out) noexcept nogil:
@@ -203,13 +219,13 @@ cdef class UserRows(Learner):
             self.root[i] = self.matrix[i]
             self.newcomer[i] = self.relative[i] + self.doubt[i]
         apply(self.precision, self.centre, self.lift, p)
-        self.doubtful = dot(self.precision, self.doubt, p * p) > NEGLIGIBLE
+        self.doubtful = dot(self.precision, self.doubt, p * p) > NEGLIGIBLE * p
 
     cdef void combine(self) noexcept nogil:
         """m = C(b + A⁻¹μ̄) and V = C + CA⁻¹WA⁻¹C of each user, and what they leave unexplained."""
-        cdef Py_ssize_t user, p = self.size
+        cdef Py_ssize_t user, fold, p = self.size
         cdef double *covariance
-        self.residual = self.freedom = self.level = self.reach = self.square = 0.0
+        self.residual = self.freedom = self.level = self.square = 0.0
         for user in range(self.n_users):
             if self.pulls[user] == 0:
                 continue
@@ -219,20 +235,21 @@ cdef class UserRows(Learner):
             if self.doubtful:
                 multiply(covariance, self.root, self.product, p)
                 add_gram(covariance, self.product, self.scratch, p)
+                self.freedom += dot(covariance, self.grams + user * p * p, p * p)
             self.count(user, &self.folds[half(user)])
+        for fold in range(2):
+            self.residual -= dot(self.precision, self.folds[fold].scatter, p * p)
+            if not self.doubtful:
+                self.freedom += p * self.folds[fold].users - dot(self.precision, self.folds[fold].inverses, p * p)
 
     cdef void count(self, Py_ssize_t user, Fold *fold) noexcept nogil:
-        """Add a user to the sums that σ² and Σ are estimated from."""
+        """Add a user to the sums that σ² and Σ are estimated from: Sm = b − A⁻¹δ, δ = m − μ̄, so RSS = Σr² − bᵀm − (μ̄ + δ)ᵀA⁻¹δ."""
         cdef Py_ssize_t i, p = self.size
-        cdef const double *gram = self.grams + user * p * p
         cdef const double *estimate = self.means + user * p
         for i in range(p):
             self.reduced[i] = estimate[i] - self.centre[i]
-            if i >= self.intercept:
-                self.reach += gram[i * p + i]
         add_outer(fold.scatter, self.reduced, p)
-        self.residual += self.squared[user] - 2.0 * dot(self.moments + user * p, estimate, p) + quadratic(gram, estimate, p)
-        self.freedom += dot(self.covariances + user * p * p, gram, p * p)
+        self.residual += self.squared[user] - dot(self.moments + user * p, estimate, p) - dot(self.lift, self.reduced, p)
         self.square += self.squared[user]
         self.level += self.moments[user * p]
 

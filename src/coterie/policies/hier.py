@@ -124,8 +124,8 @@ def HierTS(
 ) -> Plan:
     """Thompson sampling in a hierarchical model whose prior is learnt   (after Hong et al. 2022).
 
-    The model is that of `HierUCB`. Each decision draws a preference from the user's posterior and plays
-    the arm that is best for it.
+    The model is that of `HierUCB`. Each decision draws a preference from the user's posterior, with a quarter
+    of its standard deviation, and plays the arm that is best for it.
 
     Parameters
     ----------

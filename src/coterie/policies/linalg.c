@@ -6,11 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define INLINE static inline __attribute__((always_inline))
-
-enum { LANES = 4 };
-typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
-
 INLINE lanes load(const double *p) { return *(const lanes *)p; }
 
 /* The last 1 to 3 numbers of a row, zeros behind them */

@@ -68,8 +68,66 @@ void invert_lower(const double *lower, double *out, size_t d) {
     }
 }
 
+/* Copies row k of a symmetric matrix; returns what is on the diagonal */
+INLINE lanes take_row(lanes *row, const lanes *lower, size_t k, size_t d) {
+    for (size_t j = 0; j < d; j++) row[j] = j < k ? lower[k * d + j] : lower[j * d + k];
+    return row[k];
+}
+
+INLINE lanes no_less(lanes value, double floor) {
+    for (size_t a = 0; a < LANES; a++)
+        if (!(value[a] > floor)) value[a] = floor;
+    return value;
+}
+
+/* Sweeps by pivot k: a_ij ← a_ij − a_ik a_kj/a_kk, a_ik ← a_ik/a_kk, a_kk ← −1/a_kk. All pivots make −A⁻¹ of A. */
+INLINE void sweep(lanes *lower, lanes *row, size_t k, double floor, size_t d) {
+    lanes own = 1.0 / no_less(take_row(row, lower, k, d), floor);
+    for (size_t i = 0; i < d; i++) {
+        if (i == k) continue;
+        lanes scale = row[i] * own, *entries = lower + i * d;
+        for (size_t j = 0; j <= i; j++) entries[j] -= scale * row[j];
+        *(i > k ? entries + k : lower + k * d + i) = scale;
+    }
+    lower[k * d + k] = -own;
+}
+
+/* The same by pivots k and l = k + 1 in one pass */
+INLINE void sweep_two(lanes *lower, lanes *first, lanes *second, size_t k, double floor, size_t d) {
+    size_t l = k + 1;
+    lanes one = 1.0 / no_less(take_row(first, lower, k, d), floor), shift = first[l] * one;
+    take_row(second, lower, l, d);
+    for (size_t j = 0; j < d; j++) second[j] -= shift * first[j];
+    second[k] = shift;
+    lanes other = 1.0 / no_less(second[l], floor);
+    for (size_t i = 0; i < d; i++) {
+        if (i == k || i == l) continue;
+        lanes s = first[i] * one, t = second[i] * other, *entries = lower + i * d;
+        for (size_t j = 0; j <= i; j++) entries[j] = (entries[j] - s * first[j]) - t * second[j];
+        *(i > k ? entries + k : lower + k * d + i) = s - t * shift;
+        *(i > l ? entries + l : lower + l * d + i) = t;
+    }
+    lower[k * d + k] = -one - shift * (shift * other);
+    lower[l * d + k] = shift * other;
+    lower[l * d + l] = -other;
+}
+
+FOR_EVERY_TARGET
+void invert_sums(const double *common, const double *const *own, double *const *out, double *work, size_t d, double floor) {
+    lanes *lower = (lanes *)work, *rows = lower + d * d;
+    const double *s0 = own[0], *s1 = own[1], *s2 = own[2], *s3 = own[3];
+    double *v0 = out[0], *v1 = out[1], *v2 = out[2], *v3 = out[3];
+    size_t k = 0;
+    for (size_t i = 0; i < d * d; i++) lower[i] = common[i] + (lanes){s0[i], s1[i], s2[i], s3[i]};
+    for (; k + 1 < d; k += 2) sweep_two(lower, rows, rows + d, k, floor, d);
+    for (; k < d; k++) sweep(lower, rows, k, floor, d);
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < i; j++) lower[j * d + i] = lower[i * d + j];
+    for (size_t i = 0; i < d * d; i++) v0[i] = -lower[i][0], v1[i] = -lower[i][1], v2[i] = -lower[i][2], v3[i] = -lower[i][3];
+}
+
 /* (u, v) ← (cu − sv, su + cv) */
-static inline void rotate(double *restrict u, double *restrict v, double c, double s, size_t d) {
+INLINE void rotate(double *restrict u, double *restrict v, double c, double s, size_t d) {
     for (size_t i = 0; i < d; i++) {
         double first = u[i], second = v[i];
         u[i] = c * first - s * second;
@@ -77,18 +135,17 @@ static inline void rotate(double *restrict u, double *restrict v, double c, doub
     }
 }
 
-static void annihilate(double *matrix, double *vectors, size_t p, size_t q, size_t d) {
-    double apart = matrix[q * d + q] - matrix[p * d + p], off = matrix[p * d + q];
-    double ratio = 0.5 * apart / off;
+/* A rotation of rows and columns p and q that makes their common entry 0: rows first, columns are copies of them */
+INLINE void annihilate(double *matrix, double *vectors, size_t p, size_t q, size_t d) {
+    double *first = matrix + p * d, *second = matrix + q * d, one = first[p], other = second[q], off = first[q];
+    double ratio = 0.5 * (other - one) / off;
     double t = (ratio < 0.0 ? -1.0 : 1.0) / (fabs(ratio) + sqrt(1.0 + ratio * ratio));
     double c = 1.0 / sqrt(1.0 + t * t), s = t * c;
-    for (size_t i = 0; i < d; i++) {
-        double first = matrix[i * d + p], second = matrix[i * d + q];
-        matrix[i * d + p] = c * first - s * second;
-        matrix[i * d + q] = s * first + c * second;
-    }
-    rotate(matrix + p * d, matrix + q * d, c, s, d);
+    rotate(first, second, c, s, d);
     rotate(vectors + p * d, vectors + q * d, c, s, d);
+    first[p] = one - t * off, second[q] = other + t * off;
+    first[q] = second[p] = 0.0;
+    for (size_t i = 0; i < d; i++) matrix[i * d + p] = first[i], matrix[i * d + q] = second[i];
 }
 
 enum { MOST_SWEEPS = 30 };

@@ -18,6 +18,10 @@ void congruent(const double *p, const double *a, double *out, double *work, size
 /* C + YYᵀ in the place of C, which is symmetric; `work` holds d × d numbers */
 void add_gram(double *c, const double *y, double *work, size_t d);
 
+/* (P + Sₐ)⁻¹ of four matrices Sₐ at a time, side by side; all are symmetric. No pivot is less than
+ * `floor`, which only rounding can bring about. `work` holds 4·d·(d + 2) numbers. */
+void invert_sums(const double *common, const double *const *own, double *const *out, double *work, size_t d, double floor);
+
 /* out = Aᵀ */
 void transpose(const double *a, double *out, size_t d);
 

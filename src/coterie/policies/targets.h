@@ -11,4 +11,9 @@
 #define FOR_EVERY_TARGET
 #endif
 
+#define INLINE static inline __attribute__((always_inline))
+
+enum { LANES = 4 };
+typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
+
 #endif
