@@ -88,11 +88,12 @@ def test_hierts_agrees_with_its_reference_sample_by_sample() -> None:
     for seed in SEEDS:
         w = world(seed, ROUNDS)
         given, rng = settings(w, seed), stream(seed, "policy")
-        fast = coterie.HierTS(w.n_users, w.dim, ridge=w.ridge, seed=seed, **given)
+        scale = (0.25, 0.7, 1.0)[seed % 3]
+        fast = coterie.HierTS(w.n_users, w.dim, ridge=w.ridge, scale=scale, seed=seed, **given)
         slow = hier.Hier(w.n_users, w.dim, ridge=w.ridge, **given)
         for turn in w.rounds:
             arm = fast.recommend(turn.user, turn.arms)
-            sample = slow.sample(turn.user, turn.arms, rng)
+            sample = slow.sample(turn.user, turn.arms, rng, scale)
             assert sample[arm] >= sample.max() - 1e-6
             reward = w.reward(turn, arm)
             fast.update(turn.user, turn.arms[arm], reward)

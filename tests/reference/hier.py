@@ -78,10 +78,10 @@ class Hier:
         full = [self.lengthened(x) for x in arms]
         return np.array([float(x @ m) + math.sqrt(self.noise2 * max(float(x @ V @ x), 0.0)) for x in full])
 
-    def sample(self, user: int, arms: Array, rng: np.random.Generator) -> Array:
+    def sample(self, user: int, arms: Array, rng: np.random.Generator, scale: float) -> Array:
         """xᵀθ̃ of every arm: the only row of hierts.md."""
         m, V = self.posterior(user)
-        drawn = m + 0.25 * math.sqrt(self.noise2) * np.linalg.cholesky(V) @ rng.standard_normal(self.size)
+        drawn = m + scale * math.sqrt(self.noise2) * np.linalg.cholesky(V) @ rng.standard_normal(self.size)
         return np.array([float(self.lengthened(x) @ drawn) for x in arms])
 
     def absorb(self, user: int, x: Array, reward: float) -> None:

@@ -15,7 +15,6 @@ from coterie.policies._offers cimport Memory, Offer, largest, offer_of, row
 
 cnp.import_array()
 
-cdef double BOLDNESS = 0.25  # a sample deviates from the posterior's mean by this part of what the posterior says
 
 
 cdef class UpperBounds(LearntPrior):
@@ -100,14 +99,20 @@ cdef class UpperBounds(LearntPrior):
 
 
 cdef class PosteriorSamples(UpperBounds):
-    """θ̃ ~ N(m, σ²V/16) is drawn for each decision; the arm of largest xᵀθ̃ is played."""
+    """θ̃ ~ N(m, c²σ²V) is drawn for each decision, c the scale; the arm of largest xᵀθ̃ is played."""
+
+    cdef double scale
+
+    def __init__(self, n_users, dim, *, scale, **others):
+        self.scale = scale
+        UpperBounds.__init__(self, n_users, dim, **others)
 
     cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil:
-        """The k arms of largest xᵀθ̃, of one sample: θ̃ = m + σLz/4, LLᵀ = V, z standard normal."""
+        """The k arms of largest xᵀθ̃, of one sample: θ̃ = m + cσLz, LLᵀ = V, z standard normal."""
         cdef Offer longer = self.lengthened(offer)
         cdef const double *mean = self.mean_of(user)
         cdef double *sample = self.deviates + self.size
-        cdef double noise = BOLDNESS * sqrt(self.noise2)
+        cdef double noise = self.scale * sqrt(self.noise2)
         cdef Py_ssize_t i
         cholesky(self.covariance_of(user), self.product, self.scratch, self.size)
         for i in range(self.size):

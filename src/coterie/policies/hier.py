@@ -118,14 +118,15 @@ def HierTS(
     noise: float | None = None,
     mean: ArrayLike | None = None,
     covariance: ArrayLike | None = None,
+    scale: float = 0.25,
     intercept: bool = True,
     ridge: float = 1.0,
     seed: int = 0,
 ) -> Plan:
     """Thompson sampling in a hierarchical model whose prior is learnt   (after Hong et al. 2022).
 
-    The model is that of `HierUCB`. Each decision draws a preference from the user's posterior, with a quarter
-    of its standard deviation, and plays the arm that is best for it.
+    The model is that of `HierUCB`. Each decision draws a preference from the user's posterior, nearer to
+    the mean than it says, and plays the arm that is best for it.
 
     Parameters
     ----------
@@ -137,6 +138,9 @@ def HierTS(
         μ, the mean preference, the intercept first if there is one; learnt by default.
     covariance : array_like, shape (d + 1, d + 1) or (d, d), optional
         Σ, how preferences differ, the intercept first; learnt by default.
+    scale : float
+        The part of the posterior's standard deviation by which samples deviate; 1 is plain Thompson
+        sampling, which explores more than users who come a few dozen times repay.
     intercept : bool
         Put a feature of 1 before those of each arm: then it does not matter what is added to all rewards.
     ridge : float
@@ -154,4 +158,5 @@ def HierTS(
     >>> HierTS(n_users=3, dim=2).labels().tolist()
     [0, 1, 2]
     """
-    return Plan(PosteriorSamples, _settings(dim, noise, mean, covariance, intercept))
+    settings = _settings(dim, noise, mean, covariance, intercept)
+    return Plan(PosteriorSamples, {**settings, "scale": positive("scale", scale)})
