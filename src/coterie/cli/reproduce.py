@@ -58,7 +58,9 @@ Horizon = Annotated[
 Seeds = Annotated[int | None, typer.Option(min=1, max=1000, help="How many seeds are reported (5).")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Runs at a time (one a processor).")]
 Out = Annotated[Path, typer.Option(help="Where results, figures and the report go.")]
-Quick = Annotated[bool, typer.Option("--quick", help="10,000 rounds, 3 seeds, tuned on one seed of 5,000: half a minute.")]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="10,000 rounds, 3 seeds, tuned on one seed of 5,000: half a minute.")
+]
 EngineName = Annotated[
     str,
     typer.Option(
