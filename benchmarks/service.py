@@ -1,51 +1,68 @@
 """`python -m benchmarks.service`: decisions and durable rewards a second, beside handlers that do nothing.
 
-Servers and clients share the machine: ratios are what counts. 64 connections, d = 25, 25 items,
-AutoCLUB with 10,000 users, a SQLite file. Needs FastAPI beside what the service needs.
+Each server has one core, the 64 clients another. d = 25, 25 items of 500, AutoCLUB with 10,000 users of 10
+kinds, who have given 20 rewards each; a SQLite file. CPU is that of the server's process, a request. Needs
+FastAPI beside what the service needs.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
-import multiprocessing
 import os
-import socket
 import time
-from collections.abc import Callable
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-DIM, ARMS, USERS, CLIENTS, ITEMS, CLUSTERS = 25, 25, 10_000, 64, 500, 10
+from benchmarks.service_load import Measured, Served, on_other_cores
 
-
-class Measured(NamedTuple):
-    """Requests a second, and the median and the 99th percentile of their milliseconds."""
-
-    rate: float
-    p50: float
-    p99: float
+DIM, ARMS, USERS, ITEMS, KINDS = 25, 25, 10_000, 500, 10
+RNG = np.random.default_rng(0)
+VECTORS = RNG.normal(size=(ITEMS, DIM)) / DIM**0.5
+TASTES = RNG.normal(size=(KINDS, DIM))
+FIRST_REWARDS = int(os.environ.get("FIRST_REWARDS", "20"))
 
 
 def serve_coterie(port: int, store: str) -> None:
     """Our service, with users who have been served before."""
     from coterie.service.server import ServerSettings, make_server, open_engine
 
-    settings = ServerSettings(port=port, store=store, dim=DIM, log_level="error")
+    settings = ServerSettings(port=port, store=store, dim=DIM, log_level="error", snapshot_every=10**9)
     engine = open_engine(settings)
     live = engine.find("default")
-    rng = np.random.default_rng(0)
-    items = rng.normal(size=(ITEMS, DIM)) / DIM**0.5
-    tastes = rng.normal(size=(CLUSTERS, DIM))
-    live.change_items({f"item-{n}": x for n, x in enumerate(items)})
+    live.change_items({f"item-{n}": x for n, x in enumerate(VECTORS)})
+    rng = np.random.default_rng(1)
     for user in range(USERS):
-        x = items[rng.integers(ITEMS)]
-        live.feedback(f"user-{user}", float(x @ tastes[user % CLUSTERS] + 0.1 * rng.normal()), x=x)
+        shown = VECTORS[rng.integers(ITEMS, size=FIRST_REWARDS)]
+        rewards = shown @ TASTES[user % KINDS] + 0.1 * rng.normal(size=FIRST_REWARDS)
+        for x, reward in zip(shown, rewards.tolist(), strict=True):
+            live.feedback(f"user-{user}", reward, x=x)
     engine.wait()
+    measure_policy(live.state.policy)
     make_server(settings, engine).run()
+
+
+def measure_policy(policy: Any) -> None:
+    """Print what the policy alone takes, in microseconds of CPU."""
+    import copy
+
+    rng, alone = np.random.default_rng(2), copy.deepcopy(policy)
+    users, shown = rng.integers(USERS, size=2_000), VECTORS[rng.integers(ITEMS, size=(2_000, ARMS))]
+    rewards = (shown[:, 0] * TASTES[users % KINDS]).sum(axis=1)
+    began = time.thread_time()
+    for user, arms in zip(users.tolist(), shown, strict=True):
+        alone.recommend(user, arms)
+    decided = time.thread_time()
+    alone.update_many(users, shown[:, 0], rewards)
+    learnt = time.thread_time()
+    clusters = len(set(policy.labels().tolist()))
+    print(
+        f"the policy alone, {clusters} clusters: {(decided - began) / 2e-3:.1f} µs a decision, "
+        f"{(learnt - decided) / 2e-3:.1f} µs a reward",
+        flush=True,
+    )
 
 
 def serve_empty(port: int, store: str) -> None:
@@ -89,65 +106,6 @@ def serve_fastapi(port: int, store: str) -> None:
     uvicorn.run(app, port=port, log_level="error", access_log=False, lifespan="off")
 
 
-async def load(port: int, bodies: list[bytes], path: str) -> tuple[Measured, list[bytes]]:
-    """Send all bodies over 64 connections; rates, and the answers in the order of the bodies."""
-    waiting = list(enumerate(bodies))[::-1]
-    answers: list[bytes] = [b""] * len(bodies)
-    seconds: list[float] = []
-
-    async def client() -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        while waiting:
-            number, body = waiting.pop()
-            began = time.perf_counter()
-            kind = "Host: a\r\nContent-Type: application/json"
-            head = f"POST {path} HTTP/1.1\r\n{kind}\r\nContent-Length: {len(body)}\r\n\r\n"
-            writer.write(head.encode() + body)
-            answers[number] = await _answer(reader)
-            seconds.append(time.perf_counter() - began)
-        writer.close()
-
-    began = time.perf_counter()
-    await asyncio.gather(*(client() for _ in range(CLIENTS)))
-    rate = len(bodies) / (time.perf_counter() - began)
-    p50, p99 = np.quantile(seconds, [0.5, 0.99]) * 1e3
-    return Measured(rate, float(p50), float(p99)), answers
-
-
-async def _answer(reader: asyncio.StreamReader) -> bytes:
-    head = await reader.readuntil(b"\r\n\r\n")
-    status, lines = head.split(b"\r\n", 1)
-    length = next(
-        int(line[15:]) for line in lines.lower().split(b"\r\n") if line.startswith(b"content-length:")
-    )
-    body = await reader.readexactly(length)
-    if b" 200 " not in status + b" ":
-        raise RuntimeError(f"{status!r}: {body!r}")
-    return body
-
-
-class Served:
-    """A server in a process of its own, bound to the first core."""
-
-    def __init__(self, serve: Callable[[int, str], None], store: str) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self._process = multiprocessing.get_context("spawn").Process(target=serve, args=(self.port, store))
-        self._process.start()
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port)).close()
-                return
-            except OSError:
-                time.sleep(0.1)
-
-    def stop(self) -> None:
-        """End the process."""
-        self._process.terminate()
-        self._process.join()
-
-
 def decisions(count: int, seed: int) -> list[bytes]:
     """Requests for decisions."""
     rng = np.random.default_rng(seed)
@@ -162,13 +120,17 @@ def decisions(count: int, seed: int) -> list[bytes]:
     ]
 
 
-def rewards(answers: list[bytes], seed: int) -> list[bytes]:
+def rewards(asked: list[bytes], answers: list[bytes], seed: int) -> list[bytes]:
     """Requests with the rewards of decisions."""
     rng = np.random.default_rng(seed)
-    ids = [json.loads(answer)["decision_id"] for answer in answers]
-    return [
-        json.dumps({"rewards": [{"decision_id": one, "reward": float(rng.random())}]}).encode() for one in ids
-    ]
+    told = []
+    for question, answer in zip(map(json.loads, asked), map(json.loads, answers), strict=True):
+        user, item = int(question["user"][5:]), int(answer["chosen"][5:])
+        reward = float(VECTORS[item] @ TASTES[user % KINDS] + 0.1 * rng.normal())
+        told.append(
+            json.dumps({"rewards": [{"decision_id": answer["decision_id"], "reward": reward}]}).encode()
+        )
+    return told
 
 
 def measure(count: int, rounds: int) -> dict[str, list[Measured]]:
@@ -180,21 +142,10 @@ def measure(count: int, rounds: int) -> dict[str, list[Measured]]:
             "empty": Served(serve_empty, ""),
             "fastapi": Served(serve_fastapi, ""),
         }
+        on_other_cores()
         try:
             for turn in range(rounds):
-                asked = decisions(count, turn)
-                made, answers = asyncio.run(
-                    load(servers["coterie"].port, asked, "/v1/policies/default/decisions")
-                )
-                given = rewards(answers, turn)
-                paid, _ = asyncio.run(load(servers["coterie"].port, given, "/v1/policies/default/rewards"))
-                row = {"decisions": made, "durable rewards": paid}
-                for name in ("empty", "fastapi"):
-                    for what, bodies in (("decisions", asked), ("rewards", given)):
-                        row[f"{name} handler, bodies of {what}"], _ = asyncio.run(
-                            load(servers[name].port, bodies, "/x")
-                        )
-                for what, measured in row.items():
+                for what, measured in one_round(servers, count, turn).items():
                     found.setdefault(what, []).append(measured)
         finally:
             for server in servers.values():
@@ -202,22 +153,33 @@ def measure(count: int, rounds: int) -> dict[str, list[Measured]]:
     return found
 
 
+def one_round(servers: dict[str, Served], count: int, turn: int) -> dict[str, Measured]:
+    """The same bodies for each server."""
+    asked = decisions(count, turn)
+    row = {}
+    row["decisions"], answers = servers["coterie"].load(asked, "/v1/policies/default/decisions")
+    given = rewards(asked, answers, turn)
+    row["durable rewards"], _ = servers["coterie"].load(given, "/v1/policies/default/rewards")
+    for name in ("empty", "fastapi"):
+        for what, bodies in (("decisions", asked), ("rewards", given)):
+            row[f"{name} handler, bodies of {what}"], _ = servers[name].load(bodies, "/x")
+    return row
+
+
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=4_000, help="requests of each kind in a round")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     found = measure(options.requests, options.rounds)
-    floors = {
-        what: np.median([one.rate for one in found[f"empty handler, bodies of {what}"]])
-        for what in ("decisions", "rewards")
-    }
-    print(f"{'':34} {'per second':>10} {'p50 ms':>8} {'p99 ms':>8} {'of empty':>9}")
-    for what, measured in found.items():
-        rate, p50, p99 = np.median(np.array(measured), axis=0)
-        floor = floors["rewards" if "rewards" in what else "decisions"]
-        print(f"{what:34} {rate:10,.0f} {p50:8.1f} {p99:8.1f} {rate / floor:9.2f}")
+    table = {what: np.median(np.array(measured), axis=0) for what, measured in found.items()}
+    columns = ("a second", "of empty", "p50 ms", "p99 ms", "CPU µs", "of empty")
+    print(f"{'':34}" + "".join(f"{column:>10}" for column in columns))
+    for what, (rate, p50, p99, cpu) in table.items():
+        floor = table[f"empty handler, bodies of {'rewards' if 'rewards' in what else 'decisions'}"]
+        speed = f"{rate:10,.0f}{rate / floor[0]:10.2f}{p50:10.1f}{p99:10.1f}"
+        print(f"{what:34}{speed}{cpu:10.0f}{floor[3] / cpu:10.2f}")
 
 
 if __name__ == "__main__":

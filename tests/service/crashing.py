@@ -61,7 +61,7 @@ class Uninterrupted:
         self.recommender.feedback(event.user or "", event.reward, x=x, feedback_id=event.decision)
 
     def expired(self, event: Event) -> None:
-        with self.recommender._engine.turn():
+        with self.recommender._engine.turn:
             assert self.recommender._live.expire_one(event.decision or "")
 
     def configured(self, event: Event) -> None:

@@ -318,7 +318,9 @@ def test_limits_hold(tmp_path: Path) -> None:
                     client.post("/v1/policies/default/decisions", json={"user": f"u{n}", **arms})
                     for n in range(20)
                 ]
-                return {answer.status_code for answer in await asyncio.gather(*posts)}
+                found = await asyncio.gather(*posts)
+                assert all(one.headers["retry-after"] == "1" for one in found if one.status_code == 503)
+                return {answer.status_code for answer in found}
 
         assert asyncio.run(crowd()) == {200, 503}
 

@@ -11,19 +11,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from coterie.service.context import Context, context_of, json_response
+from coterie.service.context import Context, authorization_of, context_of, json_response
+from coterie.service.direct import HANDLES, PREFIX, DirectRoute
 from coterie.service.endpoints import ROUTES, Endpoint
 from coterie.service.engine import PolicyEngine
 from coterie.service.openapi import document
 from coterie.service.page import page
-from coterie.service.problems import HANDLERS, problem
-
-SECURITY_HEADERS = [
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"x-frame-options", b"DENY"),
-    (b"cache-control", b"no-store"),
-]
+from coterie.service.problems import HANDLERS, SECURITY_HEADERS, problem
 
 
 def build_app(engine: PolicyEngine, *, body_limit: int = 4 * 2**20, in_flight_limit: int = 1_024) -> Any:
@@ -34,22 +28,29 @@ def build_app(engine: PolicyEngine, *, body_limit: int = 4 * 2**20, in_flight_li
     async def openapi(request: Request) -> Response:
         return json_response(described)
 
-    routes = [_route(endpoint) for endpoint in ROUTES]
+    direct = {route: DirectRoute(context, route) for route in HANDLES}
+    routes = [_route(endpoint, direct) for endpoint in ROUTES]
     others = [Route("/openapi.json", openapi), Route("/", page), Route("/static/{file}", page)]
     app = Starlette(routes=[*routes, *others], exception_handlers=HANDLERS)
     app.state.context = context
-    return Guard(app, context)
+    return Guard(app, context, direct)
 
 
-def _route(endpoint: Endpoint) -> Route:
+def _route(endpoint: Endpoint, direct: dict[str, DirectRoute]) -> Route:
     """A route that looks at the key before anything else."""
+    if endpoint.handler in HANDLES.values():
+        app: Any = direct[endpoint.path.rpartition("/")[2]]
+        return Route(endpoint.path, app, methods=[endpoint.method])
 
     async def handle(request: Request) -> Response:
         request.state.key = None
         if endpoint.role is not None:
             policy = request.path_params.get("policy")
-            request.state.key = context_of(request).authorise(request, endpoint.role, policy)
-        return await endpoint.handler(request)
+            request.state.key = context_of(request).authorise(
+                authorization_of(request.scope), endpoint.role, policy
+            )
+        answer: Response = await endpoint.handler(request)
+        return answer
 
     return Route(endpoint.path, handle, methods=[endpoint.method], name=endpoint.handler.__name__)
 
@@ -57,17 +58,25 @@ def _route(endpoint: Endpoint) -> Route:
 class Guard:
     """Count requests in flight, refuse more than may be, and send the headers that every answer has."""
 
-    def __init__(self, app: ASGIApp, context: Context) -> None:
-        """Around an application."""
+    def __init__(self, app: ASGIApp, context: Context, direct: dict[str, DirectRoute]) -> None:
+        """Around an application; `direct` routes are reached without its layers."""
         self._app = app
-        self._context = context
+        self.context = context
+        self._direct = direct
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request pass."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        metrics = self._context.metrics
+        metrics = self.context.metrics
+        if metrics.in_flight < self.context.in_flight_limit and (direct := self._find_direct(scope)):
+            metrics.in_flight += 1
+            try:
+                await direct(scope, receive, send)
+            finally:
+                metrics.in_flight -= 1
+            return
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -77,7 +86,7 @@ class Guard:
                 message["headers"] = [*message["headers"], *extra]
             await send(message)
 
-        if metrics.in_flight >= self._context.in_flight_limit and not scope["path"].startswith("/health"):
+        if metrics.in_flight >= self.context.in_flight_limit and not scope["path"].startswith("/health"):
             refusal = problem(
                 503, f"{metrics.in_flight} requests are in flight, and no more may be; try again"
             )
@@ -88,3 +97,11 @@ class Guard:
             await self._app(scope, receive, send_with_headers)
         finally:
             metrics.in_flight -= 1
+
+    def _find_direct(self, scope: Scope) -> DirectRoute | None:
+        """The route of a request for decisions or rewards."""
+        path: str = scope["path"]
+        if scope["method"] != "POST" or not path.startswith(PREFIX):
+            return None
+        policy, _, rest = path[len(PREFIX) :].partition("/")
+        return self._direct.get(rest) if policy else None

@@ -6,7 +6,7 @@ from math import perm
 from typing import Any, NamedTuple
 
 from coterie.policies.base import LinearBandit
-from coterie.service.state import PolicyState, cluster_number, kept_generator
+from coterie.service.state import PolicyState, kept_generator
 from coterie.types import Floats
 
 
@@ -41,29 +41,34 @@ class Outcome(NamedTuple):
 def choose(state: PolicyState, user: str, arms: Floats, k: int) -> Outcome:
     """Decide for a user among `arms`, which were checked; a stranger joins."""
     policy, number = state.seat(user)
-    before = policy.generator.bit_generator.state
+    before = state.generator_state(policy)
     exploring = policy.exploring
     own = _own_choice(policy, number, arms, k)
-    sampled = not exploring and policy.generator.bit_generator.state != before
+    after = policy.generator.bit_generator.state
+    sampled = not exploring and after != before
     share = state.settings.uniform_share
     picks = own
     drawn = share > 0 and policy.generator.random() < share
     if drawn:
         picks = policy.generator.choice(len(arms), k, replace=False).tolist()
-    uniform = 1.0 / perm(len(arms), k)
+    if share > 0:
+        after = policy.generator.bit_generator.state
+    uniform = 1.0 / (len(arms) if k == 1 else perm(len(arms), k))
     mine = uniform if exploring else float(picks == own)
-    after = policy.generator.bit_generator.state
     if policy is not state.policy:
         state.policy.generator.bit_generator.state = after
-    scores = policy.scores(number, arms[picks])
+    state.know_generator(after)
+    shown = arms[picks[0] : picks[0] + 1] if k == 1 else arms.take(picks, axis=0)
+    with policy.lock:
+        mean, width = policy.learner.scores(number, shown)
     return Outcome(
-        arms=picks,
-        mean=scores.mean.tolist(),
-        width=scores.width.tolist(),
-        propensity=None if sampled and share < 1 else share * uniform + (1.0 - share) * mine,
-        cluster=cluster_number(policy, number) if policy is state.policy else None,
-        drawn=drawn,
-        generator=None if after == before else kept_generator(dict(after)),
+        picks,
+        mean.tolist(),
+        width.tolist(),
+        None if sampled and share < 1 else share * uniform + (1.0 - share) * mine,
+        state.cluster_number(number) if policy is state.policy else None,
+        drawn,
+        None if after == before else kept_generator(dict(after)),
     )
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Scope
 
 from coterie.errors import StoreError
+from coterie.service import messages
 from coterie.service.engine import PolicyEngine
 from coterie.service.keys import Key, KeyRing, Role
 from coterie.service.live import LivePolicy
@@ -19,17 +22,27 @@ from coterie.service.metrics import Metrics
 from coterie.service.problems import Refusal
 
 M = TypeVar("M")
+Tell = Callable[[StoreError | None], None]
+COLLECT = 0.001
+"""Seconds that a commit waits for more requests at most."""
 encode = msgspec.json.Encoder().encode
 
 
 class Acknowledgements:
-    """Requests that wait until their events are on the disk; one message a commit wakes all of them."""
+    """Requests that wait until their events are on the disk; one message a commit wakes all of them.
+
+    A commit takes as long for one request as for many. So it begins when half as many wait as the last one
+    served, since most of those come back, or after a millisecond.
+    """
 
     def __init__(self, engine: PolicyEngine, loop: asyncio.AbstractEventLoop) -> None:
         """Listen to the journal of an engine."""
         self._journal = engine.journal
         self._loop = loop
-        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._waiting: deque[tuple[int, Tell]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._soon = False
+        self._served = 0
         self._journal.subscribe(self._tell)
 
     def _tell(self, durable: int, error: StoreError | None) -> None:
@@ -38,25 +51,30 @@ class Acknowledgements:
             self._loop.call_soon_threadsafe(self._wake, durable, error)
 
     def _wake(self, durable: int, error: StoreError | None) -> None:
+        before = len(self._waiting)
         while self._waiting and (error is not None or self._waiting[0][0] <= durable):
-            seq, future = self._waiting.popleft()
-            if future.done():
-                continue
-            if seq <= durable:
-                future.set_result(None)
-            else:
-                future.set_exception(error or StoreError("the store cannot be written now"))
+            seq, tell = self._waiting.popleft()
+            tell(None if seq <= durable else error)
+        self._served = before - len(self._waiting)
 
-    async def durable(self) -> None:
-        """Return when everything that happened so far is durable."""
+    def when_durable(self, tell: Tell) -> None:
+        """Call this when everything that happened so far is durable, or with the error if it will not be."""
         seq = self._journal.last
-        if seq <= self._journal.durable:
+        if seq <= self._journal.durable or self._journal.failure is not None:
+            tell(None if seq <= self._journal.durable else self._journal.failure)
             return
-        if self._journal.failure is not None:
-            raise self._journal.failure
-        future = self._loop.create_future()
-        self._waiting.append((seq, future))
-        await future
+        self._waiting.append((seq, tell))
+        if self._timer is None:
+            self._timer = self._loop.call_later(COLLECT, self._commit)
+        if len(self._waiting) > self._served // 2 and not self._soon:
+            self._soon = True
+            self._loop.call_soon(self._commit)  # after all requests that are ready now
+
+    def _commit(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._soon = None, False
+        self._journal.wake()
 
 
 class Context:
@@ -71,18 +89,29 @@ class Context:
         self.started = time.time()
         self._acknowledgements: Acknowledgements | None = None
 
-    async def durable(self) -> None:
-        """Return when everything that happened so far is durable."""
+    def when_durable(self, tell: Tell) -> None:
+        """Call this when everything that happened so far is durable, or with the error if it will not be."""
         if self._acknowledgements is None:
             self._acknowledgements = Acknowledgements(self.engine, asyncio.get_running_loop())
-        await self._acknowledgements.durable()
+        self._acknowledgements.when_durable(tell)
 
-    def authorise(self, request: Request, role: Role, policy: str | None) -> Key | None:
-        """See that the bearer of the key may do this; without any keys, everybody may."""
+    async def durable(self) -> None:
+        """Return when everything that happened so far is durable."""
+        future: asyncio.Future[StoreError | None] = asyncio.get_running_loop().create_future()
+        self.when_durable(lambda error: None if future.done() else future.set_result(error))
+        error = await future
+        if error is not None:
+            raise error
+
+    def authorise(self, told: str, role: Role, policy: str | None) -> Key | None:
+        """See that the bearer of a key may do this; without any keys, everybody may.
+
+        `told` is what the header Authorization says.
+        """
         self.keys.refresh()
         if not len(self.keys):
             return None
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        scheme, _, token = told.partition(" ")
         key = self.keys.find(token.strip()) if scheme.lower() == "bearer" else None
         if key is None:
             raise Refusal(401, "a key is needed: Authorization: Bearer ck_…; `coterie keys create` makes one")
@@ -90,6 +119,17 @@ class Context:
             where = "" if policy is None else f" of policy {policy!r}"
             raise Refusal(403, f"this needs the role {role}{where}, and the key does not have it")
         return key
+
+
+def authorization_of(scope: Scope) -> str:
+    """What the header Authorization of a request says."""
+    return next((text.decode("latin-1") for name, text in scope["headers"] if name == b"authorization"), "")
+
+
+def content_length(scope: Scope) -> int:
+    """How long the body of a request is said to be; 0 if that is not said."""
+    told = next((text for name, text in scope["headers"] if name == b"content-length"), b"")
+    return int(told) if told.isdigit() else 0
 
 
 def context_of(request: Request) -> Context:
@@ -110,12 +150,9 @@ async def body_of(request: Request, decoder: msgspec.json.Decoder[M]) -> M:
 
 async def raw_body(request: Request) -> bytes:
     """The bytes of a body, which are not more than may be."""
-    limit = context_of(request).body_limit
-    told = request.headers.get("content-length", "")
-    if told.isdigit() and int(told) > limit:
+    limit, told = context_of(request).body_limit, content_length(request.scope)
+    if told > limit:
         raise Refusal(413, f"a body may have {limit} bytes, got {told}")
-    if told.isdigit():
-        return await request.body()
     pieces, size = [], 0
     async for piece in request.stream():
         size += len(piece)
@@ -128,6 +165,16 @@ async def raw_body(request: Request) -> bytes:
 def json_response(message: Any, status: int = 200) -> Response:
     """A message as JSON."""
     return Response(encode(message), status, media_type="application/json")
+
+
+def by_id(arms: list[messages.Arm], name: str) -> dict[str, Any]:
+    """Vectors by id; the same id twice is refused."""
+    found = {arm.id: arm.x for arm in arms}
+    if len(found) != len(arms):
+        raise Refusal(422, f"{name} must name each id once")
+    if len({len(x) for x in found.values()}) > 1:
+        raise Refusal(422, f"{name} must have vectors of one length")
+    return found
 
 
 def integer_parameter(request: Request, name: str, default: int, most: int) -> int:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError
 from coterie.service.choice import Outcome
-from coterie.service.events import Event, detail
+from coterie.service.events import DECISION, Event, written
 from coterie.service.identities import checked_id
 from coterie.types import Floats
 from coterie.validation import arms_matrix, finite, shown
@@ -74,12 +72,14 @@ class Offer(NamedTuple):
     arms: Floats
     inline: bool
 
-    def request_hash(self, user: str, k: int) -> str:
-        """A mark of what was asked for: the same request has the same."""
-        mark = blake2b(repr((user, k, self.inline, list(self.ids))).encode(), digest_size=12)
-        if self.inline:
-            mark.update(self.arms.tobytes())
-        return mark.hexdigest()
+    def was_asked(self, event: Event, user: str, k: int) -> bool:
+        """Was this decision made for the same request?"""
+        told = event.fields()
+        length, inline = len(told.get("ranking", (event.item,))), "arms" in told
+        if (event.user, length, inline) != (user, k, self.inline):
+            return False
+        ids = list(told.get("offered", ()))  # none if the log was compacted
+        return ids == list(self.ids) and (not inline or event.x == self.arms.tobytes())
 
 
 def inline_offer(arms: Mapping[str, ArrayLike] | ArrayLike, dim: int) -> Offer:
@@ -94,9 +94,19 @@ def inline_offer(arms: Mapping[str, ArrayLike] | ArrayLike, dim: int) -> Offer:
     return Offer(ids or tuple(map(str, range(len(matrix)))), matrix, True)
 
 
+_RANDOM = bytearray()
+"""Bytes from the system that no id has used: asking for a few at a time is slow."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_RANDOM.clear)
+
+
 def new_id() -> str:
     """An id that nobody else has; later ones sort after earlier ones."""
-    return f"{time.time_ns() // 1_000_000:012x}{os.urandom(8).hex()}"
+    if len(_RANDOM) < 8:
+        _RANDOM.extend(os.urandom(4096))
+    drawn = _RANDOM[-8:]
+    del _RANDOM[-8:]
+    return f"{time.time_ns() // 1_000_000:012x}{drawn.hex()}"
 
 
 def decision_event(
@@ -111,22 +121,26 @@ def decision_event(
     version: int,
 ) -> Event:
     """A decision as the log keeps it: what was offered, what was chosen, and the answer that was given."""
-    ranking = [offer.ids[arm] for arm in outcome.arms]
-    kept = offer.arms if offer.inline else offer.arms[outcome.arms]
-    told = detail(
-        hash=offer.request_hash(user, len(ranking)),
-        offered=list(offer.ids),
-        arms=outcome.arms if offer.inline else None,
-        ranking=ranking if len(ranking) > 1 else None,
-        scores=[list(pair) for pair in zip(outcome.mean, outcome.width, strict=True)],
-        propensity=outcome.propensity,
-        cluster=outcome.cluster,
-        version=version,
-        drawn=outcome.drawn or None,
-        generator=outcome.generator,
-    )
-    x = np.ascontiguousarray(kept).tobytes()
-    return Event(seq, policy, "decision", at, decision, user, ranking[0], None, x, told)
+    picks, ids = outcome.arms, offer.ids
+    told: dict[str, Any] = {"offered": ids, "scores": [*zip(outcome.mean, outcome.width, strict=True)]}
+    kept = offer.arms
+    if offer.inline:
+        told["arms"] = picks
+    else:
+        kept = kept[picks[0]] if len(picks) == 1 else kept.take(picks, axis=0)
+    if len(picks) > 1:
+        told["ranking"] = [ids[arm] for arm in picks]
+    if outcome.propensity is not None:
+        told["propensity"] = outcome.propensity
+    if outcome.cluster is not None:
+        told["cluster"] = outcome.cluster
+    told["version"] = version
+    if outcome.drawn:
+        told["drawn"] = True
+    if outcome.generator is not None:
+        told["generator"] = outcome.generator
+    x = kept.tobytes()
+    return Event(seq, policy, DECISION, at, decision, user, ids[picks[0]], None, x, written(told))
 
 
 def answer(event: Event) -> Decision:
@@ -134,16 +148,15 @@ def answer(event: Event) -> Decision:
     assert event.decision is not None
     assert event.item is not None
     told = event.fields()
-    ranking = tuple(told.get("ranking") or [event.item])
-    scores = zip(ranking, told["scores"], strict=True)
+    ranking, pairs = told.get("ranking", (event.item,)), told["scores"]
     return Decision(
-        id=event.decision,
-        chosen=event.item,
-        ranking=ranking,
-        scores=tuple(ArmScore(one, mean, width) for one, (mean, width) in scores),
-        propensity=told.get("propensity"),
-        cluster=told.get("cluster"),
-        policy_version=told["version"],
+        event.decision,
+        event.item,
+        tuple(ranking),
+        tuple([ArmScore(one, *pair) for one, pair in zip(ranking, pairs, strict=True)]),
+        told.get("propensity"),
+        told.get("cluster"),
+        told["version"],
     )
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from starlette.requests import Request
-from starlette.responses import Response
-
-from coterie.service import messages, page, routes
+from coterie.service import direct, messages, page, routes
 from coterie.service.keys import Role
 
-Handler = Callable[[Request], Awaitable[Response]]
+Handler = Callable[..., Any]
 
 
 class Endpoint(NamedTuple):
@@ -87,7 +84,7 @@ ROUTES: list[Endpoint] = [
     Endpoint(
         "POST",
         f"{ONE}/decisions",
-        routes.decide,
+        direct.decide,
         "writer",
         "Decide what to show",
         messages.DecisionRequest,
@@ -96,7 +93,7 @@ ROUTES: list[Endpoint] = [
     Endpoint(
         "POST",
         f"{ONE}/rewards",
-        routes.reward,
+        direct.reward,
         "writer",
         "Give rewards",
         messages.Rewards,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from threading import Event as Signal
@@ -37,6 +37,38 @@ class Limits:
         """Refuse too many arms in one decision."""
         if count > self.arms:
             raise ArgumentError(f"a decision may be among at most {self.arms} arms, got {count}")
+
+
+class Turn:
+    """`with engine.turn`: one request at a time, as long as the store can be written."""
+
+    def __init__(self, engine: PolicyEngine) -> None:
+        """Turns of an engine."""
+        self._engine = engine
+
+    def __enter__(self) -> None:
+        """Wait for it."""
+        self._engine.begin_turn()
+
+    def __exit__(self, *_: object) -> None:
+        """Let others have theirs."""
+        self._engine.end_turn()
+
+
+class Change:
+    """`with engine.change`: state and its event change; if that breaks off, the state is read again."""
+
+    def __init__(self, engine: PolicyEngine) -> None:
+        """Changes in an engine."""
+        self._engine = engine
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Distrust the state in memory after an error."""
+        if kind is not None:
+            self._engine.suspect = True
 
 
 class PolicyEngine:
@@ -72,7 +104,8 @@ class PolicyEngine:
         self.limits = limits or Limits()
         self._lock = RLock()
         self._patience, self._tick, self._every = patience, tick, snapshot_every
-        self._suspect = False
+        self.suspect = False
+        self.turn, self.change = Turn(self), Change(self)
         self._time = 0.0
         self._stop = Signal()
         store.open()
@@ -88,29 +121,23 @@ class PolicyEngine:
 
     # Turns and changes.
 
-    @contextmanager
-    def turn(self) -> Iterator[None]:
-        """One request at a time, as long as the store can be written."""
+    def begin_turn(self) -> None:
+        """Take the lock, if the store can be written."""
         if not self._lock.acquire(timeout=self._patience):
             raise StoreError("the policy is learning anew from its log; try again soon")
         try:
             if self.journal.failure is not None:
                 raise self.journal.failure
-            if self._suspect:
+            if self.suspect:
                 self.recover()
             self._time = self.journal.now()
-            yield
-        finally:
-            self._lock.release()
-
-    @contextmanager
-    def change(self) -> Iterator[None]:
-        """A change of state and its event; if it breaks off, the state is read again from the store."""
-        try:
-            yield
         except BaseException:
-            self._suspect = True
+            self._lock.release()
             raise
+
+    def end_turn(self) -> None:
+        """Let others have the lock."""
+        self._lock.release()
 
     @property
     def next_seq(self) -> int:
@@ -125,6 +152,8 @@ class PolicyEngine:
         """Return when everything that happened so far is durable."""
         if self.store.durable:
             self.journal.wait(self.journal.last)
+        else:
+            self.journal.wake()
 
     def flush(self) -> None:
         """Let the store have everything that happened so far, so that it can be read there."""
@@ -140,7 +169,7 @@ class PolicyEngine:
 
     def create(self, name: str, settings: PolicySettings) -> LivePolicy:
         """A new policy under a name that was never used."""
-        with self.turn():
+        with self.turn:
             if not isinstance(name, str) or not NAME.fullmatch(name):
                 raise ArgumentError(
                     f"a policy's name must be 1 to 64 letters, digits, '-', '_' or '.', got {shown(name)}"
@@ -151,7 +180,7 @@ class PolicyEngine:
                 raise Conflict(f"there is, or was, a policy {name!r}")
             live = LivePolicy(self, name, PolicyState(settings))
             event = Event(self.next_seq, name, events.CREATED, self.now(), detail=settings.to_json())
-            with self.change():
+            with self.change:
                 live.state.apply(event)
                 self.journal.append(event)
                 self.policies[name] = live
@@ -165,7 +194,7 @@ class PolicyEngine:
 
     def retire(self, name: str) -> None:
         """Let a policy serve no more; its log remains."""
-        with self.turn():
+        with self.turn:
             self.find(name)
             self.journal.append(Event(self.next_seq, name, events.RETIRED, self.now()))
             del self.policies[name]
@@ -220,7 +249,7 @@ class PolicyEngine:
             self.journal.pass_over(added)
 
         self.journal.run(perform)
-        with self.change():
+        with self.change:
             live.reset(self._recovered(live.name))
 
     def recover(self) -> None:
@@ -236,7 +265,7 @@ class PolicyEngine:
                     self.policies[name] = LivePolicy(self, name, state)
             for name in set(self.policies) - set(named):
                 del self.policies[name]
-            self._suspect = False
+            self.suspect = False
 
     def _keep_house(self) -> None:
         """Look after timers, snapshots and a store that failed, until the engine is closed."""
@@ -246,6 +275,7 @@ class PolicyEngine:
                     self.recover()
                 for name, live in list(self.policies.items()):
                     live.expire()
+                    self.journal.wake()
                     if live.state.seq - live.snapshot_seq >= self._every and self.store.durable:
                         self.snapshot(name)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -71,20 +70,39 @@ class Event(NamedTuple):
         return _parsed(self.detail) if self.detail else {}
 
     def vectors(self, dim: int) -> Floats:
-        """The vectors of `x`, one a row; a copy that may be kept."""
-        return np.frombuffer(self.x or b"", np.float64).reshape(-1, dim).copy()
+        """The vectors of `x`, one a row, read-only."""
+        return np.frombuffer(self.x or b"").reshape(-1, dim)
 
 
 def detail(**fields: Any) -> str:
     """Fields as they are kept in an event: compact JSON, without those that are None."""
-    return _encode({name: value for name, value in fields.items() if value is not None})
+    return written({name: value for name, value in fields.items() if value is not None})
 
 
-@lru_cache(maxsize=256)
+def written(told: dict[str, Any]) -> str:
+    """Fields as JSON; they are not to be changed any more."""
+    text = _encode(told)
+    _remember(text, told)
+    return text
+
+
+_PARSED: dict[str, dict[str, Any]] = {}
+"""The latest details: an event is read several times in a row."""
+
+
 def _parsed(text: str) -> dict[str, Any]:
-    """The fields of a detail; an event is read several times in a row."""
-    found: dict[str, Any] = _decode(text)
+    """The fields of a detail."""
+    found = _PARSED.get(text)
+    if found is None:
+        found = _decode(text)
+        _remember(text, found)
     return found
+
+
+def _remember(text: str, told: dict[str, Any]) -> None:
+    if len(_PARSED) >= 1_000:
+        _PARSED.clear()
+    _PARSED[text] = told
 
 
 def chosen_vectors(event: Event, dim: int) -> Floats:
@@ -95,4 +113,7 @@ def chosen_vectors(event: Event, dim: int) -> Floats:
 
 def first(events: Sequence[Event], *kinds: str) -> Event | None:
     """The first event of one of these kinds, if there is one."""
-    return next((event for event in events if event.kind in kinds), None)
+    for event in events:
+        if event.kind in kinds:
+            return event
+    return None

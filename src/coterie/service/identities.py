@@ -77,13 +77,12 @@ class Users:
 
 
 class Catalogue:
-    """Items with a vector each, kept as the rows of one matrix that has room to grow."""
+    """Items with a vector each, kept as bytes: a matrix of some of them is joined from those."""
 
     def __init__(self, dim: int, ids: Sequence[str] = (), vectors: Floats | None = None) -> None:
         """The items at the start, a row of `vectors` each."""
         self._dim = dim
-        self._rows: dict[str, int] = {}
-        self._matrix = np.empty((16, dim))
+        self._rows: dict[str, bytes] = {}
         if vectors is not None:
             self.put(ids, vectors)
 
@@ -103,21 +102,17 @@ class Catalogue:
     def put(self, ids: Sequence[str], vectors: Floats) -> None:
         """Add items, or give those that are there another vector."""
         for item, vector in zip(ids, vectors, strict=True):
-            row = self._rows.setdefault(item, len(self._rows))
-            if row == len(self._matrix):
-                self._matrix = np.concatenate([self._matrix, np.empty_like(self._matrix)])
-            self._matrix[row] = vector
+            self._rows[item] = vector.tobytes()
 
     def remove(self, ids: Iterable[str]) -> None:
         """Remove items; the rest keeps its order."""
-        gone = set(ids)
-        kept = [item for item in self._rows if item not in gone]
-        self._matrix[: len(kept)] = self._matrix[[self._rows[item] for item in kept]]
-        self._rows = {item: row for row, item in enumerate(kept)}
+        for item in ids:
+            self._rows.pop(item, None)
 
     def vectors(self, ids: Sequence[str]) -> Floats:
-        """A copy of the vectors of these items, a row each."""
+        """The vectors of these items, a row each, read-only."""
         try:
-            return self._matrix.take([self._rows[item] for item in ids], axis=0)
+            content = b"".join(map(self._rows.__getitem__, ids))
         except KeyError as missing:
             raise UnknownName(f"no item {shown(missing.args[0])} in the catalogue of this policy") from None
+        return np.frombuffer(content).reshape(-1, self._dim)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from threading import Condition, Thread
@@ -29,10 +30,10 @@ class Journal:
         """Start the thread of an open store."""
         self.store = store
         self._changed = Condition()
-        self._queue: list[Event] = []
+        self._queue: deque[Event] = deque()
         self._tasks: list[Task] = []
         self._subscribers: list[Subscriber] = []
-        self._closing = False
+        self._closing = self._idle = False
         self._lost: list[tuple[int, int]] = []
         self.failure: StoreError | None = None
         self.commits = 0
@@ -58,11 +59,18 @@ class Journal:
         return self.last - self.durable
 
     def append(self, event: Event) -> None:
-        """Queue an event whose number is `last + 1`."""
-        with self._changed:
-            self.last = event.seq
-            self._queue.append(event)
-            self._changed.notify_all()
+        """Queue an event whose number is `last + 1`; it is committed after the next `wake` or `wait`.
+
+        Only who holds the engine's lock appends.
+        """
+        self.last = event.seq
+        self._queue.append(event)
+
+    def wake(self) -> None:
+        """Let the thread commit what is queued, unless it is at work and will see it anyway."""
+        if self._idle and self._queue:
+            with self._changed:
+                self._changed.notify_all()
 
     def pass_over(self, seq: int) -> None:
         """Give out no number up to this one: a task has added it to the store."""
@@ -72,6 +80,7 @@ class Journal:
     def wait(self, seq: int) -> None:
         """Return when everything up to this number is durable; StoreError if it will not be."""
         with self._changed:
+            self._changed.notify_all()
             while seq > self.durable and self.failure is None and not self._is_lost(seq):
                 self._changed.wait()
             if self._is_lost(seq) or seq > self.durable:
@@ -139,11 +148,13 @@ class Journal:
     def _work(self) -> None:
         while True:
             with self._changed:
+                self._idle = True
                 while not (self._queue or self._tasks or self._closing):
                     self._changed.wait()
+                self._idle = False
                 if not (self._queue or self._tasks):
                     return
-                events, self._queue = self._queue, []
+                events = [self._queue.popleft() for _ in range(len(self._queue))]
                 tasks, self._tasks = self._tasks, []
             if events:
                 self._commit(events)

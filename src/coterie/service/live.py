@@ -29,7 +29,7 @@ from coterie.service.decisions import (
 from coterie.service.events import Event, chosen_vectors, detail
 from coterie.service.identities import checked_id
 from coterie.service.settings import PolicySettings
-from coterie.service.state import PolicyState
+from coterie.service.state import PolicyState, Waiting
 from coterie.types import Floats
 from coterie.validation import arm_vector, arms_matrix, finite, number, shown, whole
 
@@ -84,17 +84,18 @@ class LivePolicy:
         decision_id: str | None = None,
     ) -> Decision:
         """Choose among items of the catalogue (all by default), or among arms that bring their vectors."""
-        with self._engine.turn():
+        with self._engine.turn:
             checked_id("user", user)
             offer = self._offer(items, arms)
-            k = whole("k", k, 1, len(offer.ids))
+            if type(k) is not int or not 1 <= k <= len(offer.ids):
+                k = whole("k", k, 1, len(offer.ids))
             if decision_id is not None:
                 known = self._events_of(checked_id("decision_id", decision_id))
                 if known:
-                    return self._repeated(known, offer.request_hash(user, k))
+                    return self._repeated(known, offer, user, k)
             self.state.check_newcomer(user)
             self._engine.check_room(len(self.state.waiting))
-            with self._engine.change():
+            with self._engine.change:
                 outcome = choose(self.state, user, offer.arms, k)
                 event = decision_event(
                     self._engine.next_seq,
@@ -116,6 +117,7 @@ class LivePolicy:
         dim = self.state.settings.dim
         if arms is not None:
             offer = inline_offer(arms, dim)
+            self._check_length("arms", offer.arms)
         else:
             if isinstance(items, str):
                 raise ArgumentError(f"items must be a list of ids, got {shown(items)}")
@@ -126,13 +128,12 @@ class LivePolicy:
                 raise ArgumentError("items must name each item once")
             offer = Offer(ids, self.state.catalogue.vectors(ids), False)
         self._engine.limits.check_offer(len(offer.ids))
-        self._check_length("arms", offer.arms)
         return offer
 
-    def _repeated(self, known: list[Event], asked: str) -> Decision:
+    def _repeated(self, known: list[Event], offer: Offer, user: str, k: int) -> Decision:
         """The first answer to the same request."""
         decision = events.first(known, events.DECISION)
-        if decision is None or decision.fields()["hash"] != asked:
+        if decision is None or not offer.was_asked(decision, user, k):
             raise Conflict(f"decision_id {shown(known[0].decision)} was used for another request")
         self.duplicates += 1
         return answer(decision)
@@ -144,32 +145,34 @@ class LivePolicy:
 
         `item` is what was clicked in a list; in shadow mode `item` or `x` is what was shown instead.
         """
-        with self._engine.turn():
+        with self._engine.turn:
             checked_id("decision_id", decision_id)
             value = number("reward", reward)
             known = self._events_of(decision_id)
             decision = events.first(known, events.DECISION)
             if decision is None:
                 raise UnknownName(f"no decision {shown(decision_id)}: it was not made here, or was removed")
-            if item == decision.item and "ranking" not in decision.fields():
+            if item is not None and item == decision.item and "ranking" not in decision.fields():
                 item = None if self.state.settings.mode != "shadow" else item
             if (settled := events.first(known, *events.REWARDED)) is not None:
                 return self._settled(settled, value, item)
-            fields = self._reward_fields(decision, value, item, x)
             self.expire_one(decision_id)
-            if decision_id in self.state.waiting:
-                return self._emit_reward(decision, value, item, fields)
+            waiting = self.state.waiting.get(decision_id)
+            fields = self._reward_fields(decision, waiting, value, item, x)
+            if waiting is not None:
+                return self._emit_reward(decision, value, item, fields, drawn=waiting.drawn)
             return self._late(decision, value, item, fields)
 
     def _reward_fields(
-        self, decision: Event, value: float, item: str | None, x: ArrayLike | None
+        self, decision: Event, waiting: Waiting | None, value: float, item: str | None, x: ArrayLike | None
     ) -> dict[str, Any]:
         """What else the event of a reward says: the vector shown instead, or the click in a list."""
         if self.state.settings.mode == "shadow":
             if item is None and x is None:
                 raise ArgumentError("in shadow mode a reward names what was shown: give item or x")
             return {"x": self._vector(item, x)}
-        ranking = decision.fields().get("ranking")
+        shown_items = waiting.items if waiting else decision.fields().get("ranking", ())
+        ranking = shown_items if len(shown_items) > 1 else None
         if x is not None or (item is not None and ranking is None and item != decision.item):
             raise ArgumentError(
                 f"the decision chose {shown(decision.item)}; give what was shown instead as feedback"
@@ -179,10 +182,10 @@ class LivePolicy:
         return {"clicked": clicked_position(ranking, item, value)}
 
     def _emit_reward(
-        self, decision: Event, value: float, item: str | None, fields: Mapping[str, Any]
+        self, decision: Event, value: float, item: str | None, fields: Mapping[str, Any], *, drawn: bool
     ) -> RewardResult:
         told = {name: one for name, one in fields.items() if name != "x"}
-        with self._engine.change():
+        with self._engine.change:
             self._happen(
                 self._event(
                     events.REWARD,
@@ -194,7 +197,7 @@ class LivePolicy:
                     detail=detail(**told) if told else None,
                 )
             )
-        self.totals.add(value, bool(decision.fields().get("drawn")))
+        self.totals.add(value, drawn)
         learnt = self.state.settings.mode != "frozen" and not told.get("ignored")
         return RewardResult(decision.decision or "", "counted" if learnt else "recorded")
 
@@ -204,7 +207,9 @@ class LivePolicy:
         if "x" not in fields:
             fields["x"] = chosen_vectors(decision, self.state.settings.dim).tobytes()
         if late != "correct":
-            result = self._emit_reward(decision, value, item, {**fields, "ignored": late == "ignore" or None})
+            fields["ignored"] = late == "ignore" or None
+            drawn = "drawn" in decision.fields()
+            result = self._emit_reward(decision, value, item, fields, drawn=drawn)
             return result._replace(status="late") if result.status == "counted" else result
         event = self._event(
             events.REWARD,
@@ -240,7 +245,7 @@ class LivePolicy:
         feedback_id: str | None = None,
     ) -> RewardResult:
         """Count a reward for an item that something else chose; the same `feedback_id` is counted once."""
-        with self._engine.turn():
+        with self._engine.turn:
             checked_id("user", user)
             value = number("reward", reward)
             if feedback_id is not None:
@@ -254,7 +259,7 @@ class LivePolicy:
             vector = self._vector(item, x)
             self.state.check_newcomer(user)
             key = feedback_id or new_id()
-            with self._engine.change():
+            with self._engine.change:
                 self._happen(
                     self._event(events.FEEDBACK, decision=key, user=user, item=item, reward=value, x=vector)
                 )
@@ -280,7 +285,7 @@ class LivePolicy:
         replace_all: bool = False,
     ) -> int:
         """Set items of the catalogue and remove others, in one step; how many there are then."""
-        with self._engine.turn():
+        with self._engine.turn:
             ids = [checked_id("an item's id", one) for one in put or {}]
             vectors = np.empty((0, self.state.settings.dim))
             if put:
@@ -291,21 +296,21 @@ class LivePolicy:
                 self.state.catalogue.vectors(list(remove))
             if replace_all or put or remove:
                 told = detail(put=ids, removed=list(remove) or None, all=replace_all or None)
-                with self._engine.change():
+                with self._engine.change:
                     self._happen(self._event(events.ITEMS, x=vectors.tobytes(), detail=told))
             return len(self.state.catalogue)
 
     def configure(self, **changes: Any) -> None:
         """Change settings that may change while a policy runs."""
-        with self._engine.turn():
+        with self._engine.turn:
             settings = self.state.settings.changed(**changes)
             if settings != self.state.settings:
-                with self._engine.change():
+                with self._engine.change:
                     self._happen(self._event(events.CONFIGURED, detail=settings.to_json()))
 
     def expire(self) -> int:
         """Count the default reward of decisions whose time is over; how many there were."""
-        with self._engine.turn():
+        with self._engine.turn:
             now, timers, count = self._engine.now(), self.state.timers, 0
             while timers and timers[0][0] <= now and count < EXPIRED_AT_ONCE:
                 count += self.expire_one(heappop(timers)[1])
@@ -316,14 +321,14 @@ class LivePolicy:
         waiting = self.state.waiting.get(decision_id)
         if waiting is None or waiting.expires is None or waiting.expires > self._engine.now():
             return False
-        with self._engine.change():
+        with self._engine.change:
             default = self.state.settings.default_reward
             self._happen(self._event(events.EXPIRED, decision=decision_id, user=waiting.user, reward=default))
         return True
 
     def remove_user(self, user: str) -> None:
         """Forget a user: id, history and statistics; the policy learns anew from what remains."""
-        with self._engine.turn():
+        with self._engine.turn:
             self._engine.flush()
             if user not in self.state.users and not self._engine.store.history(self.name, user, 1):
                 raise UnknownName(f"no user {shown(user)}: it has not been seen, or was removed")
@@ -336,7 +341,7 @@ class LivePolicy:
     @contextmanager
     def reading(self) -> Iterator[PolicyState]:
         """The state, which does not change meanwhile."""
-        with self._engine.turn():
+        with self._engine.turn:
             yield self.state
 
     def stored_history(self, user: str, limit: int) -> list[Event]:

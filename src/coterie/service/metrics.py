@@ -57,6 +57,7 @@ class Metrics:
         self.started = time.time()
         self.decision_seconds = Histogram()
         self.reward_seconds = Histogram()
+        self.routes = {"decisions": self.decision_seconds, "rewards": self.reward_seconds}
         self.responses: Counter[int] = Counter()
         self.in_flight = 0
 

@@ -19,7 +19,15 @@ STATUS: tuple[tuple[type[CoterieError], int], ...] = (
     (StoreError, 503),
     (ArgumentError, 422),
 )
-RETRY_AFTER = "1"
+RETRY_AFTER = b"1"
+Headers = list[tuple[bytes, bytes]]
+SECURITY_HEADERS: Headers = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+    (b"cache-control", b"no-store"),
+]
+OK_HEADERS: Headers = [(b"content-type", b"application/json"), *SECURITY_HEADERS]
 encode = msgspec.json.Encoder().encode
 logger = logging.getLogger(__name__)
 
@@ -40,28 +48,42 @@ def status_of(error: CoterieError) -> int:
     return next((status for kind, status in STATUS if isinstance(error, kind)), 422)
 
 
+def headers_of(status: int) -> Headers:
+    """The headers of an answer in JSON, but for its length."""
+    if status < 400:
+        return OK_HEADERS
+    extra = [(b"retry-after", RETRY_AFTER)] if status in (429, 503) else []
+    if status == 401:
+        extra = [(b"www-authenticate", b"Bearer")]
+    return [(b"content-type", b"application/problem+json"), *SECURITY_HEADERS, *extra]
+
+
+def body_of_problem(status: int, detail: str) -> bytes:
+    """What went wrong, as problem+json."""
+    return encode(Problem(title=HTTPStatus(status).phrase, status=status, detail=detail))
+
+
 def problem(status: int, detail: str) -> Response:
     """An answer that says what went wrong."""
-    body = encode(Problem(title=HTTPStatus(status).phrase, status=status, detail=detail))
-    headers = {}
-    if status in (429, 503):
-        headers["Retry-After"] = RETRY_AFTER
-    if status == 401:
-        headers["WWW-Authenticate"] = "Bearer"
-    return Response(body, status, headers, media_type="application/problem+json")
+    headers = {name.decode(): text.decode() for name, text in headers_of(status)}
+    return Response(body_of_problem(status, detail), status, headers)
 
 
-async def coterie_problem(request: Request, error: Exception) -> Response:
-    """An error of ours."""
-    assert isinstance(error, CoterieError)
-    return problem(status_of(error), str(error))
-
-
-async def body_problem(request: Request, error: Exception) -> Response:
-    """A body that is not JSON, or has a wrong field."""
+def refused(error: Exception, where: str) -> tuple[int, str]:
+    """The status and the sentence of an error; of a fault of ours, the log tells more than the answer."""
+    if isinstance(error, CoterieError):
+        return status_of(error), str(error)
     if isinstance(error, msgspec.ValidationError):
-        return problem(422, _sentence(str(error)))
-    return problem(400, f"the body is not JSON: {error}")
+        return 422, _sentence(str(error))
+    if isinstance(error, msgspec.MsgspecError):
+        return 400, f"the body is not JSON: {error}"
+    logger.error("%s failed", where, exc_info=error)
+    return 500, "the service has failed to answer this request; its log says why"
+
+
+async def any_problem(request: Request, error: Exception) -> Response:
+    """An error of ours, of the body, or a fault."""
+    return problem(*refused(error, f"{request.method} {request.url.path}"))
 
 
 async def http_problem(request: Request, error: Exception) -> Response:
@@ -72,17 +94,11 @@ async def http_problem(request: Request, error: Exception) -> Response:
     return found
 
 
-async def unexpected_problem(request: Request, error: Exception) -> Response:
-    """A fault of ours; the log tells more than the answer."""
-    logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return problem(500, "the service has failed to answer this request; its log says why")
-
-
 HANDLERS = {
-    CoterieError: coterie_problem,
-    msgspec.MsgspecError: body_problem,
+    CoterieError: any_problem,
+    msgspec.MsgspecError: any_problem,
     HTTPException: http_problem,
-    Exception: unexpected_problem,
+    Exception: any_problem,
 }
 
 

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import time
-from typing import Any
-
 import msgspec
 from msgspec import UNSET
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from coterie.errors import CoterieError, StoreError, UnknownName
+from coterie.errors import UnknownName
 from coterie.service import exports, inspection, messages
-from coterie.service.context import body_of, context_of, integer_parameter, json_response, policy_of, raw_body
-from coterie.service.decisions import Decision, RewardResult
+from coterie.service.context import (
+    body_of,
+    by_id,
+    context_of,
+    integer_parameter,
+    json_response,
+    policy_of,
+    raw_body,
+)
 from coterie.service.live import LivePolicy
 from coterie.service.metrics import exposition
-from coterie.service.problems import Refusal, problem, status_of
+from coterie.service.problems import Refusal, problem
 from coterie.service.settings import PolicySettings
 
 new_policy = msgspec.json.Decoder(messages.NewPolicy)
 policy_changes = msgspec.json.Decoder(messages.PolicyChanges)
 items_decoder = msgspec.json.Decoder(messages.Items)
-decision_decoder = msgspec.json.Decoder(messages.DecisionRequest)
-rewards_decoder = msgspec.json.Decoder(messages.Rewards)
 
 
 def policy_answer(live: LivePolicy) -> messages.PolicyAnswer:
@@ -108,84 +110,6 @@ async def delete_items(request: Request) -> Response:
     count = policy_of(request).change_items(remove=ids)
     await context_of(request).durable()
     return json_response(messages.ItemsAnswer(count=count))
-
-
-def by_id(arms: list[messages.Arm], name: str) -> dict[str, Any]:
-    """Vectors by id; the same id twice is refused."""
-    found = {arm.id: arm.x for arm in arms}
-    if len(found) != len(arms):
-        raise Refusal(422, f"{name} must name each id once")
-    if len({len(x) for x in found.values()}) > 1:
-        raise Refusal(422, f"{name} must have vectors of one length")
-    return found
-
-
-async def decide(request: Request) -> Response:
-    """Decide what to show a user."""
-    began = time.perf_counter()
-    told = await body_of(request, decision_decoder)
-    context = context_of(request)
-    decision = policy_of(request).decide(
-        told.user,
-        items=told.items,
-        arms=None if told.arms is None else by_id(told.arms, "arms"),
-        k=told.k,
-        decision_id=told.decision_id,
-    )
-    await context.durable()
-    context.metrics.decision_seconds.add(time.perf_counter() - began)
-    return json_response(decision_answer(decision))
-
-
-def decision_answer(decision: Decision) -> messages.DecisionAnswer:
-    """A decision as a message."""
-    return messages.DecisionAnswer(
-        decision_id=decision.id,
-        chosen=decision.chosen,
-        ranking=list(decision.ranking) if len(decision.ranking) > 1 else None,
-        scores=[
-            messages.ArmScoreAnswer(id=one.id, mean=one.mean, width=one.width) for one in decision.scores
-        ],
-        propensity=decision.propensity,
-        cluster=decision.cluster,
-        policy_version=decision.policy_version,
-    )
-
-
-async def reward(request: Request) -> Response:
-    """Take rewards; each has its own result."""
-    began = time.perf_counter()
-    told = await body_of(request, rewards_decoder)
-    context, live = context_of(request), policy_of(request)
-    results = [_rewarded(live, one) for one in told.rewards]
-    await context.durable()
-    context.metrics.reward_seconds.add(time.perf_counter() - began)
-    if len(results) == 1 and results[0].code != 200:
-        return problem(results[0].code, str(results[0].detail))
-    refused = any(result.code != 200 for result in results)
-    return json_response(messages.RewardsAnswer(results=results), 207 if refused else 200)
-
-
-def _rewarded(live: LivePolicy, told: messages.Reward) -> messages.RewardAnswer:
-    """What became of one reward; a store that fails refuses the whole request."""
-    try:
-        result = _give(live, told)
-        return messages.RewardAnswer(id=result.id, status=result.status)
-    except StoreError:
-        raise
-    except CoterieError as error:
-        named = told.decision_id or told.id
-        return messages.RewardAnswer(id=named, status="refused", code=status_of(error), detail=str(error))
-
-
-def _give(live: LivePolicy, told: messages.Reward) -> RewardResult:
-    if told.decision_id is not None:
-        if told.user is not None or told.id is not None:
-            raise Refusal(422, "a reward has a decision_id, or a user (and perhaps an id), not both")
-        return live.reward(told.decision_id, told.reward, item=told.item, x=told.x)
-    if told.user is None:
-        raise Refusal(422, "a reward needs a decision_id, or a user with an item or x")
-    return live.feedback(told.user, told.reward, item=told.item, x=told.x, feedback_id=told.id)
 
 
 async def list_users(request: Request) -> Response:

@@ -100,6 +100,7 @@ def make_server(settings: ServerSettings, engine: PolicyEngine) -> Any:
     import uvicorn
 
     from coterie.service.app import build_app
+    from coterie.service.protocol import protocol_of
 
     sys.setswitchinterval(SWITCH_INTERVAL)
     app = build_app(engine, body_limit=settings.body_limit, in_flight_limit=settings.in_flight_limit)
@@ -111,6 +112,8 @@ def make_server(settings: ServerSettings, engine: PolicyEngine) -> Any:
             log_level=settings.log_level,
             access_log=False,
             server_header=False,
+            proxy_headers=False,  # the address of the client is of no use here
+            http=protocol_of(app.context),
             lifespan="off",
             timeout_graceful_shutdown=5,
         )

@@ -61,7 +61,8 @@ def dumps(captured: Capture) -> bytes:
         "users": captured.users,
         "items": captured.items,
         "waiting": [
-            [key, one.user, one.items, len(one.vectors), one.expires] for key, one in waiting.items()
+            [key, one.user, one.items, len(one.vectors), one.expires, one.drawn]
+            for key, one in waiting.items()
         ],
         "counts": captured.counts,
         "seq": captured.seq,
@@ -99,9 +100,9 @@ def _rebuilt(header: dict[str, Any], items: Floats, waiting: Floats, policy: byt
     state.users = Users(header["users"])
     state.catalogue = Catalogue(state.settings.dim, header["items"], items)
     start = 0
-    for key, user, ids, count, expires in header["waiting"]:
+    for key, user, ids, count, expires, drawn in header["waiting"]:
         vectors = waiting[start : start + count].copy()
-        state.start_waiting(key, Waiting(user, tuple(ids), vectors, expires))
+        state.start_waiting(key, Waiting(user, tuple(ids), vectors, expires, drawn))
         start += count
     state.counts = Counter(header["counts"])
     state.seq, state.at = header["seq"], header["at"]

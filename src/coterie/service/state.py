@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from heapq import heappush
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from coterie.errors import ArgumentError
 from coterie.policies.base import LinearBandit
@@ -16,17 +14,21 @@ from coterie.service import events
 from coterie.service.events import Event, chosen_vectors
 from coterie.service.identities import Catalogue, Users
 from coterie.service.settings import WORLDLY, PolicySettings
-from coterie.types import Floats
+from coterie.types import Floats, Ints
 from coterie.validation import shown
+
+EARLY = 500
+"""Users among whom most clusters have their first member."""
 
 
 class Waiting(NamedTuple):
-    """A decision that waits for its reward: whom it was for, what was chosen, and until when."""
+    """A decision that waits for its reward: whom it was for, what was chosen, until when, and how."""
 
     user: str
     items: tuple[str, ...]
     vectors: Floats
     expires: float | None
+    drawn: bool
 
 
 class PolicyState:
@@ -48,6 +50,8 @@ class PolicyState:
         self.seq = 0
         self.at = 0.0
         self._guest: LinearBandit | None = None
+        self._generator: Mapping[str, Any] | None = None
+        self._labels: Ints | None = None
         self._steps: dict[str, Callable[[Event], None]] = {
             events.CREATED: self._configured,
             events.CONFIGURED: self._configured,
@@ -100,6 +104,25 @@ class PolicyState:
             kind = self.settings.policy
             raise ArgumentError(f"user must be one that {kind} was made with, got {shown(user)}")
 
+    def generator_state(self, policy: LinearBandit) -> Mapping[str, Any]:
+        """Where a policy's generator stands."""
+        if self._generator is None or policy is not self.policy:
+            return policy.generator.bit_generator.state
+        return self._generator
+
+    def know_generator(self, found: Mapping[str, Any] | None) -> None:
+        """Keep in mind where the generator stands: asking it takes as long as a decision."""
+        self._generator = found
+
+    def cluster_number(self, number: int) -> int:
+        """The cluster of a user, named by the number of its first member."""
+        learner = self.policy.learner
+        if "labels" not in learner.FIELDS:
+            return first_alike(learner.labels(), number)
+        if self._labels is None or len(self._labels) != self.policy.n_users:
+            self._labels = learner.array("labels")  # a view, until there are more users
+        return first_alike(self._labels, number)
+
     def start_waiting(self, decision: str, waiting: Waiting) -> None:
         """Keep a decision until its reward comes or its time is over."""
         self.waiting[decision] = waiting
@@ -125,11 +148,14 @@ class PolicyState:
             self.join(event.user)
         if "generator" in told:
             set_generator(self.policy, told["generator"])
-        items = tuple(told.get("ranking") or [event.item])
+            self.know_generator(None)
+        ranking = told.get("ranking")
+        items = (event.item or "",) if ranking is None else tuple(ranking)
         wait = self.settings.reward_wait
         expires = None if wait is None else event.at + wait
         vectors = chosen_vectors(event, self.settings.dim)
-        self.start_waiting(event.decision, Waiting(event.user, items, vectors, expires))
+        waiting = Waiting(event.user, items, vectors, expires, "drawn" in told)
+        self.start_waiting(event.decision, waiting)
 
     def _reward(self, event: Event) -> None:
         waiting = self.waiting.pop(event.decision or "", None)
@@ -177,8 +203,8 @@ def kept_generator(state: dict[str, Any]) -> list[Any]:
     return [f"{inner['state']:x}", f"{inner['inc']:x}", state["has_uint32"], state["uinteger"]]
 
 
-def cluster_number(policy: LinearBandit, number: int) -> int:
-    """The cluster of a user, named by the number of its first member."""
-    with policy.lock:
-        labels = policy.learner.labels()
-    return int(np.argmax(labels == labels[number]))
+def first_alike(labels: Ints, number: int) -> int:
+    """The first user with the label of this one."""
+    mine = labels[number]
+    first = int((labels[:EARLY] == mine).argmax())
+    return first if labels[first] == mine else int((labels == mine).argmax())
