@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import coterie
-from coterie.cli import bench, compare, data, evaluate, keys, policies, reproduce, run, serve, theory
+from coterie.cli import bench, compare, data, evaluate, keys, policies, reproduce, run, serve, store, theory
 from coterie.cli.errors import MainGroup
 from coterie.cli.options import CommandWithExamples, examples, show_help
 
@@ -53,6 +53,7 @@ def _add_commands() -> None:
     app.command(cls=CommandWithExamples, epilog=serve.EPILOG)(serve.serve)
     app.add_typer(data.app, name="data")
     app.add_typer(keys.app, name="keys")
+    app.add_typer(store.app, name="store")
 
 
 _add_commands()

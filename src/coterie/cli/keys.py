@@ -43,12 +43,12 @@ def keys(ctx: typer.Context) -> None:
 
 
 @contextmanager
-def opened(store: str | None) -> Iterator[EventStore]:
-    """The store of a service, which may be running."""
+def opened(store: str | None, *, lock: bool = False) -> Iterator[EventStore]:
+    """The store of a service, which may be running unless the lock is asked for."""
     from coterie.service.postgres import open_store
 
     found = open_store(store or os.environ.get("COTERIE_STORE") or "coterie.db")
-    found.open(lock=False)
+    found.open(lock=lock)
     try:
         yield found
     finally:

@@ -50,7 +50,7 @@ def export_rows(store: EventStore, policy: str, dim: int) -> Iterator[ExportRow]
     for event in store.read(policy):
         if event.kind == events.ITEMS:
             _change(catalogue, event, dim)
-        elif event.kind == events.DECISION:
+        elif event.kind == events.DECISION and "offered" in event.fields():
             waiting[event.decision or ""] = _Open(event, _offered(catalogue, event, dim))
         elif event.kind in (events.REWARD, events.EXPIRED) and event.reward is not None:
             opened = waiting.pop(event.decision or "", None)
