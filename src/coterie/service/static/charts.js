@@ -1,7 +1,8 @@
 "use strict";
 // Three small charts on canvas: a map of users, stacked sizes of clusters, and two lines.
 
-function colourOf(cluster) {
+function colourOf(cluster, size) {
+  if (size < 2) return getComputedStyle(document.documentElement).getPropertyValue("--single").trim();
   const hue = (cluster * 137.508) % 360;
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
   return `hsl(${hue.toFixed(1)} 65% ${dark ? 62 : 43}%)`;
@@ -27,6 +28,7 @@ class UserMap {
   constructor(canvas, select) {
     this.canvas = canvas;
     this.dots = new Map(); // id -> {x, y, toX, toY, cluster, pulls}
+    this.sizes = new Map(); // cluster -> how many of its users are shown
     this.chosen = null;
     this.radius = 1;
     canvas.addEventListener("click", (event) => {
@@ -56,8 +58,9 @@ class UserMap {
     }
     for (const id of this.dots.keys()) if (!seen.has(id)) this.dots.delete(id);
     this.radius = this.radius === 1 ? far : Math.max(far, this.radius * 0.97);
-    const clusters = new Set(points.map((point) => point[3])).size;
-    this.canvas.setAttribute("aria-label", `Map of ${points.length} users in ${clusters} clusters`);
+    this.sizes = new Map();
+    for (const point of points) this.sizes.set(point[3], (this.sizes.get(point[3]) || 0) + 1);
+    this.canvas.setAttribute("aria-label", `Map of ${points.length} users in ${this.sizes.size} clusters`);
   }
 
   place(dot, width, height) {
@@ -75,16 +78,41 @@ class UserMap {
     return best;
   }
 
+  // Lines from the middle of each cluster to its users show who belongs together.
+  drawSpokes(context, width, height) {
+    const middles = new Map();
+    for (const dot of this.dots.values()) {
+      if (this.sizes.get(dot.cluster) < 2) continue;
+      const [x, y] = this.place(dot, width, height), sum = middles.get(dot.cluster) || [0, 0];
+      middles.set(dot.cluster, [sum[0] + x, sum[1] + y]);
+    }
+    context.lineWidth = 1.5;
+    for (const dot of this.dots.values()) {
+      const sum = middles.get(dot.cluster), size = this.sizes.get(dot.cluster);
+      if (!sum) continue;
+      context.beginPath();
+      context.globalAlpha = 0.28;
+      context.strokeStyle = colourOf(dot.cluster, size);
+      context.moveTo(sum[0] / size, sum[1] / size);
+      context.lineTo(...this.place(dot, width, height));
+      context.stroke();
+    }
+    context.globalAlpha = 1;
+  }
+
   draw() {
     const { context, width, height, colour } = fitted(this.canvas);
-    for (const [id, dot] of this.dots) {
+    for (const dot of this.dots.values()) {
       dot.x += (dot.toX - dot.x) * 0.08;
       dot.y += (dot.toY - dot.y) * 0.08;
+    }
+    this.drawSpokes(context, width, height);
+    for (const [id, dot] of this.dots) {
       const [x, y] = this.place(dot, width, height);
       context.beginPath();
       context.arc(x, y, 3.5 + Math.min(6, Math.log2(1 + dot.pulls) * 0.7), 0, 2 * Math.PI);
-      context.globalAlpha = 0.8;
-      context.fillStyle = colourOf(dot.cluster);
+      context.globalAlpha = 0.85;
+      context.fillStyle = colourOf(dot.cluster, this.sizes.get(dot.cluster));
       context.fill();
       context.globalAlpha = 1;
       if (id === this.chosen) {
@@ -101,19 +129,22 @@ class UserMap {
 function drawSizes(canvas, frames) {
   const { context, width, height, colour } = fitted(canvas);
   const bottom = height - 16;
+  const slots = Math.max(frames.length, 12);
   frames.forEach((frame, place) => {
-    const left = (place / Math.max(frames.length, 60)) * width, wide = width / Math.max(frames.length, 60) + 0.6;
+    const left = (place / slots) * width, wide = width / slots + 0.6;
     let level = bottom;
-    for (const [cluster, size] of [...frame.clusters].sort((a, b) => a[0] - b[0])) {
+    const order = [...frame.clusters].sort((a, b) => (a[1] < 2) - (b[1] < 2) || a[0] - b[0]);
+    for (const [cluster, size] of order) {
       const tall = (size / Math.max(frame.users, 1)) * (bottom - 4);
-      context.fillStyle = colourOf(cluster);
+      context.fillStyle = colourOf(cluster, size);
       context.fillRect(left, level - tall, wide, tall);
       level -= tall;
     }
     const before = place ? frames[place - 1].n_clusters : frame.n_clusters;
     if (frame.n_clusters !== before) {
       context.fillStyle = colour("--faint");
-      context.fillText(frame.n_clusters > before ? "▲" : "▼", left - 3, height - 3);
+      context.textAlign = "center";
+      context.fillText(frame.n_clusters > before ? "▲" : "▼", Math.max(left, 6), height - 3);
     }
   });
 }
@@ -123,10 +154,19 @@ function drawLines(canvas, lines) {
   const values = lines.flatMap((line) => line.values).filter((value) => value !== null);
   if (!values.length) return;
   const low = Math.min(0, ...values), high = Math.max(...values, low + 1e-9);
-  const y = (value) => 8 + (1 - (value - low) / (high - low)) * (height - 16);
+  const y = (value) => 8 + (1 - (value - low) / (high - low)) * (height - 16), start = 44;
   context.fillStyle = colour("--faint");
-  context.fillText(high.toPrecision(3), 2, y(high) + 10);
-  context.fillText(low.toPrecision(3), 2, y(low) - 3);
+  context.strokeStyle = colour("--line");
+  context.lineWidth = 1;
+  context.textAlign = "right";
+  for (const value of new Set([high, 0, low])) {
+    if (value === 0 && low < 0 && y(low) - y(0) < 14) continue; // the labels would lie on each other
+    context.fillText(value.toFixed(2), start - 8, y(value) + 4);
+    context.beginPath();
+    context.moveTo(start, y(value));
+    context.lineTo(width, y(value));
+    context.stroke();
+  }
   for (const line of lines) {
     context.beginPath();
     context.lineWidth = 2;
@@ -134,7 +174,7 @@ function drawLines(canvas, lines) {
     let pen = false;
     line.values.forEach((value, place) => {
       if (value === null) return;
-      const x = (place / Math.max(line.values.length - 1, 59)) * width;
+      const x = start + (place / Math.max(line.values.length - 1, 11)) * (width - start);
       pen ? context.lineTo(x, y(value)) : context.moveTo(x, y(value));
       pen = true;
     });

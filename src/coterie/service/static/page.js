@@ -88,7 +88,7 @@ function show(frame) {
   const number = (value, digits = 0) => (value === null || value === undefined ? "–" : value.toLocaleString("en", { maximumFractionDigits: digits }));
   const milliseconds = (value) => (value === null ? "–" : `≤ ${number(value * 1000, 1)} ms`);
   const cells = {
-    Policy: `${frame.kind}, ${frame.mode}`,
+    [`Policy, ${frame.mode}`]: frame.kind,
     Users: number(frame.users),
     Clusters: number(frame.n_clusters),
     Rounds: number(frame.rounds),
@@ -142,7 +142,7 @@ async function explain(user) {
     tables.className = "tables";
     tables.append(
       table("Why this item", ["item", "mean", "bonus", "sum"], told.scores.slice(0, 10).map((one) => [one.id, one.mean.toFixed(3), one.width.toFixed(3), one.ucb.toFixed(3)])),
-      table("History", ["when", "what", "item", "reward"], past.events.reverse().map((one) => [new Date(one.at * 1000).toLocaleTimeString(), one.kind, one.item ?? "", one.reward ?? ""])),
+      table("History", ["when", "what", "item", "reward"], past.events.reverse().map((one) => [new Date(one.at * 1000).toLocaleTimeString("en-GB"), one.kind, one.item ?? "", one.reward?.toFixed(3) ?? ""])),
     );
     target.replaceChildren(line, tables);
   } catch (error) {
