@@ -16,6 +16,7 @@ from starlette.types import Scope
 from coterie.errors import StoreError
 from coterie.service import messages
 from coterie.service.engine import PolicyEngine
+from coterie.service.journal import unavailable
 from coterie.service.keys import Key, KeyRing, Role
 from coterie.service.live import LivePolicy
 from coterie.service.metrics import Metrics
@@ -59,9 +60,13 @@ class Acknowledgements:
 
     def when_durable(self, tell: Tell) -> None:
         """Call this when everything that happened so far is durable, or with the error if it will not be."""
-        seq = self._journal.last
-        if seq <= self._journal.durable or self._journal.failure is not None:
-            tell(None if seq <= self._journal.durable else self._journal.failure)
+        journal = self._journal
+        seq = journal.last
+        if journal.failure is not None or journal.is_lost(seq):
+            tell(journal.failure or unavailable("the commit failed"))
+            return
+        if seq <= journal.durable:
+            tell(None)
             return
         self._waiting.append((seq, tell))
         if self._timer is None:

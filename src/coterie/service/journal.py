@@ -81,13 +81,14 @@ class Journal:
         """Return when everything up to this number is durable; StoreError if it will not be."""
         with self._changed:
             self._changed.notify_all()
-            while seq > self.durable and self.failure is None and not self._is_lost(seq):
+            while seq > self.durable and self.failure is None and not self.is_lost(seq):
                 self._changed.wait()
-            if self._is_lost(seq) or seq > self.durable:
+            if self.is_lost(seq) or seq > self.durable:
                 raise self.failure or unavailable("the commit failed")
 
-    def _is_lost(self, seq: int) -> bool:
-        return any(low < seq <= high for low, high in self._lost)
+    def is_lost(self, seq: int) -> bool:
+        """Was the event of this number given up, since its commit failed?"""
+        return bool(self._lost) and any(low < seq <= high for low, high in self._lost)
 
     def subscribe(self, subscriber: Subscriber) -> None:
         """Call this after every commit, on the journal's thread: with what is durable now, or an error."""
