@@ -96,11 +96,12 @@ def read_server_settings(
 
 def run_server(settings: ServerSettings, *, demo: bool) -> None:
     """Serve until interrupted."""
-    from coterie.service.server import make_server, open_engine
+    from coterie.service.server import make_server, open_engine, tune_process
 
     engine = open_engine(settings)
     try:
         server = make_server(settings, engine)
+        tune_process()
         url = f"http://{settings.host}:{settings.port}"
         print_note(
             f"serving {', '.join(engine.policies)} from {_shown(settings.store)} on {url}; Ctrl-C ends it"
