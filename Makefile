@@ -18,7 +18,7 @@ export MESON_ARGS
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench docs wheel sanitize clean compile force
+.PHONY: help demo test torture lint bench docs wheel sanitize clean compile force
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST))
@@ -29,6 +29,10 @@ demo: .venv/.installed-cli compile ## the paper's main comparison on synthetic d
 
 test: .venv/.installed-test compile ## run all tests, on PROCESSES processes (2)
 	@$(BIN)/python -m pytest -n $(PROCESSES) $(PYTEST_ARGS)
+
+torture: .venv/.installed-test compile ## kill a serving process 1,000 times on SQLite, 100 times on PostgreSQL
+	@cd tests && ../$(BIN)/python -m service.crashing --cycles 1000
+	@cd tests && ../$(BIN)/python -m service.crashing --cycles 100 --postgresql
 
 lint: .venv/.installed-lint ## check style, types and who imports whom
 	$(BIN)/ruff check .

@@ -7,6 +7,7 @@ import pytest
 from coterie import errors
 from coterie.errors import (
     ArgumentError,
+    Conflict,
     CoterieError,
     DataError,
     MissingData,
@@ -14,6 +15,7 @@ from coterie.errors import (
     MissingSnapshot,
     PolicyError,
     SnapshotError,
+    StoreError,
     UnknownName,
     unknown,
 )
@@ -28,6 +30,8 @@ BUILT_IN = {
     MissingExtra: ImportError,
     MissingSnapshot: FileNotFoundError,
     PolicyError: RuntimeError,
+    Conflict: ValueError,
+    StoreError: OSError,
 }
 
 
@@ -45,7 +49,7 @@ def test_every_error_is_in_the_drawn_tree() -> None:
     assert set(kinds) == {CoterieError, *BUILT_IN}
     for kind, built_in in BUILT_IN.items():
         line = next(line for line in (errors.__doc__ or "").splitlines() if f" {kind.__name__} " in line)
-        assert f"(also a{'n' * (built_in is ImportError)} {built_in.__name__})" in line
+        assert f"(also a{'n' * (built_in in (ImportError, OSError))} {built_in.__name__})" in line
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from coterie import policies as policies
     from coterie import theory as theory
     from coterie.errors import ArgumentError as ArgumentError
+    from coterie.errors import Conflict as Conflict
     from coterie.errors import CoterieError as CoterieError
     from coterie.errors import DataError as DataError
     from coterie.errors import MissingData as MissingData
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from coterie.errors import MissingSnapshot as MissingSnapshot
     from coterie.errors import PolicyError as PolicyError
     from coterie.errors import SnapshotError as SnapshotError
+    from coterie.errors import StoreError as StoreError
     from coterie.errors import UnknownName as UnknownName
     from coterie.policies.base import LinearBandit as LinearBandit
     from coterie.policies.confidence import Confidence as Confidence
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
     from coterie.policies.protocols import Policy as Policy
     from coterie.policies.registry import *  # every policy, listed there alone
     from coterie.policies.snapshots import load as load
+    from coterie.service.async_client import AsyncClient as AsyncClient
+    from coterie.service.client import Client as Client
+    from coterie.service.recommender import Recommender as Recommender
     from coterie.simulation import Trace as Trace
     from coterie.simulation import simulate as simulate
     from coterie.simulation import simulate_many as simulate_many
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "errors": (
         "ArgumentError",
+        "Conflict",
         "CoterieError",
         "DataError",
         "MissingData",
@@ -44,6 +50,7 @@ _HOMES = {
         "MissingSnapshot",
         "PolicyError",
         "SnapshotError",
+        "StoreError",
         "UnknownName",
     ),
     "types": ("Scores",),
@@ -51,6 +58,9 @@ _HOMES = {
     "policies.confidence": ("Confidence", "SmoothedTheory", "Theory", "Tuned"),
     "policies.protocols": ("ListPolicy", "PairPolicy", "Policy"),
     "policies.snapshots": ("load",),
+    "service.async_client": ("AsyncClient",),
+    "service.client": ("Client",),
+    "service.recommender": ("Recommender",),
     "simulation": ("Trace", "simulate", "simulate_many"),
 }
 _HOME = {name: f"coterie.{module}" for module, names in _HOMES.items() for name in names}

@@ -6,6 +6,8 @@ CoterieError
 ├── SnapshotError   (also a ValueError)         a file is not a snapshot this version can read
 │   └── MissingSnapshot  (also a FileNotFoundError)  there is no such file
 ├── PolicyError     (also a RuntimeError)       a policy that is not ours raised an exception
+├── Conflict        (also a ValueError)         an id was used before, for something else
+├── StoreError      (also an OSError)           a store cannot be opened or written now
 ├── DataError       (also a ValueError)         a data file is malformed
 ├── MissingData     (also a FileNotFoundError)  a data file is not there
 └── MissingExtra    (also an ImportError)       an optional package is not installed
@@ -83,6 +85,30 @@ class PolicyError(CoterieError, RuntimeError):
     Examples
     --------
     >>> issubclass(PolicyError, RuntimeError)
+    True
+    """
+
+
+class Conflict(CoterieError, ValueError):
+    """Raised when an id was used before, for something else; also a ValueError. Nothing has changed.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> shop = coterie.Recommender(items={"tea": [1.0, 0.0]})
+    >>> _ = shop.decide("alice", decision_id="visit-1")
+    >>> shop.decide("bob", decision_id="visit-1")
+    Traceback (most recent call last):
+    coterie.errors.Conflict: decision_id 'visit-1' was used for another request
+    """
+
+
+class StoreError(CoterieError, OSError):
+    """Raised when a store cannot be opened or written now; also an OSError. Nothing was counted.
+
+    Examples
+    --------
+    >>> issubclass(StoreError, OSError)
     True
     """
 

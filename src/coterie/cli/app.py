@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import coterie
-from coterie.cli import bench, compare, data, evaluate, policies, reproduce, run, theory
+from coterie.cli import bench, compare, data, evaluate, keys, policies, reproduce, run, serve, store, theory
 from coterie.cli.errors import MainGroup
 from coterie.cli.options import CommandWithExamples, examples, show_help
 
@@ -50,7 +50,10 @@ def _add_commands() -> None:
     app.command(cls=CommandWithExamples, epilog=policies.EPILOG)(policies.policies)
     app.command(cls=CommandWithExamples, epilog=theory.EPILOG)(theory.theory)
     app.command(cls=CommandWithExamples, epilog=bench.EPILOG)(bench.bench)
+    app.command(cls=CommandWithExamples, epilog=serve.EPILOG)(serve.serve)
     app.add_typer(data.app, name="data")
+    app.add_typer(keys.app, name="keys")
+    app.add_typer(store.app, name="store")
 
 
 _add_commands()

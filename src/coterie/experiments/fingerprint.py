@@ -13,12 +13,11 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-import coterie
 from coterie import datasets
 from coterie.policies.makers import is_own, source_of
 from coterie.policies.registry import REGISTRY, find
 
-ROOT = Path(coterie.__file__).parent
+ROOT = Path(datasets.__file__).parents[1]
 COMPILED = (".pyx", ".pxd", ".pxi", ".c", ".h")
 DIRECTIVES = ("# cython:", "#cython:", "# distutils:", "#distutils:")
 """Comments that the compiler reads."""

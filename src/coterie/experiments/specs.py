@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from inspect import signature
 from math import sqrt
 from types import MappingProxyType
@@ -28,8 +28,7 @@ from coterie.environments import (
 )
 from coterie.errors import ArgumentError
 from coterie.experiments.params import Params, Value
-from coterie.policies.confidence import Tuned
-from coterie.policies.makers import TUNED, find_maker, is_own
+from coterie.policies.makers import find_maker, is_own, tuned_confidence
 from coterie.seeding import stream
 from coterie.types import Bools, Floats, Ints
 from coterie.validation import nonnegative, shown, whole
@@ -123,7 +122,7 @@ class PolicySpec:
         asked: dict[str, Callable[[], Any]] = {
             "labels": lambda: None if world is None else self._labels(world),
             "graph": lambda: None if world is None else self._graph(world),
-            "confidence": self._confidence,
+            "confidence": lambda: tuned_confidence(self.name, self.params),
         }
         made = {name: asked[name]() for name in asked if name in maker.arguments}
         offered = {"n_users": n_users, "dim": dim, "seed": seed, **self.params}
@@ -149,14 +148,6 @@ class PolicySpec:
         raise ArgumentError(
             f"{self.name} needs a graph of the users, and only 'lastfm-2014' has one: its friendships"
         )
-
-    def _confidence(self) -> Tuned | None:
-        """The parameters that are fields of `Tuned`; None if none is given."""
-        given: dict[str, Any] = {name: self.params[name] for name in TUNED if name in self.params}
-        needed = [one.name for one in fields(Tuned) if one.default is MISSING]
-        if given and any(name not in given for name in needed):
-            raise ArgumentError(f"{self.name} needs {' and '.join(needed)}, got {self.params}")
-        return Tuned(**given) if given else None
 
 
 def same_cluster(labels: np.ndarray[Any, Any]) -> Bools:

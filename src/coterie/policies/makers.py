@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -74,6 +74,15 @@ class Maker:
                     f"and update(user, x, reward), got {shown(made)}"
                 )
         return made
+
+
+def tuned_confidence(name: str, params: Mapping[str, Any]) -> Tuned | None:
+    """The parameters that are fields of `Tuned`; None if none is given."""
+    given: dict[str, Any] = {one: params[one] for one in TUNED if one in params}
+    needed = [one.name for one in fields(Tuned) if one.default is MISSING]
+    if given and any(one not in given for one in needed):
+        raise ArgumentError(f"{name} needs {' and '.join(needed)}, got {params}")
+    return Tuned(**given) if given else None
 
 
 def find_maker(name: str) -> Maker:

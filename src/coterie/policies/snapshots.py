@@ -10,6 +10,7 @@ import json
 import os
 import zlib
 from dataclasses import asdict, is_dataclass
+from io import BytesIO
 from math import prod
 from os import PathLike
 from pathlib import Path
@@ -83,7 +84,34 @@ def revived(state: State) -> LinearBandit:
 
 def save(policy: LinearBandit, path: str | PathLike[str]) -> None:
     """Write all of a policy's state; the file is whole or absent."""
-    target, state = Path(path), captured(policy)
+    target, content = Path(path), _content(captured(policy))
+    if target.exists() and not target.is_file():
+        kind = "a folder" if target.is_dir() else "no file"
+        raise SnapshotError(f"{os.fspath(path)!r} is {kind}; name a file to save into")
+    if not target.parent.is_dir():
+        raise SnapshotError(f"there is no folder {os.fspath(target.parent)!r} to save into")
+    atomic_write(target, lambda file: np.savez(file, allow_pickle=False, **content))
+
+
+def dumps(state: State) -> bytes:
+    """What `save` writes, as bytes."""
+    file = BytesIO()
+    np.savez(file, allow_pickle=False, **_content(state))
+    return file.getvalue()
+
+
+def loads(content: bytes) -> LinearBandit:
+    """The policy of a snapshot in memory."""
+    try:
+        with ZipFile(BytesIO(content)) as archive:
+            arrays = _read(archive, len(content))
+    except UNREADABLE:
+        raise SnapshotError("these bytes are not a whole Coterie snapshot") from None
+    return _rebuilt(_header(arrays), arrays)
+
+
+def _content(state: State) -> Arrays:
+    """The arrays of a snapshot, one of which is its header."""
     content: Arrays = {f"state/{name}": array for name, array in state.arrays.items()}
     arguments: dict[str, Any] = {}
     for name, value in state.arguments.items():
@@ -102,12 +130,7 @@ def save(policy: LinearBandit, path: str | PathLike[str]) -> None:
     }
     text = json.dumps(header, default=lambda value: value.item())
     content["header"] = np.frombuffer(text.encode(), np.uint8)
-    if target.exists() and not target.is_file():
-        kind = "a folder" if target.is_dir() else "no file"
-        raise SnapshotError(f"{os.fspath(path)!r} is {kind}; name a file to save into")
-    if not target.parent.is_dir():
-        raise SnapshotError(f"there is no folder {os.fspath(target.parent)!r} to save into")
-    atomic_write(target, lambda file: np.savez(file, allow_pickle=False, **content))
+    return content
 
 
 def _confidence_fields(confidence: object) -> dict[str, Any]:

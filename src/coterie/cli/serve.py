@@ -1,0 +1,121 @@
+"""`coterie serve`: decisions and rewards over HTTP, and a page on which clusters form."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Thread
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from coterie.cli.options import complete_policy, examples
+from coterie.cli.output import print_note
+from coterie.errors import ArgumentError, unknown
+
+if TYPE_CHECKING:
+    from coterie.service.server import ServerSettings
+
+EPILOG = examples(
+    ("a service on this machine, with a store in coterie.db", "coterie serve"),
+    ("watch clusters form: simulated visitors come through the real interface", "coterie serve --demo"),
+    ("on PostgreSQL, for vectors of length 25", "coterie serve --store postgresql://localhost/shop --dim 25"),
+    ("settings from a file", "coterie serve --config service.toml"),
+)
+PREFIX = "COTERIE_"
+
+
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on (127.0.0.1).")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on (8000).")] = None,
+    store: Annotated[
+        str | None, typer.Option(metavar="FILE|URL", help="A SQLite file or postgresql://… (coterie.db).")
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(help="Kind of the first policy (AutoCLUB).", autocompletion=complete_policy),
+    ] = None,
+    dim: Annotated[int | None, typer.Option(help="Length of the first policy's vectors (8).")] = None,
+    insecure: Annotated[
+        bool | None, typer.Option("--insecure", help="Let everybody in who can reach the address.")
+    ] = None,
+    snapshot_every: Annotated[
+        int | None, typer.Option(metavar="N", help="Events between snapshots (50000).")
+    ] = None,
+    body_limit: Annotated[
+        int | None, typer.Option(metavar="BYTES", help="Longest body of a request (4194304).")
+    ] = None,
+    in_flight_limit: Annotated[
+        int | None, typer.Option(metavar="N", help="Most requests at the same time (1024).")
+    ] = None,
+    log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error (info).")] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A TOML file of these settings.")
+    ] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Send simulated visitors; keeps nothing.")] = False,
+) -> None:
+    """Serve decisions and rewards over HTTP.
+
+    Every setting may also be an environment variable, such as COTERIE_STORE, or stand in a TOML file: options
+    come first, then variables, then the file. A reward is acknowledged when it is on the disk.
+    """
+    if find_spec("uvicorn") is None or find_spec("starlette") is None:
+        raise ArgumentError(
+            "the service needs more packages, install them with: pip install 'coterie[service]'"
+        )
+    given = {
+        name: value
+        for name, value in locals().items()
+        if name not in ("config", "demo") and value is not None
+    }
+    with TemporaryDirectory() as folder:
+        defaults = {"store": str(Path(folder, "demo.db"))} if demo else {}
+        run_server(read_server_settings(given, config, defaults), demo=demo)
+
+
+def read_server_settings(
+    given: dict[str, Any], config: Path | None, defaults: dict[str, Any] | None = None
+) -> ServerSettings:
+    """Settings from options, then the environment, then a file."""
+    from coterie.cli.settings import convert, read_toml
+    from coterie.service.server import ServerSettings
+
+    names = [field.name for field in fields(ServerSettings)]
+    told = read_toml(config) if config is not None else {}
+    for name in told:
+        if name not in names:
+            raise unknown(f"setting in {config}:", name, names, "`coterie serve --help` lists all")
+    variables = {
+        name: os.environ[PREFIX + name.upper()] for name in names if PREFIX + name.upper() in os.environ
+    }
+    return convert({**(defaults or {}), **told, **variables, **given}, ServerSettings)
+
+
+def run_server(settings: ServerSettings, *, demo: bool) -> None:
+    """Serve until interrupted."""
+    from coterie.service.server import make_server, open_engine, tune_process
+
+    engine = open_engine(settings)
+    try:
+        server = make_server(settings, engine)
+        tune_process()
+        url = f"http://{settings.host}:{settings.port}"
+        print_note(
+            f"serving {', '.join(engine.policies)} from {_shown(settings.store)} on {url}; Ctrl-C ends it"
+        )
+        if demo:
+            from coterie.cli.demo import visit
+
+            Thread(target=visit, args=(url,), daemon=True).start()
+        server.run()
+    finally:
+        engine.close()
+
+
+def _shown(store: str) -> str:
+    """Where the store is, without a password."""
+    scheme, mark, rest = store.partition("://")
+    return f"{scheme}{mark}{rest.rpartition('@')[2]}"

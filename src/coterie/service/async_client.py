@@ -1,0 +1,338 @@
+"""The client of the service for asyncio, whose retries cannot count twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, TypeVar
+
+import httpx
+from numpy.typing import ArrayLike
+
+from coterie.service import messages
+from coterie.service.calls import RETRIED, Call, Calls, headers, pause, unreachable
+
+T = TypeVar("T")
+
+
+class AsyncClient:
+    """Talk to a service from asyncio: `coterie serve` at the other end.
+
+    Parameters
+    ----------
+    url : str
+        Where the service is.
+    policy : str
+        The policy that requests are for.
+    key : str, optional
+        An API key, `ck_…`.
+    retries : int
+        How often a request is sent again if the connection breaks or the service cannot serve.
+    timeout : float
+        Seconds to wait for an answer.
+    transport : httpx.AsyncBaseTransport, optional
+        What sends the requests instead of the network, such as an application under test.
+
+    Notes
+    -----
+    Every decision and every reward has an id before it is first sent. A request whose answer was lost is
+    sent again with the same id, and counts once.
+
+    Any request raises `StoreError` if the service cannot be reached or cannot serve after all retries,
+    `UnknownName` if it has no such policy, and `ArgumentError` if it refuses the request or the key.
+
+    Examples
+    --------
+    Here something else answers in place of a service:
+
+    >>> import asyncio
+    >>> import httpx
+    >>> answer = {"results": [{"id": "d1", "status": "counted"}]}
+    >>> service = httpx.MockTransport(lambda request: httpx.Response(200, json=answer))
+    >>> async def give():
+    ...     async with AsyncClient("http://127.0.0.1:8000", "shop", transport=service) as shop:
+    ...         return (await shop.reward("d1", 1.0)).status
+    >>> asyncio.run(give())
+    'counted'
+    """
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8000",
+        policy: str = "default",
+        *,
+        key: str | None = None,
+        retries: int = 5,
+        timeout: float = 10.0,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        """Connect when the first request is sent."""
+        self._calls = Calls(policy)
+        self._retries = retries
+        self._http = httpx.AsyncClient(
+            base_url=url, headers=headers(key), timeout=timeout, transport=transport, trust_env=False
+        )
+
+    async def _send(self, call: Call[T]) -> T:
+        """Send a request until it is answered, or there were too many attempts."""
+        for attempt in range(self._retries + 1):
+            response: httpx.Response | None = None
+            try:
+                response = await self._http.request(call.method, call.path, content=call.content())
+            except httpx.TransportError as error:
+                if attempt == self._retries:
+                    raise unreachable(error) from None
+            if response is not None and (response.status_code not in RETRIED or attempt == self._retries):
+                return call.read(response)
+            await asyncio.sleep(pause(attempt, response))
+        raise AssertionError("every attempt returns or raises")
+
+    async def create_policy(
+        self, dim: int, policy: str = "AutoCLUB", **options: Any
+    ) -> messages.PolicyAnswer:
+        """Make the policy that this client is for.
+
+        Parameters
+        ----------
+        dim : int
+            The length d of an item's vector.
+        policy : str
+            A name of the registry; `coterie policies` lists all.
+        **options
+            Other settings: params, users, seed, reward_wait, default_reward, late, uniform_share or mode, as
+            `coterie.service.settings.PolicySettings` has them.
+
+        Returns
+        -------
+        PolicyAnswer
+            The new policy at a glance.
+
+        Raises
+        ------
+        Conflict
+            If there is, or was, a policy of this name, even one of an attempt whose answer was lost.
+        """
+        return await self._send(self._calls.create_policy(dim, policy, options))
+
+    async def describe(self) -> messages.PolicyAnswer:
+        """Describe the policy at a glance.
+
+        Returns
+        -------
+        PolicyAnswer
+            Its settings, and how many rounds, users, items, clusters and waiting decisions there are.
+
+        Raises
+        ------
+        UnknownName
+            If the service has no policy of this name.
+        """
+        return await self._send(self._calls.describe())
+
+    async def configure(self, **changes: Any) -> messages.PolicyAnswer:
+        """Change settings while the policy runs.
+
+        Parameters
+        ----------
+        **changes
+            New values of reward_wait, default_reward, late, uniform_share or mode; others stay as they are.
+
+        Returns
+        -------
+        PolicyAnswer
+            The policy after the change.
+
+        Raises
+        ------
+        ArgumentError
+            If a setting is unknown, cannot change, or has a value that cannot be used.
+        """
+        return await self._send(self._calls.configure(changes))
+
+    async def put_items(self, items: Mapping[str, ArrayLike], *, replace_all: bool = False) -> int:
+        """Add items to the catalogue, or change their vectors.
+
+        Parameters
+        ----------
+        items : mapping
+            A vector of length dim for each item's id.
+        replace_all : bool
+            Whether to remove all other items.
+
+        Returns
+        -------
+        int
+            How many items the catalogue has then.
+
+        Raises
+        ------
+        ArgumentError
+            If an id or a vector cannot be used; the catalogue stays as it was.
+        """
+        return (await self._send(self._calls.put_items(items, replace_all))).count
+
+    async def decide(
+        self,
+        user: str,
+        items: Sequence[str] | None = None,
+        *,
+        arms: Mapping[str, ArrayLike] | None = None,
+        k: int = 1,
+        decision_id: str | None = None,
+    ) -> messages.DecisionAnswer:
+        """Choose an item for a user, or a list of k; a user who was never seen joins.
+
+        Parameters
+        ----------
+        user : str
+            The user's id.
+        items : sequence of str, optional
+            Items of the catalogue that may be shown now; all of them by default.
+        arms : mapping, optional
+            Instead of items: vectors by id.
+        k : int
+            How many items to rank.
+        decision_id : str, optional
+            An id of your own; a new one by default. The same request with the same id gets the same answer.
+
+        Returns
+        -------
+        DecisionAnswer
+            With `decision_id`, which the reward names, and `chosen`.
+
+        Raises
+        ------
+        Conflict
+            If `decision_id` was used for another request.
+        """
+        return await self._send(self._calls.decide(user, items, arms, k, decision_id))
+
+    async def reward(
+        self, decision_id: str, reward: float, *, item: str | None = None
+    ) -> messages.RewardAnswer:
+        """Give the reward of a decision; the same twice is counted once.
+
+        Parameters
+        ----------
+        decision_id : str
+            The id of the decision.
+        reward : float
+            What came back, about from −1 to 1. For a list: 1 and the `item` clicked, or 0.
+        item : str, optional
+            The item clicked in a list; in shadow mode, the item of the catalogue that was shown instead.
+
+        Returns
+        -------
+        RewardAnswer
+            `status` is "counted", "duplicate", "late" or, if the policy does not learn from it, "recorded".
+
+        Raises
+        ------
+        UnknownName
+            If there is no such decision.
+        Conflict
+            If another reward was given for it.
+        """
+        one = {"decision_id": decision_id, "reward": reward, "item": item}
+        return (await self.reward_many([one]))[0]
+
+    async def reward_many(self, rewards: Sequence[Mapping[str, Any]]) -> list[messages.RewardAnswer]:
+        """Give many rewards in one request; each has its own result.
+
+        Parameters
+        ----------
+        rewards : sequence of mapping
+            Each with `reward`, and with `decision_id`; or, for what something else chose, with `user` and
+            `item` or `x`, and perhaps an `id` that makes it count once.
+
+        Returns
+        -------
+        list of RewardAnswer
+            In the same order. One of several that is refused has `status` "refused", and `detail` says why.
+
+        Raises
+        ------
+        UnknownName, Conflict, ArgumentError
+            If there is only one reward and it is refused.
+        """
+        return (await self._send(self._calls.reward(rewards))).results
+
+    async def explain(self, user: str) -> messages.ExplanationAnswer:
+        """Explain who a user learns from, and how items score for it.
+
+        Parameters
+        ----------
+        user : str
+            The user's id.
+
+        Returns
+        -------
+        ExplanationAnswer
+            The user's cluster and estimate, and the best items of the catalogue.
+
+        Raises
+        ------
+        UnknownName
+            If the user has not been seen, or was removed.
+        """
+        return await self._send(self._calls.explain(user))
+
+    async def history(self, user: str) -> list[messages.UserEventAnswer]:
+        """List the latest decisions and rewards of a user.
+
+        Parameters
+        ----------
+        user : str
+            The user's id.
+
+        Returns
+        -------
+        list of UserEventAnswer
+            At most 100, in the order in which they happened.
+
+        Raises
+        ------
+        UnknownName
+            If the user has not been seen, or was removed.
+        """
+        return (await self._send(self._calls.history(user))).events
+
+    async def clusters(self) -> list[messages.ClusterAnswer]:
+        """List all clusters, the largest first.
+
+        Returns
+        -------
+        list of ClusterAnswer
+            The number, the size and the first user of each.
+        """
+        return (await self._send(self._calls.clusters())).clusters
+
+    async def remove_user(self, user: str) -> None:
+        """Forget a user: id, history and statistics.
+
+        Parameters
+        ----------
+        user : str
+            The user's id.
+
+        Raises
+        ------
+        UnknownName
+            If the user has not been seen, or was removed, even by an attempt whose answer was lost.
+        """
+        await self._send(self._calls.remove_user(user))
+
+    async def close(self) -> None:
+        """Close the connections; the client cannot be used after."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> AsyncClient:
+        """Close at the end of a `with` block."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        await self.close()

@@ -1,0 +1,292 @@
+"""The one writer of a store: policies in memory, their events on the way to disk, and what recovers both."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from threading import Event as Signal
+from threading import RLock, Thread
+
+from coterie.errors import ArgumentError, Conflict, SnapshotError, StoreError, unknown
+from coterie.service import events, snapshots
+from coterie.service.events import Event
+from coterie.service.journal import Journal
+from coterie.service.live import LivePolicy
+from coterie.service.settings import PolicySettings
+from coterie.service.state import PolicyState
+from coterie.service.store import EventStore, digest_of, split
+from coterie.validation import shown
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a policy may be asked for at most; more is refused, so that memory is bounded."""
+
+    arms: int = 1_000
+    waiting: int = 1_000_000
+    policies: int = 100
+
+    def check_offer(self, count: int) -> None:
+        """Refuse too many arms in one decision."""
+        if count > self.arms:
+            raise ArgumentError(f"a decision may be among at most {self.arms} arms, got {count}")
+
+
+class Turn:
+    """`with engine.turn`: one request at a time, as long as the store can be written."""
+
+    def __init__(self, engine: PolicyEngine) -> None:
+        """Turns of an engine."""
+        self._engine = engine
+
+    def __enter__(self) -> None:
+        """Wait for it."""
+        self._engine.begin_turn()
+
+    def __exit__(self, *_: object) -> None:
+        """Let others have theirs."""
+        self._engine.end_turn()
+
+
+class Change:
+    """`with engine.change`: state and its event change; if that breaks off, the state is read again."""
+
+    def __init__(self, engine: PolicyEngine) -> None:
+        """Changes in an engine."""
+        self._engine = engine
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Distrust the state in memory after an error."""
+        if kind is not None:
+            self._engine.suspect = True
+
+
+class PolicyEngine:
+    """Policies by name, on one store.
+
+    A request takes its turn, is checked, and changes the state in memory; its event is queued for the store.
+    It is acknowledged when `wait` returns. If a commit fails, the state in memory is ahead of the store: it
+    is thrown away, and read again from the store as soon as that can be written.
+
+    Parameters
+    ----------
+    store : EventStore
+        Not open yet.
+    snapshot_every : int
+        Events of a policy after which a new snapshot is taken.
+    patience : float
+        Seconds that a request waits for its turn; −1 waits for ever.
+    tick : float
+        Seconds between looks at timers, snapshots and a store that failed.
+    """
+
+    def __init__(
+        self,
+        store: EventStore,
+        *,
+        snapshot_every: int = 50_000,
+        patience: float = -1,
+        tick: float = 0.5,
+        limits: Limits | None = None,
+    ) -> None:
+        """Open the store and recover all policies."""
+        self.store = store
+        self.limits = limits or Limits()
+        self._lock = RLock()
+        self._patience, self._tick, self._every = patience, tick, snapshot_every
+        self.suspect = False
+        self.turn, self.change = Turn(self), Change(self)
+        self._time = 0.0
+        self._stop = Signal()
+        store.open()
+        try:
+            store.drop_parts()
+            self.journal = Journal(store)
+            self.policies = {name: LivePolicy(self, name, self._recovered(name)) for name in store.policies()}
+        except BaseException:
+            store.close()
+            raise
+        self._keeper = Thread(target=self._keep_house, name="coterie-housekeeping", daemon=True)
+        self._keeper.start()
+
+    # Turns and changes.
+
+    def begin_turn(self) -> None:
+        """Take the lock, if the store can be written."""
+        if not self._lock.acquire(timeout=self._patience):
+            raise StoreError("the policy is learning anew from its log; try again soon")
+        try:
+            if self.journal.failure is not None:
+                raise self.journal.failure
+            if self.suspect:
+                self.recover()
+            self._time = self.journal.now()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def end_turn(self) -> None:
+        """Let others have the lock."""
+        self._lock.release()
+
+    @property
+    def next_seq(self) -> int:
+        """The number of the next event."""
+        return self.journal.last + 1
+
+    def now(self) -> float:
+        """The time of the request whose turn it is: all that it does happens at once."""
+        return self._time
+
+    def wait(self) -> None:
+        """Return when everything that happened so far is durable."""
+        if self.store.durable:
+            self.journal.wait(self.journal.last)
+        else:
+            self.journal.wake()
+
+    def flush(self) -> None:
+        """Let the store have everything that happened so far, so that it can be read there."""
+        if self.journal.depth:
+            self.journal.run(lambda: None)
+
+    def check_room(self, waiting: int) -> None:
+        """Refuse a decision when too many wait for their reward."""
+        if waiting >= self.limits.waiting:
+            raise StoreError(f"{waiting} decisions wait for a reward, and no more may; shorten reward_wait")
+
+    # Policies.
+
+    def create(self, name: str, settings: PolicySettings) -> LivePolicy:
+        """A new policy under a name that was never used."""
+        with self.turn:
+            if not isinstance(name, str) or not NAME.fullmatch(name):
+                raise ArgumentError(
+                    f"a policy's name must be 1 to 64 letters, digits, '-', '_' or '.', got {shown(name)}"
+                )
+            if len(self.policies) >= self.limits.policies:
+                raise ArgumentError(f"there are {len(self.policies)} policies, and no more may be made")
+            if name in self.policies or next(self.store.read(name), None) is not None:
+                raise Conflict(f"there is, or was, a policy {name!r}")
+            live = LivePolicy(self, name, PolicyState(settings))
+            event = Event(self.next_seq, name, events.CREATED, self.now(), detail=settings.to_json())
+            with self.change:
+                live.state.apply(event)
+                self.journal.append(event)
+                self.policies[name] = live
+            return live
+
+    def find(self, name: str) -> LivePolicy:
+        """The policy of this name."""
+        if name not in self.policies:
+            raise unknown("policy", name, self.policies, "the service lists all")
+        return self.policies[name]
+
+    def retire(self, name: str) -> None:
+        """Let a policy serve no more; its log remains."""
+        with self.turn:
+            self.find(name)
+            self.journal.append(Event(self.next_seq, name, events.RETIRED, self.now()))
+            del self.policies[name]
+
+    # Snapshots and recovery.
+
+    def _recovered(self, name: str) -> PolicyState:
+        """The state of a policy: its last snapshot, then the log."""
+        state: PolicyState | None = None
+        for stored in self.store.snapshots(name):
+            try:
+                state = snapshots.loads(stored.content)
+                break
+            except SnapshotError as error:
+                logger.warning("snapshot %s of policy %s is left aside: %s", stored.seq, name, error)
+        for event in self.store.read(name, after=state.seq if state else 0):
+            if state is None:
+                state = PolicyState(PolicySettings.from_json(event.detail or "{}"))
+            state.apply(event)
+        if state is None:
+            raise StoreError(f"the log of policy {name!r} is empty")
+        return state
+
+    def snapshot(self, name: str) -> None:
+        """Write a snapshot of a policy; requests go on meanwhile."""
+        with self._lock:
+            live = self.find(name)
+            captured, epoch = snapshots.capture(live.state), live.epoch
+            live.snapshot_seq, live.snapshot_at = captured.seq, self.journal.now()
+        content = snapshots.dumps(captured)
+        parts = split(content)
+        for number, part in enumerate(parts):
+            self.journal.run(partial(self.store.put_part, name, captured.seq, number, part))
+
+        def complete() -> None:
+            if live.epoch == epoch:
+                self.store.complete(name, captured.seq, len(parts), digest_of(content))
+            else:
+                self.store.drop_parts(name)
+
+        self.journal.run(complete)
+
+    def rewrite(self, live: LivePolicy, task: Callable[[EventStore], None], *, added: int = 0) -> None:
+        """Change what is in the log of a policy, and let it learn anew from what is there then.
+
+        `added` is the number of the event that the task adds, if it adds one.
+        """
+
+        def perform() -> None:
+            live.epoch += 1
+            task(self.store)
+            self.journal.pass_over(added)
+
+        self.journal.run(perform)
+        with self.change:
+            live.reset(self._recovered(live.name))
+
+    def recover(self) -> None:
+        """Connect again and read everything from the store; StoreError if that cannot be done yet."""
+        with self._lock:
+            self.journal.reopen()
+            named = self.store.policies()
+            for name in named:
+                state = self._recovered(name)
+                if name in self.policies:
+                    self.policies[name].reset(state)
+                else:
+                    self.policies[name] = LivePolicy(self, name, state)
+            for name in set(self.policies) - set(named):
+                del self.policies[name]
+            self.suspect = False
+
+    def _keep_house(self) -> None:
+        """Look after timers, snapshots and a store that failed, until the engine is closed."""
+        while not self._stop.wait(self._tick):
+            with suppress(StoreError):
+                if self.journal.failure is not None:
+                    self.recover()
+                for name, live in list(self.policies.items()):
+                    live.expire()
+                    self.journal.wake()
+                    if live.state.seq - live.snapshot_seq >= self._every and self.store.durable:
+                        self.snapshot(name)
+
+    def close(self) -> None:
+        """Commit what is queued, take last snapshots, release the store."""
+        if self._stop.is_set():
+            return
+        self._stop.set()
+        self._keeper.join()
+        with suppress(StoreError):
+            for name, live in self.policies.items():
+                if self.store.durable and live.state.seq > live.snapshot_seq:
+                    self.snapshot(name)
+        self.journal.close()

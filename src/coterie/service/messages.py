@@ -1,0 +1,250 @@
+"""The bodies of requests and answers, as the OpenAPI document describes them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from coterie.service.identities import LONGEST_ID
+from coterie.service.settings import Late, Mode
+
+MOST_ARMS = 1_000
+MOST_BATCH = 1_000
+MOST_ITEMS = 10_000
+MOST_DIM = 4_096
+
+Id = Annotated[
+    str, Meta(min_length=1, max_length=LONGEST_ID, description="1 to 256 characters, no control characters")
+]
+Vector = Annotated[
+    list[float], Meta(min_length=1, max_length=MOST_DIM, description="as long as the policy's dim")
+]
+
+
+class Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A body of a request; fields that nobody knows are refused."""
+
+
+class Answer(msgspec.Struct, kw_only=True):
+    """A body of an answer."""
+
+
+class NewPolicy(Message):
+    """A policy to be made."""
+
+    name: Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+    dim: Annotated[int, Meta(ge=1, le=MOST_DIM)]
+    policy: str = "AutoCLUB"
+    params: dict[str, Any] = {}
+    users: Annotated[list[Id], Meta(max_length=10_000)] = []
+    seed: Annotated[int, Meta(ge=0, lt=2**53)] = 0
+    reward_wait: Annotated[float, Meta(ge=0, le=1e12)] | None = 86_400.0
+    default_reward: float | None = 0.0
+    late: Late = "accept"
+    uniform_share: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    mode: Mode = "online"
+
+
+class PolicyChanges(Message):
+    """Settings that may change; those left out stay as they are."""
+
+    reward_wait: Annotated[float, Meta(ge=0, le=1e12)] | UnsetType | None = UNSET
+    default_reward: float | UnsetType | None = UNSET
+    late: Late | UnsetType = UNSET
+    uniform_share: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
+    mode: Mode | UnsetType = UNSET
+
+
+class PolicyAnswer(Answer):
+    """A policy at a glance."""
+
+    name: str
+    settings: dict[str, Any]
+    rounds: int
+    users: int
+    items: int
+    clusters: int
+    waiting: int
+    events: dict[str, int]
+    version: int
+
+
+class PoliciesAnswer(Answer):
+    """All policies that serve."""
+
+    policies: list[PolicyAnswer]
+
+
+class Arm(Message):
+    """An item with its vector."""
+
+    id: Id
+    x: Vector
+
+
+class Items(Message):
+    """Items of a catalogue."""
+
+    items: Annotated[list[Arm], Meta(max_length=MOST_ITEMS)]
+
+
+class ItemsAnswer(Answer):
+    """How many items the catalogue has, and their ids where asked for."""
+
+    count: int
+    ids: list[str] | UnsetType = UNSET
+
+
+class DecisionRequest(Message):
+    """A user, and what may be shown: items of the catalogue (all by default) or arms with vectors."""
+
+    user: Id
+    items: Annotated[list[Id], Meta(min_length=1, max_length=MOST_ARMS)] | None = None
+    arms: Annotated[list[Arm], Meta(min_length=1, max_length=MOST_ARMS)] | None = None
+    k: Annotated[int, Meta(ge=1, le=MOST_ARMS)] = 1
+    decision_id: Id | None = None
+
+
+class ArmScoreAnswer(Answer):
+    """The estimate and the bonus of an arm that was chosen."""
+
+    id: str
+    mean: float
+    width: float
+
+
+class DecisionAnswer(Answer):
+    """What to show; `decision_id` is what the reward names."""
+
+    decision_id: str
+    chosen: str
+    ranking: list[str] | None
+    scores: list[ArmScoreAnswer]
+    propensity: float | None
+    cluster: int | None
+    policy_version: int
+
+
+class Reward(Message):
+    """The reward of a decision; or, for a user, that of an item or vector that something else chose.
+
+    `id` makes feedback without a decision count once.
+    """
+
+    reward: float
+    decision_id: Id | None = None
+    user: Id | None = None
+    item: Id | None = None
+    x: Vector | None = None
+    id: Id | None = None
+
+
+class Rewards(Message):
+    """One reward or many; each gets its own result."""
+
+    rewards: Annotated[list[Reward], Meta(min_length=1, max_length=MOST_BATCH)]
+
+
+class RewardAnswer(Answer):
+    """What became of a reward: counted, recorded, duplicate, late; or refused, with the reason."""
+
+    id: str | None
+    status: str
+    code: int = 200
+    detail: str | UnsetType = UNSET
+
+
+class RewardsAnswer(Answer):
+    """A result for each reward, in order."""
+
+    results: list[RewardAnswer]
+
+
+class UsersAnswer(Answer):
+    """Some users in the order in which they came; `next` continues the list."""
+
+    users: list[str]
+    total: int
+    next: int | None
+
+
+class ItemScoreAnswer(Answer):
+    """An item for a user now."""
+
+    id: str
+    mean: float
+    width: float
+    ucb: float
+
+
+class ExplanationAnswer(Answer):
+    """Who a user learns from, and how items score for it."""
+
+    user: str
+    rewards: int
+    cluster: int
+    cluster_size: int
+    learns_from: list[str]
+    estimate: list[float]
+    scores: list[ItemScoreAnswer]
+
+
+class UserEventAnswer(Answer):
+    """Something that happened to a user."""
+
+    kind: str
+    at: float
+    decision_id: str | None
+    item: str | None
+    reward: float | None
+    propensity: float | None
+
+
+class HistoryAnswer(Answer):
+    """What happened to a user, in order."""
+
+    events: list[UserEventAnswer]
+
+
+class ClusterAnswer(Answer):
+    """A cluster, named by the number of its first member."""
+
+    id: int
+    size: int
+    first_user: str
+
+
+class ClustersAnswer(Answer):
+    """All clusters, the largest first."""
+
+    clusters: list[ClusterAnswer]
+
+
+class MembersAnswer(Answer):
+    """The users of a cluster, at most 1,000."""
+
+    users: list[str]
+
+
+class ImportAnswer(Answer):
+    """How many rewards of a log were counted, and how many were known already."""
+
+    counted: int
+    duplicates: int
+
+
+class Health(Answer):
+    """Whether the service lives, or can serve."""
+
+    status: str
+
+
+class Problem(Answer):
+    """What went wrong (RFC 9457)."""
+
+    title: str
+    status: int
+    detail: str
+    type: str = "about:blank"

@@ -1,0 +1,399 @@
+"""`Recommender`: a policy for users and items with names, whose decisions and rewards survive anything."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Unpack
+
+from numpy.typing import ArrayLike
+
+from coterie.errors import ArgumentError, MissingData
+from coterie.policies.base import LinearBandit
+from coterie.service.decisions import Decision, RewardResult
+from coterie.service.engine import PolicyEngine
+from coterie.service.inspection import Explanation, Summary, UserEvent, explain, history, summary
+from coterie.service.live import LivePolicy
+from coterie.service.opening import open_policy
+from coterie.service.postgres import open_store
+from coterie.service.settings import Changes
+from coterie.service.sqlite import SQLiteStore
+
+
+class Recommender:
+    """Recommend items to users by name, and learn from rewards that come late, twice or never.
+
+    Parameters
+    ----------
+    dim : int, optional
+        The length d of an item's vector. May be left out if the store has this recommender already, or with
+        `items`.
+    policy : str, optional
+        A name of the registry, AutoCLUB by default; `coterie policies` lists all.
+    params : mapping, optional
+        What the policy takes, such as `{"alpha": 1.5, "beta": 0.1}` for CLUB.
+    items : mapping, optional
+        The catalogue to begin with: a vector for each item's id.
+    store : str or path, optional
+        A SQLite file, or `postgresql://…`: everything survives the end of the process, and a call returns
+        only when what it did is on the disk. Without it, everything is in memory.
+    name : str
+        The name in the store, which may hold several recommenders, one open at a time.
+    users : sequence of str
+        Users known from the start; all others join when they first come.
+    seed : int, optional
+        Seed of everything random, 0 by default.
+    snapshot_every : int
+        Events after which the state is written, so that the next start reads less of the log.
+    **changes
+        reward_wait, default_reward, late, uniform_share and mode, as `PolicySettings` explains them. What is
+        not given stays as it is in the store.
+
+    Notes
+    -----
+    State is the last snapshot and the log since, replayed through the same `update`. After a crash the next
+    decision is the very same as that of a process that was not interrupted. All methods may be called by any
+    thread; they take turns, and their commits are grouped.
+
+    Examples
+    --------
+    >>> shop = Recommender(items={"tea": [1.0, 0.0], "coffee": [0.0, 1.0]})
+    >>> decision = shop.decide("alice")
+    >>> decision.chosen
+    'tea'
+    >>> shop.reward(decision.id, 0.0).status
+    'counted'
+    >>> shop.reward(decision.id, 0.0).status  # the same once more counts once
+    'duplicate'
+    >>> shop.decide("alice").chosen
+    'coffee'
+    """
+
+    def __init__(
+        self,
+        dim: int | None = None,
+        policy: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        items: Mapping[str, ArrayLike] | None = None,
+        store: str | os.PathLike[str] | None = None,
+        name: str = "default",
+        users: Sequence[str] = (),
+        seed: int | None = None,
+        snapshot_every: int = 50_000,
+        **changes: Unpack[Changes],
+    ) -> None:
+        """Open the recommender of this name, or make it."""
+        given = {"policy": policy, "params": params, "users": tuple(users) or None, "seed": seed}
+        told = {option: value for option, value in given.items() if value is not None}
+        found = open_store(None if store is None else os.fspath(store))
+        engine = PolicyEngine(found, snapshot_every=snapshot_every)
+        self._attach(engine, lambda: open_policy(engine, name, {**told, "dim": dim, **changes}, items))
+
+    def _attach(self, engine: PolicyEngine, opened: Callable[[], LivePolicy]) -> None:
+        """Take an engine over, or close it again."""
+        try:
+            self._engine, self._live = engine, opened()
+        except BaseException:
+            engine.close()
+            raise
+        self._closing = weakref.finalize(self, engine.close)
+
+    def decide(
+        self,
+        user: str,
+        items: Sequence[str] | None = None,
+        *,
+        arms: Mapping[str, ArrayLike] | ArrayLike | None = None,
+        k: int = 1,
+        decision_id: str | None = None,
+    ) -> Decision:
+        """Choose an item for a user, or a list of k; a user who was never seen joins.
+
+        Parameters
+        ----------
+        user : str
+            The user's id.
+        items : sequence of str, optional
+            Items of the catalogue that may be shown now; all of them by default.
+        arms : mapping or array_like, optional
+            Instead of items: vectors by id, or a matrix whose rows are called "0", "1" and so on.
+        k : int
+            How many items to rank.
+        decision_id : str, optional
+            An id of your own: asked again with the same id, the same request gets the same answer.
+
+        Returns
+        -------
+        Decision
+            With `id`, which the reward names, and `chosen`.
+
+        Raises
+        ------
+        Conflict, StoreError
+            If `decision_id` was used for another request; if the decision could not be made durable, in which
+            case asking again with the same `decision_id` is safe.
+        """
+        decision = self._live.decide(user, items=items, arms=arms, k=k, decision_id=decision_id)
+        self._engine.wait()
+        return decision
+
+    def reward(
+        self, decision_id: str, reward: float, *, item: str | None = None, x: ArrayLike | None = None
+    ) -> RewardResult:
+        """Give the reward of a decision; the same twice is counted once.
+
+        Parameters
+        ----------
+        decision_id : str
+            The id of the decision.
+        reward : float
+            What came back, about from −1 to 1. For a list: 1 and the `item` clicked, or 0.
+        item, x : str, array_like, optional
+            In shadow mode, what was shown instead: an item of the catalogue, or its vector.
+
+        Returns
+        -------
+        RewardResult
+            `status` is "counted", "duplicate", "late" or, if the policy does not learn from it, "recorded".
+
+        Raises
+        ------
+        UnknownName, Conflict
+            If there is no such decision; if another reward was given for it.
+        """
+        result = self._live.reward(decision_id, reward, item=item, x=x)
+        self._engine.wait()
+        return result
+
+    def feedback(
+        self,
+        user: str,
+        reward: float,
+        *,
+        item: str | None = None,
+        x: ArrayLike | None = None,
+        feedback_id: str | None = None,
+    ) -> RewardResult:
+        """Give a reward for something that this recommender did not choose.
+
+        Parameters
+        ----------
+        user : str
+            The user's id; a user who was never seen joins.
+        reward : float
+            What came back, about from −1 to 1.
+        item, x : str, array_like
+            What was shown: an item of the catalogue, or its vector; one of the two.
+        feedback_id : str, optional
+            An id of your own: the same feedback with the same id is counted once; another is a `Conflict`.
+
+        Returns
+        -------
+        RewardResult
+            `status` is "counted", "duplicate" or, if the policy is frozen, "recorded".
+
+        Examples
+        --------
+        >>> shop = Recommender(items={"tea": [1.0, 0.0]})
+        >>> shop.feedback("alice", 1.0, item="tea", feedback_id="order-17").status
+        'counted'
+        """
+        result = self._live.feedback(user, reward, item=item, x=x, feedback_id=feedback_id)
+        self._engine.wait()
+        return result
+
+    def put_items(self, items: Mapping[str, ArrayLike], *, replace_all: bool = False) -> None:
+        """Add items to the catalogue, or change their vectors.
+
+        Parameters
+        ----------
+        items : mapping
+            A vector of length dim for each item's id.
+        replace_all : bool
+            Whether to remove all other items.
+
+        Examples
+        --------
+        >>> Recommender(items={"tea": [1.0, 0.0]}).put_items({"coffee": [0.0, 1.0]})
+        """
+        self._live.change_items(items, replace_all=replace_all)
+        self._engine.wait()
+
+    def remove_items(self, items: Sequence[str]) -> None:
+        """Remove items from the catalogue; decisions that chose them still take their rewards.
+
+        Parameters
+        ----------
+        items : sequence of str
+            Ids of the catalogue; if one is unknown, none is removed.
+
+        Examples
+        --------
+        >>> shop = Recommender(items={"tea": [1.0, 0.0], "coffee": [0.0, 1.0]})
+        >>> shop.remove_items(["tea"])
+        """
+        self._live.change_items(remove=items)
+        self._engine.wait()
+
+    def configure(self, **changes: Any) -> None:
+        """Change settings while the recommender runs.
+
+        Parameters
+        ----------
+        **changes
+            New values of reward_wait, default_reward, late, uniform_share or mode, which
+            `coterie.service.settings.PolicySettings` explains; the others stay as they are.
+
+        Examples
+        --------
+        >>> shop = Recommender(items={"tea": [1.0, 0.0]})
+        >>> shop.configure(reward_wait=3600.0, uniform_share=0.05)
+        >>> shop.summary.settings["uniform_share"]
+        0.05
+        """
+        self._live.configure(**changes)
+        self._engine.wait()
+
+    def expire(self) -> int:
+        """Count the default reward where time is over, as happens by itself twice a second; how many."""
+        count = self._live.expire()
+        self._engine.wait()
+        return count
+
+    def remove_user(self, user: str) -> None:
+        """Forget a user: id, history and statistics. The policy learns anew from what remains.
+
+        Parameters
+        ----------
+        user : str
+            The user's id; one who was never seen is an `UnknownName`.
+
+        Examples
+        --------
+        >>> shop = Recommender(items={"tea": [1.0, 0.0]}, users=["alice", "bob"])
+        >>> shop.remove_user("alice")
+        >>> shop.users
+        ('bob',)
+        """
+        self._live.remove_user(user)
+
+    def explain(self, user: str, items: Sequence[str] | None = None) -> Explanation:
+        """Explain who a user learns from, and how items score for it now.
+
+        Parameters
+        ----------
+        user : str
+            The user's id; one who was never seen is an `UnknownName`.
+        items : sequence of str, optional
+            Items of the catalogue to score; all of them by default.
+
+        Returns
+        -------
+        Explanation
+            Its `cluster`, `learns_from`, `estimate`, and `scores` of items, the best first.
+
+        Examples
+        --------
+        >>> shop = Recommender(items={"tea": [1.0, 0.0]}, users=["alice", "bob"])
+        >>> shop.explain("alice").learns_from
+        ['bob']
+        """
+        return explain(self._live, user, items)
+
+    def history(self, user: str, limit: int = 100) -> list[UserEvent]:
+        """List the latest decisions and rewards of a user.
+
+        Parameters
+        ----------
+        user : str
+            The user's id.
+        limit : int
+            How many events at most; the latest, in the order in which they happened.
+
+        Examples
+        --------
+        >>> shop = Recommender(items={"tea": [1.0, 0.0]})
+        >>> _ = shop.reward(shop.decide("alice").id, 1.0)
+        >>> [(event.kind, event.item, event.reward) for event in shop.history("alice")]
+        [('decision', 'tea', None), ('reward', None, 1.0)]
+        """
+        return history(self._live, user, limit)
+
+    @property
+    def summary(self) -> Summary:
+        """Settings, users, clusters, rounds, and how many decisions wait."""
+        return summary(self._live)
+
+    @property
+    def users(self) -> tuple[str, ...]:
+        """The ids of all users, in the order in which they came."""
+        return self._live.state.users.ids
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """The ids of the catalogue."""
+        return tuple(self._live.state.catalogue.ids)
+
+    @property
+    def policy(self) -> LinearBandit:
+        """The policy itself, to look at; the number of a user is its place in `users`."""
+        return self._live.state.policy
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one file, whole or absent: a store that `load` and `store=` read.
+
+        Parameters
+        ----------
+        path : str or path
+            The file; one that is there is replaced. `load` has an example.
+        """
+        if not isinstance(self._engine.store, SQLiteStore):
+            raise ArgumentError("save copies a SQLite store; back PostgreSQL up with pg_dump")
+        self._engine.journal.run(lambda: None)
+        self._engine.store.copy_to(Path(path))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, name: str = "default") -> Recommender:
+        """Go on in memory from what `save` wrote, with the very same next decision.
+
+        Parameters
+        ----------
+        path : str or path
+            A file that `save` wrote, or a SQLite store; it is not changed. None there is `MissingData`.
+        name : str
+            The name in the store.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     Recommender(items={"tea": [1.0, 0.0]}).save(f"{folder}/shop.db")
+        ...     Recommender.load(f"{folder}/shop.db").items
+        ('tea',)
+        """
+        if not Path(path).is_file():
+            raise MissingData(f"there is no saved recommender at {os.fspath(path)!r}")
+        engine = PolicyEngine(SQLiteStore.copied(Path(path)))
+        made = cls.__new__(cls)
+        made._attach(engine, lambda: engine.find(name))
+        return made
+
+    def close(self) -> None:
+        """Write what is not written yet and release the store, as happens by itself at exit."""
+        self._closing()
+
+    def __enter__(self) -> Recommender:
+        """Close at the end of a `with` block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """The policy, and how many items and waiting decisions there are."""
+        state = self._live.state
+        return f"<Recommender: {state.policy!r}, {len(state.catalogue)} items, {len(state.waiting)} waiting>"

@@ -1,0 +1,172 @@
+"""What a policy behind a service is made with, and what may be changed while it runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, TypedDict, get_args
+
+import numpy as np
+
+from coterie.errors import ArgumentError, unknown
+from coterie.policies.base import LinearBandit
+from coterie.policies.makers import find_maker, tuned_confidence
+from coterie.policies.plans import MOST_DIM
+from coterie.policies.registry import find
+from coterie.seeding import check_seed
+from coterie.service.identities import checked_id
+from coterie.validation import nonnegative, number, shown, whole
+
+Mode = Literal["online", "shadow", "frozen"]
+Late = Literal["accept", "correct", "ignore"]
+
+
+class Changes(TypedDict, total=False):
+    """Settings that may change while a policy runs; the others determine what it is."""
+
+    reward_wait: float | None
+    default_reward: float | None
+    late: Late
+    uniform_share: float
+    mode: Mode
+
+
+CHANGEABLE = tuple(Changes.__annotations__)
+WORLDLY = ("labels", "graph")
+"""Parameters that tell of each user given at the start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySettings:
+    """A policy by name, and what becomes of its decisions.
+
+    Parameters
+    ----------
+    dim : int
+        The length d of an item's vector.
+    policy : str
+        A name of the registry; `coterie policies` lists all.
+    params : mapping, optional
+        What the policy takes, such as `{"alpha": 1.5, "beta": 0.1}` for CLUB. Policies that are told about
+        users (`labels`, `graph`) need `users`.
+    users : sequence of str, optional
+        Users known from the start; all others join when they first come.
+    seed : int
+        Seed of everything random: the policy's own draws and the uniform share.
+    reward_wait : float or None
+        Seconds that a decision waits for its reward; None waits for ever.
+    default_reward : float or None
+        What a decision counts for if nothing came in time; with None it counts for nothing.
+    late : {"accept", "correct", "ignore"}
+        What a reward does that comes after the default was counted: it is counted too; or it replaces the
+        default, exactly, by learning everything anew from the log; or it is recorded and not counted.
+    uniform_share : float
+        The share ε of decisions that are drawn uniformly, from 0 to 1.
+    mode : {"online", "shadow", "frozen"}
+        Decide and learn; or learn only from what was shown instead (rewards name the item); or decide only.
+    """
+
+    dim: int
+    policy: str = "AutoCLUB"
+    params: Mapping[str, Any] = field(default_factory=dict)
+    users: tuple[str, ...] = ()
+    seed: int = 0
+    reward_wait: float | None = 86_400.0
+    default_reward: float | None = 0.0
+    late: Late = "accept"
+    uniform_share: float = 0.0
+    mode: Mode = "online"
+
+    def __post_init__(self) -> None:
+        """Check every setting."""
+        find(self.policy)
+        whole("dim", self.dim, 1, MOST_DIM)
+        check_seed(self.seed)
+        if not isinstance(self.params, Mapping):
+            raise ArgumentError(f"params must be a table of names and values, got {shown(self.params)}")
+        if isinstance(self.users, str) or len(set(self.users)) != len(self.users):
+            raise ArgumentError(f"users must be a list of ids, no two alike, got {shown(self.users)}")
+        object.__setattr__(self, "users", tuple(checked_id("a user's id", one) for one in self.users))
+        object.__setattr__(self, "params", dict(self.params))
+        self._check_changeable()
+
+    def _check_changeable(self) -> None:
+        if self.reward_wait is not None:
+            object.__setattr__(self, "reward_wait", nonnegative("reward_wait", self.reward_wait))
+        if self.default_reward is not None:
+            object.__setattr__(self, "default_reward", number("default_reward", self.default_reward))
+        share = number("uniform_share", self.uniform_share)
+        if not 0 <= share <= 1:
+            raise ArgumentError(f"uniform_share must be from 0 to 1, got {shown(self.uniform_share)}")
+        object.__setattr__(self, "uniform_share", share)
+        for name, choices in (("late", get_args(Late)), ("mode", get_args(Mode))):
+            if getattr(self, name) not in choices:
+                given = shown(getattr(self, name))
+                raise ArgumentError(f"{name} must be one of {', '.join(choices)}, got {given}")
+
+    def changed(self, **changes: Any) -> PolicySettings:
+        """The same with other values of settings that may change."""
+        for name in changes:
+            if name not in CHANGEABLE:
+                raise unknown(
+                    "setting that may change:", name, CHANGEABLE, f"They are {', '.join(CHANGEABLE)}"
+                )
+        return replace(self, **changes)
+
+    def without(self, user: str) -> PolicySettings:
+        """The same without a user given at the start, and without what was told of that user."""
+        if len(self.users) == 1 and any(name in self.params for name in WORLDLY):
+            raise ArgumentError(
+                f"the last user that {self.policy} was made with cannot be removed; retire the policy"
+            )
+        gone = self.users.index(user)
+        params = dict(self.params)
+        for name in WORLDLY:
+            if name in params:
+                kept = np.delete(np.asarray(params[name]), gone, axis=0)
+                params[name] = (np.delete(kept, gone, axis=1) if kept.ndim == 2 else kept).tolist()
+        return replace(self, users=tuple(one for one in self.users if one != user), params=params)
+
+    def make(self) -> LinearBandit:
+        """The policy before its first round, with its users or with room for the first one."""
+        maker = find_maker(self.policy)
+        told = {
+            name: value for name, value in self.params.items() if name in WORLDLY and name in maker.arguments
+        }
+        params = {name: value for name, value in self.params.items() if name not in told}
+        maker.check(params)
+        for name in WORLDLY:
+            if name in maker.arguments and not (name in told and self.users):
+                raise ArgumentError(f"{self.policy} is told of its users: give users, and {name} in params")
+        confidence = tuned_confidence(self.policy, params) if "confidence" in maker.arguments else None
+        offered = {"n_users": max(len(self.users), 1), "dim": self.dim, "seed": self.seed, **params}
+        offered.update({name: np.asarray(value) for name, value in told.items()})
+        if confidence is not None:
+            offered["confidence"] = confidence
+        made: LinearBandit = maker({name: value for name, value in offered.items() if maker.passes(name)})
+        return made
+
+    def to_json(self) -> str:
+        """All settings as JSON."""
+        try:
+            return json.dumps({one.name: getattr(self, one.name) for one in fields(self)}, default=_plain)
+        except (TypeError, ValueError, AttributeError):
+            raise ArgumentError(
+                f"params must be numbers, text, lists or tables, got {shown(self.params)}"
+            ) from None
+
+    @classmethod
+    def from_json(cls, text: str) -> PolicySettings:
+        """The settings that `to_json` wrote."""
+        return cls(**json.loads(text))
+
+    def same_policy(self, other: PolicySettings) -> bool:
+        """Do both determine the same policy, whatever may change apart?"""
+        changes = {name: getattr(other, name) for name in CHANGEABLE}
+        return self.changed(**changes).to_json() == other.to_json()
+
+
+def _plain(value: Any) -> Any:
+    """An array or a NumPy number as JSON has it."""
+    return value.tolist()

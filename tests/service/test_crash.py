@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import multiprocessing
+
+import pytest
+
+from coterie import Recommender
+from service import crash_child
+from service.crash_child import CrashPoint, arm
+from service.crashing import torture
+from service.shops import ITEMS, same_state, shop
+
+CYCLES = 20
+
+
+def test_nothing_acknowledged_is_lost_when_the_process_is_killed(where: str) -> None:
+    tally = torture(where, CYCLES, seed=1, longest=0.2)
+    assert len(tally.decisions) > CYCLES
+    assert len(tally.rewards) > CYCLES
+
+
+def _remove(where: str, statement: str, when: str) -> None:
+    recommender = Recommender(store=where)
+    arm(CrashPoint(when, statement, 1))
+    recommender.remove_user("bob")
+
+
+def _taught(**options: object) -> Recommender:
+    one = shop(policy="LinUCBOne", **options)
+    for user, item in zip(("alice", "bob") * 6, list(ITEMS) * 4, strict=True):
+        one.feedback(user, 1.0, item=item)
+    return one
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(
+    ("statement", "done"),
+    [("DELETE FROM log", False), ("DELETE FROM snapshot", False), ("COMMIT", True)],
+)
+def test_a_user_is_removed_wholly_or_not_at_all(statement: str, done: bool, when: str, where: str) -> None:
+    _taught(store=where).close()
+    context = multiprocessing.get_context("forkserver")
+    process = context.Process(target=_remove, args=(where, statement, when))
+    process.start()
+    process.join()
+    assert process.exitcode == -9
+    expected = _taught()
+    if done and when == "after":
+        expected.remove_user("bob")
+    with Recommender(store=where) as again:
+        assert same_state(again, expected)
+        assert ("bob" in again.users) == bool(again._engine.store.history("default", "bob", 1))
+
+
+def test_every_point_of_the_child_is_a_statement_that_a_store_performs() -> None:
+    import inspect
+
+    from coterie.service import store
+
+    performed = (
+        inspect.getsource(store)
+        .replace("{table}", "snapshot_part")
+        .replace("{old}", "policy = ? AND seq NOT IN")
+    )
+    for _, statement in crash_child.POINTS:
+        assert statement in performed or statement.replace("snapshot ", "snapshot_part ") in performed, (
+            statement
+        )

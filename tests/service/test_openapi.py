@@ -1,0 +1,49 @@
+"""The service keeps to its OpenAPI document, whatever is sent to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from coterie.service.app import build_app
+from coterie.service.endpoints import ROUTES
+from coterie.service.engine import PolicyEngine
+from coterie.service.openapi import plain_path
+from coterie.service.settings import PolicySettings
+from coterie.service.sqlite import SQLiteStore
+
+schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
+positive_data_acceptance = import_module("schemathesis.specs.openapi.checks").positive_data_acceptance
+OPERATIONS = [
+    (route.method, plain_path(route.path)) for route in ROUTES if not route.path.endswith("}/live")
+]  # which never ends
+
+
+@pytest.fixture(scope="module")
+def schema() -> Iterator[Any]:
+    engine = PolicyEngine(SQLiteStore())
+    live = engine.create("default", PolicySettings(dim=2))
+    live.change_items({"tea": [1.0, 0.0], "coffee": [0.0, 1.0]})
+    live.decide("alice", decision_id="d1")
+    yield schemathesis.openapi.from_asgi("/openapi.json", build_app(engine))
+    engine.close()
+
+
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_answers_are_as_the_document_says(schema: Any, method: str, path: str) -> None:
+    """No request makes the service fail, and every answer is one that the document tells of."""
+
+    @given(case=schema[path][method].as_strategy())
+    @settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    def ask(case: Any) -> None:
+        if case.path_parameters and "policy" in case.path_parameters and case.method != "DELETE":
+            case.path_parameters["policy"] = "default"
+        answer = case.call()
+        assert answer.status_code < 500, answer.text
+        case.validate_response(answer, excluded_checks=[positive_data_acceptance])  # 422 may be right
+
+    ask()

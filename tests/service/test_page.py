@@ -1,0 +1,137 @@
+"""The page in a real browser: clusters appear, a hostile id does no harm, it comes back by itself."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from coterie.cli.demo import visit
+from coterie.service.page import FOLDER, Projection
+from service.serving import Served, served
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+PAINTED = """[...document.querySelectorAll('canvas')].map(canvas =>
+  new Set(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data).size > 3)"""
+HOSTILE = "<script>document.title='broken'</script><img src=x onerror=document.title='broken'>"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium")
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(str(tmp_path_factory.mktemp("page") / "a.db")) as one:
+        visit(one.url, 600)
+        one.engine.find("demo").feedback(HOSTILE, 1.0, item="item-00")
+        yield one
+
+
+def opened(browser: Any, url: str, **options: Any) -> tuple[Any, list[str]]:
+    """The page, once it is live, and whatever it complained of."""
+    page = browser.new_page(**options)
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.extend([message.text] if message.type == "error" else []))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(url)
+    page.wait_for_selector("#state[data-live=yes]", timeout=20_000)
+    return page, complaints
+
+
+def until(page: Any, expression: str) -> None:
+    """Wait until it is true. The page allows no `eval`, with which the browser would wait by itself."""
+    for _ in range(200):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(expression)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
+def test_clusters_appear_and_nothing_is_wider_than_the_screen(
+    browser: Any, service: Served, width: int, scheme: str, tmp_path: Path
+) -> None:
+    page, complaints = opened(
+        browser, service.url, viewport={"width": width, "height": 900}, color_scheme=scheme
+    )
+    until(page, "document.querySelector('#map').ariaLabel.includes('61 users')")
+    told = page.inner_text("#numbers")
+    assert "Clusters" in told
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.wait_for_timeout(1500)
+    assert all(page.evaluate(PAINTED)[:2])
+    page.screenshot(path=tmp_path / f"{width}.png", full_page=True)
+    assert complaints == []
+    page.close()
+
+
+def test_a_hostile_id_is_shown_as_it_is(browser: Any, service: Served) -> None:
+    page, complaints = opened(browser, service.url)
+    page.fill("#user", HOSTILE)
+    page.click("#search button")
+    page.wait_for_selector("#explanation table")
+    assert HOSTILE in page.inner_text("#explanation")
+    assert page.title() == "Coterie"
+    assert page.query_selector("#explanation img") is None
+    page.fill("#user", "nobody")
+    page.keyboard.press("Enter")
+    until(page, "document.querySelector('#explanation').textContent.includes('no user')")
+    assert [one for one in complaints if "404" not in one] == []
+    page.close()
+
+
+def test_arrow_keys_walk_through_users(browser: Any, service: Served) -> None:
+    page, _ = opened(browser, service.url)
+    page.focus("#map")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_selector("#explanation table")
+    assert "rewards and learns from" in page.inner_text("#explanation")
+    page.close()
+
+
+def test_it_says_when_it_is_not_live_and_comes_back(browser: Any, tmp_path: Path) -> None:
+    store = str(tmp_path / "a.db")
+    with served(store) as one:
+        port = int(one.url.rpartition(":")[2])
+        page, _ = opened(browser, one.url)
+    page.wait_for_selector("#state[data-live=no]", timeout=20_000)
+    assert "not live" in page.inner_text("#state")
+    with served(store, port=port):
+        page.wait_for_selector("#state[data-live=yes]", timeout=30_000)
+    page.close()
+
+
+def test_the_page_allows_nothing_from_elsewhere(service: Served) -> None:
+    answer = httpx.get(service.url, trust_env=False)
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert httpx.get(f"{service.url}/static/..%2Fapp.py", trust_env=False).status_code == 404
+    for file in FOLDER.iterdir():
+        assert "http://" not in file.read_text().replace("http://www.w3.org/2000/svg", "")
+        assert "innerHTML" not in file.read_text()
+        assert httpx.get(f"{service.url}/static/{file.name}", trust_env=False).status_code == 200
+
+
+def test_the_map_is_stable_from_frame_to_frame() -> None:
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(3, 8))
+    estimates = centres[rng.integers(3, size=90)] + 0.05 * rng.normal(size=(90, 8))
+    projection = Projection()
+    for _ in range(40):
+        before = projection.project(estimates)
+    after = projection.project(estimates + 0.01 * rng.normal(size=(90, 8)))
+    assert np.abs(after - before).max() < 0.1 * np.abs(before).max()

@@ -1,0 +1,174 @@
+"""`coterie serve` and `coterie keys` as processes, as people start them."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from coterie import ArgumentError, Client, UnknownName
+from coterie.cli.demo import visit
+from coterie.cli.serve import read_server_settings
+from coterie.service.server import ServerSettings, is_loopback, open_engine
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "how-to"
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
+@contextmanager
+def process(folder: Path, *options: str) -> Iterator[str]:
+    """A process of `coterie serve` that answers; its address."""
+    port = free_port()
+    words = [sys.executable, "-m", "coterie", "serve", "--port", str(port), *options]
+    with subprocess.Popen(
+        words, cwd=folder, stderr=subprocess.PIPE, env={**os.environ, "NO_COLOR": "1"}
+    ) as running:
+        url = f"http://127.0.0.1:{port}"
+        try:
+            for _ in range(600):
+                try:
+                    httpx.get(f"{url}/health/ready", trust_env=False).raise_for_status()
+                    break
+                except httpx.HTTPError:
+                    assert running.poll() is None, running.stderr and running.stderr.read()
+                    time.sleep(0.05)
+            yield url
+        finally:
+            running.send_signal(signal.SIGINT)
+            running.wait(20)
+
+
+def test_it_serves_without_any_configuration_and_goes_on_after_a_restart(tmp_path: Path) -> None:
+    with process(tmp_path) as url, Client(url) as client:
+        decision = client.decide("alice", arms={"a": [1.0] * 8, "b": [0.5] * 8})
+    assert (tmp_path / "coterie.db").exists()
+    with process(tmp_path) as url, Client(url) as client:
+        assert client.reward(decision.decision_id, 1.0).status == "counted"
+        with pytest.raises(subprocess.CalledProcessError) as refused:
+            subprocess.run(
+                [sys.executable, "-m", "coterie", "serve", "--port", str(free_port())],
+                cwd=tmp_path,
+                check=True,
+                capture_output=True,
+                text=True,
+            )
+        assert "is in use by another process" in refused.value.stderr
+        key = subprocess.run(
+            [sys.executable, "-m", "coterie", "keys", "create", "reader"],
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+        time.sleep(2.5)
+        answer = httpx.get(f"{url}/v1/policies", headers={"Authorization": f"Bearer {key}"}, trust_env=False)
+        assert answer.status_code == 200
+        assert httpx.get(f"{url}/v1/policies", trust_env=False).status_code == 401
+
+
+def test_clusters_form_while_the_demo_runs(tmp_path: Path) -> None:
+    with process(tmp_path, "--demo") as url, Client(url, "demo", retries=20) as client:
+        for _ in range(600):
+            try:
+                told = client.describe()
+            except UnknownName:
+                time.sleep(0.1)
+                continue
+            if told.users > 20 and told.clusters > 1:
+                break
+            time.sleep(0.1)
+        assert told.clusters > 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_visit_of_the_demo_is_repeatable(tmp_path: Path) -> None:
+    from service.serving import served
+
+    told = []
+    for name in ("a", "b"):
+        with served(str(tmp_path / f"{name}.db")) as one:
+            visit(one.url, 30)
+            state = one.engine.find("demo").state
+            told.append((state.users.ids, state.policy.estimates.tolist()))
+    assert told[0] == told[1]
+
+
+def test_other_addresses_need_keys(tmp_path: Path) -> None:
+    settings = ServerSettings(host="0.0.0.0", store=str(tmp_path / "a.db"))
+    with pytest.raises(ArgumentError, match=r"0\.0\.0\.0 can be reached by others, and there are no keys"):
+        open_engine(settings)
+    open_engine(ServerSettings(host="0.0.0.0", store=str(tmp_path / "a.db"), insecure=True)).close()
+    assert [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "10.0.0.1", "shop")] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_options_come_before_variables_and_variables_before_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.toml").write_text('port = 1\ndim = 1\nstore = "file.db"\ninsecure = true\n')
+    monkeypatch.setenv("COTERIE_PORT", "2")
+    monkeypatch.setenv("COTERIE_DIM", "2")
+    found = read_server_settings({"port": 3}, tmp_path / "a.toml")
+    assert (found.port, found.dim, found.store, found.insecure) == (3, 2, "file.db", True)
+    assert found.host == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"port": 70_000}, "port must be at most 65535, got 70000"),
+        ({"dim": 0}, "dim must be a whole number of at least 1, got 0"),
+        ({"log_level": "loud"}, "log_level must be debug, info, warning or error"),
+        ({"body_limit": 3}, "body_limit must be a whole number of at least 1024"),
+        ({"in_flight_limit": 0}, "in_flight_limit must be a whole number of at least 1"),
+        ({"snapshot_every": 0}, "snapshot_every must be a whole number of at least 1"),
+    ],
+)
+def test_a_wrong_setting_is_refused(given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ArgumentError, match=sentence):
+        read_server_settings(given, None)
+
+
+def test_a_wrong_name_in_the_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text("prot = 1\n")
+    with pytest.raises(UnknownName, match="did you mean 'port'"):
+        read_server_settings({}, tmp_path / "a.toml")
+
+
+def test_every_setting_is_on_the_page_of_operations() -> None:
+    page = (DOCS / "service-operations.md").read_text(encoding="utf-8")
+    for field in fields(ServerSettings):
+        option, variable = f"--{field.name.replace('_', '-')}", f"COTERIE_{field.name.upper()}"
+        row = re.search(rf"^\| `{option}` \| `{variable}` \| (\S+) \|", page, re.MULTILINE)
+        assert row is not None, field.name
+        assert row[1].lower() == str(field.default).lower()
+
+
+def test_every_test_file_named_on_the_page_of_guarantees_exists() -> None:
+    page = (DOCS / "service-guarantees.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(test_\w+\.py)`", page))
+    assert len(named) > 5
+    assert all((Path(__file__).parent / name).exists() for name in named)
