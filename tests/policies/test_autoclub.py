@@ -121,7 +121,7 @@ def test_the_sums_are_those_of_the_users_own_regressions(data: Dataset) -> None:
     held, found = policy.learner.arrays(), policy.learner.numbers()
     np.testing.assert_allclose(held["prior.sums"], held["prior.terms"].sum(axis=0), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(held["prior.total"], held["prior.votes"].sum(axis=0), atol=1e-9)
-    pulls, residual, freedom = held["prior.sums"][:3]
+    pulls, _, residual, freedom = held["prior.sums"][:4]
     assert found["noise2"] == pytest.approx(residual / (pulls - freedom))
     assert found["length2"] == pytest.approx((held["prior.votes"] ** 2).sum())
     assert found["seen"] == (held["pulls"] > 0).sum()
@@ -222,14 +222,14 @@ def test_an_arm_left_aside_after_bad_luck_is_tried_again() -> None:
     for _ in range(30):
         policy.update(0, arms[0], 0.5 + 0.1 * rng.normal())
     for _ in range(3):
-        policy.update(0, arms[1], 0.5 + 0.1 * rng.normal())
+        policy.update(0, arms[1], 0.4 + 0.1 * rng.normal())
     before = policy.scores(0, arms)
     assert policy.recommend(0, arms) == 0
     while policy.recommend(0, arms) == 0 and policy.pulls[0] < 20_000:
         policy.update(0, arms[0], 0.5 + 0.1 * rng.normal())
     after = policy.scores(0, arms)
     assert policy.recommend(0, arms) == 1
-    assert after.width[1] > 2 * before.width[1]
+    assert after.width[1] > 1.5 * before.width[1]
     assert after.width[0] < before.width[0]
 
 

@@ -18,6 +18,7 @@ cdef class EvidenceRows(Prior):
     cdef double *moments
     cdef double *squared
     cdef int64_t *pulls
+    cdef double *precisions
     cdef double *shares
     cdef double *mixtures
     cdef int64_t *due
@@ -33,7 +34,13 @@ cdef class EvidenceRows(Prior):
     cdef double *around
     cdef double *acting
     cdef double *fits
-    cdef public int64_t n_clusters
+    cdef double *largest
+    cdef public int64_t n_clusters, holder
+    cdef public double greatest, second
+
+    cdef double restrain(self, Py_ssize_t user, const double *x, double reward) noexcept nogil
+    cdef double counted(self) noexcept nogil
+    cdef void believe(self, double second) noexcept nogil
 
     cdef Py_ssize_t open_row(self) noexcept nogil
     cdef void solve(self, Py_ssize_t row) noexcept nogil
