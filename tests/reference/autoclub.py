@@ -14,11 +14,12 @@ from reference.users import Array, Users, solve
 
 @dataclass(eq=False)
 class Cluster:
-    """Its members, Λ as it was when it was built, and μ as it was then or in a member's last round. Row 1."""
+    """Its members, Λ as when it was built, and μ and m as then or in a member's last round. Row 1."""
 
     members: list[int]
     floor: float
     mean: Array
+    offset: float
 
 
 @dataclass(eq=False)
@@ -37,18 +38,23 @@ class AutoCLUB(Users):
     def __init__(self, n_users: int, dim: int, *, ridge: float) -> None:
         super().__init__(n_users, dim, ridge=ridge)
         self.q = [0.0] * n_users
+        self.s: list[Array] = [np.zeros(dim) for _ in range(n_users)]
+        self.total = [0.0] * n_users
+        self.offset = 0.0  # Row 8
         self.told: list[tuple[int, Array, float]] = []
         self.omega = [1.0] * n_users  # Row 4
+        self.peaks = [0.0] * n_users  # Row 4
         self.noise2 = 1.0  # Row 4
         self.lam = ridge  # Row 8
         self.mu: Array = np.zeros(dim)  # Row 8
-        # The terms of each user's last review: T, ωΣr², RSS, tr H, λ‖δ‖², tr H², tr H² ln λ, κ; and its v.
-        self.terms: list[Array] = [np.zeros(8) for _ in range(n_users)]
+        # The terms of each user's last review: T, ωΣr², RSS, tr H, λ‖δ‖², tr H², tr H² ln λ, κ and two for m;
+        # and its v.
+        self.terms: list[Array] = [np.zeros(10) for _ in range(n_users)]
         self.votes: list[Array] = [np.zeros(dim) for _ in range(n_users)]
         self.due = [4] * n_users
         self.share = [1.0] * n_users
         self.rest: list[Array] = [np.zeros(dim) for _ in range(n_users)]
-        self.partition = [Cluster(list(range(n_users)), ridge, np.zeros(dim))]
+        self.partition = [Cluster(list(range(n_users)), ridge, np.zeros(dim), 0.0)]
         self.margin = math.inf
         self.reviews = self.moves = self.reweighted = 0
 
@@ -77,15 +83,18 @@ class AutoCLUB(Users):
     def clusters(self) -> list[frozenset[int]]:
         return [frozenset(self.home(i).members) for i in range(self.n_users)]
 
-    def sums(self, members: list[int]) -> tuple[Array, Array]:
+    def sums(self, members: list[int], offset: float | None = None) -> tuple[Array, Array]:
+        """S and b − ms. Row 1."""
+        m = self.offset if offset is None else offset
         gram, moment = np.zeros((self.dim, self.dim)), np.zeros(self.dim)
         for i in members:
-            gram, moment = gram + self.omega[i] * self.S[i], moment + self.omega[i] * self.b[i]
+            gram = gram + self.omega[i] * self.S[i]
+            moment = moment + self.omega[i] * (self.b[i] - m * self.s[i])
         return gram, moment
 
     def theta(self, cluster: Cluster) -> Array:
         """θ̂ = M(b + Λμ). Row 1."""
-        gram, moment = self.sums(cluster.members)
+        gram, moment = self.sums(cluster.members, cluster.offset)
         return solve(cluster.floor * np.eye(self.dim) + gram, moment + cluster.floor * cluster.mean)
 
     def estimates(self) -> Array:
@@ -97,10 +106,16 @@ class AutoCLUB(Users):
     def settle_noise(self) -> None:
         """σ̂². Row 4."""
         pulls, square, residual, freedom, *_ = np.sum(self.terms, axis=0)
-        if pulls == 0:
-            self.noise2 = max(sum(self.q) / self.rounds, 1e-100)
+        self.noise2 = max(float(residual / (pulls - freedom)), 1e-12 * float(square / pulls), 1e-100)
+
+    def guess(self) -> None:
+        """m, σ̂² and λ before the first review. Rows 4 and 8."""
+        square, self.offset = sum(self.q) / self.rounds, sum(self.total) / self.rounds
+        if self.rounds > 1 and square > 0 and self.exceeds(3.1 * self.offset**2 / (2.1 * square) - 1):
+            self.noise2 = max(square - self.offset**2, 1e-12 * square, 1e-100)
         else:
-            self.noise2 = max(float(residual / (pulls - freedom)), 1e-12 * float(square / pulls), 1e-100)
+            self.noise2, self.offset = max(square, 1e-100), 0.0
+        self.lam = self.usual_lam()
 
     def scores(self, user: int, arms: Array) -> Array:
         """xᵀθ̂ + σ̂√(w² max(1, 2 ln(Nw²/d))), w² = xᵀMx. Row 11."""
@@ -113,33 +128,41 @@ class AutoCLUB(Users):
         for x in arms:
             width2 = float(x @ solve(matrix, x))
             more = 2 * math.log(max(1.0, pulls * width2 / self.dim))
-            found.append(float(x @ theta) + sigma * math.sqrt(width2 * max(1.0, more)))
+            found.append(self.offset + float(x @ theta) + sigma * math.sqrt(width2 * max(1.0, more)))
         return np.array(found)
 
     def update(self, user: int, x: Array, reward: float) -> None:
         self.margin = math.inf
-        self.rounds += 1
-        self.listen(user, x, reward)
-        self.home(user).mean = self.mu  # Row 1
-        if not any(terms[0] for terms in self.terms):
-            self.settle_noise()
-            self.lam = self.usual_lam()  # Row 8
+        self.learn(user, x, reward)
         if self.pulls[user] >= self.due[user]:
             self.review(user)
 
+    def learn(self, user: int, x: Array, reward: float) -> None:
+        self.rounds += 1
+        self.listen(user, x, reward)
+        if not any(terms[0] for terms in self.terms):
+            self.guess()
+        self.solved_now(user)
+
+    def solved_now(self, user: int) -> None:
+        """A cluster's θ̂ is computed with today's μ and m. Row 1."""
+        self.home(user).mean, self.home(user).offset = self.mu, self.offset
+
     def listen(self, user: int, x: Array, reward: float) -> None:
         """No reward counts for more than twice the second greatest in size. Row 1."""
+        self.peaks[user] = max(self.peaks[user], abs(reward - self.offset))
         holder, _, greatest = max(self.told, key=lambda told: abs(told[2]), default=(user, x, 0.0))
         before = min(abs(greatest), 2 * self.second())
         self.absorb(user, x, 0.0)
         self.told.append((user, x, reward))
         most = 2 * self.second()
         if min(abs(greatest), most) > before:
-            self.home(holder).mean = self.mu
+            self.solved_now(holder)
         for i in {user, holder}:
             own = [(y, min(most, max(-most, r))) for j, y, r in self.told if j == i]
             self.b[i] = np.sum([r * y for y, r in own], axis=0)
-            self.q[i] = sum(r**2 for _, r in own)
+            self.q[i], self.total[i] = sum(r**2 for _, r in own), sum(r for _, r in own)
+            self.s[i] = np.sum([y for y, _ in own], axis=0)
 
     def second(self) -> float:
         return sorted([0.0, 0.0, *(abs(told[2]) for told in self.told)])[-2]
@@ -170,23 +193,35 @@ class AutoCLUB(Users):
     def regress(self, user: int) -> tuple[Array, Array]:
         """The terms of a user, and its v. Row 4."""
         gram, moment = self.sums([user])
-        square = self.omega[user] * self.q[user]
+        omega, m, s = self.omega[user], self.offset, self.s[user]
         inverse = np.linalg.inv(self.lam * np.eye(self.dim) + gram)
         c = moment - gram @ self.mu
         delta = inverse @ c
         hat = inverse @ gram
         penalty = self.lam * float(delta @ delta)
-        residual = max(0.0, square - self.mu @ (moment + c) - c @ delta - penalty)
+        about = self.q[user] - 2 * m * self.total[user] + m**2 * self.pulls[user]
+        residual = max(0.0, omega * about - self.mu @ (moment + c) - c @ delta - penalty)
+        ground = omega * (self.pulls[user] - omega * float(s @ inverse @ s))
+        shift = omega * (self.total[user] - m * self.pulls[user] - s @ (self.mu + delta)) + m * ground
         information = float(np.sum(hat * hat.T))
         level = information * math.log(self.lam)
         say = min(1.0, information / np.trace(hat)) if np.trace(hat) > 1e-100 else 0.0
-        terms = [self.pulls[user], square, residual, np.trace(hat), penalty, information, level, say]
-        return np.array(terms, dtype=np.float64), delta + say * self.mu
+        terms = [
+            self.pulls[user],
+            omega * self.q[user],
+            residual,
+            np.trace(hat),
+            penalty,
+            information,
+            level,
+            say,
+        ]
+        return np.array([*terms, shift, ground], dtype=np.float64), delta + say * self.mu
 
     def judged(self, user: int, terms: Array) -> float:
         """ω. Row 4."""
         others = [terms for i, terms in enumerate(self.terms) if i != user]
-        pulls, square, residual, freedom, *_ = np.sum(others, axis=0) if others else np.zeros(8)
+        pulls, square, residual, freedom, *_ = np.sum(others, axis=0) if others else np.zeros(10)
         if not pulls - freedom > 1e-12 * pulls:
             return 1.0
         usual = max(residual / (pulls - freedom), 1e-12 * square / pulls, self.least_noise())
@@ -195,10 +230,7 @@ class AutoCLUB(Users):
 
     def least_noise(self) -> float:
         """4^e/2¹⁴, with 2^e a size of rewards that 2 + √n users have had. Row 4."""
-        peaks = sorted(
-            (max((abs(r) for j, _, r in self.told if j == i), default=0.0) for i in range(self.n_users)),
-            reverse=True,
-        )
+        peaks = sorted(self.peaks, reverse=True)
         size = [*peaks, 0.0, 0.0][1 + math.isqrt(self.n_users)]
         return max(4.0 ** (math.frexp(size)[1] - 1) / 2**14, 1e-100) if size > 0 else 1e-100
 
@@ -225,7 +257,9 @@ class AutoCLUB(Users):
     def misfit(self, user: int, cluster: Cluster) -> float:
         """ω(θ̂ᵀSᵢθ̂ − 2bᵢᵀθ̂)/(2σ̂²) − ln n(h). Row 5."""
         theta = self.theta(cluster)
-        residual = float(theta @ self.S[user] @ theta - 2 * self.b[user] @ theta)
+        residual = float(
+            theta @ self.S[user] @ theta - 2 * (self.b[user] - self.offset * self.s[user]) @ theta
+        )
         return self.omega[user] * residual / (2 * self.noise2) - math.log(self.count(list(cluster.members)))
 
     def count(self, members: list[int]) -> float:
@@ -265,7 +299,11 @@ class AutoCLUB(Users):
 
     def settle_prior(self) -> None:
         """Row 8."""
-        _, _, _, freedom, penalty, information, level, say = np.sum(self.terms, axis=0)
+        pulls, _, _, freedom, penalty, information, level, say, shift, ground = np.sum(self.terms, axis=0)
+        if ground > 1e-12 * pulls:
+            self.offset = float(shift / ground)
+            if not self.exceeds(self.offset**2 / (2.1 * self.noise2) - 1):
+                self.offset = 0.0
         k = self.dim / 5
         target = level + k * math.log(self.usual_lam()) + freedom - penalty / self.noise2
         step = target / (information + k) - math.log(self.lam)
@@ -280,7 +318,7 @@ class AutoCLUB(Users):
 
     def rebuild(self, cluster: Cluster) -> None:
         """Row 1."""
-        cluster.floor, cluster.mean = self.floor, self.mu
+        cluster.floor, cluster.mean, cluster.offset = self.floor, self.mu, self.offset
 
     def move(self, user: int, came: Cluster, best: Alternative) -> bool:
         """Row 9; returns whether the user stayed."""
@@ -296,7 +334,7 @@ class AutoCLUB(Users):
             self.partition.remove(came)
         if best.cluster is None:
             self.splits += 1
-            self.partition.append(Cluster([user], self.floor, self.mu))
+            self.partition.append(Cluster([user], self.floor, self.mu, self.offset))
         else:
             best.cluster.members.append(user)
             self.rebuild(best.cluster)
@@ -335,8 +373,11 @@ class AutoCLUB(Users):
             self.b.append(np.zeros(self.dim))
             self.pulls.append(0)
             self.q.append(0.0)
+            self.s.append(np.zeros(self.dim))
+            self.total.append(0.0)
             self.omega.append(1.0)
-            self.terms.append(np.zeros(8))
+            self.peaks.append(0.0)
+            self.terms.append(np.zeros(10))
             self.votes.append(np.zeros(self.dim))
             self.due.append(4)
             self.share.append(1.0)
@@ -345,4 +386,4 @@ class AutoCLUB(Users):
             waiting[0].members += range(first, self.n_users)
             waiting[0].mean = self.mu
         else:
-            self.partition.append(Cluster(list(range(first, self.n_users)), self.floor, self.mu))
+            self.partition.append(Cluster(list(range(first, self.n_users)), self.floor, self.mu, self.offset))

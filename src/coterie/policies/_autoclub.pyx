@@ -75,12 +75,14 @@ cdef class ByEvidence(EvidenceRows):
         eliminate(self.upper, self.reduced, self.dim, 0.5 * self.weight, &logdet, &explained)
         return self.evidence(logdet, explained)
 
-    cdef void centre(self, const double *gram, const double *moment, double *out) noexcept nogil:
-        """c = b − Sμ: the moment about the mean preference."""
+    cdef void centre(
+        self, const double *gram, const double *moment, const double *total, double *out
+    ) noexcept nogil:
+        """c = b − ms − Sμ: the moment about the offset and the mean preference."""
         cdef Py_ssize_t i
         apply(gram, self.mean, out, self.dim)
         for i in range(self.dim):
-            out[i] = moment[i] - out[i]
+            out[i] = moment[i] - self.offset * total[i] - out[i]
 
     cdef double tell(self, Py_ssize_t user, double *fit) noexcept nogil:
         """What the user's own regression tells the common estimates; returns its evidence."""
@@ -106,8 +108,11 @@ cdef class ByEvidence(EvidenceRows):
         cdef const double *gram = self.grams + user * d * d
         cdef const double *moment = self.moments + user * d
         cdef double around, known, weight = self.weight, precision = self.precisions[user]
-        self.centre(gram, moment, self.centred)
-        around = self.squared[user] - dot(self.mean, moment, d) - dot(self.mean, self.centred, d)
+        cdef const double *total = self.totals + user * d
+        cdef double level = self.levels[user] - self.offset * self.pulls[user]
+        self.centre(gram, moment, total, self.centred)
+        around = self.squared[user] - self.offset * (self.levels[user] + level)
+        around -= dot(self.mean, moment, d) - self.offset * dot(self.mean, total, d) + dot(self.mean, self.centred, d)
         for i in range(d):
             self.centred[i] *= precision
             self.reduced[i] = self.centred[i]
@@ -115,6 +120,9 @@ cdef class ByEvidence(EvidenceRows):
         eliminate(self.upper, self.reduced, d, 0.5 * weight, logdet, explained)
         back_substitute(self.upper, self.reduced, fit, d)
         finish_inverse(self.upper, self.factor, self.inverse, d)
+        apply(self.inverse, total, self.reduced, d)
+        terms.ground = precision * (self.pulls[user] - precision * dot(total, self.reduced, d))
+        terms.shift = precision * (level - dot(total, self.mean, d) - dot(total, fit, d)) + self.offset * terms.ground
         terms.pulls, terms.square, terms.freedom = self.pulls[user], precision * self.squared[user], 0.0
         for i in range(d):  # H = I − λA⁻¹, but its diagonal as that of A⁻¹S: nothing cancels where H is next to nothing
             known = precision * dot(self.inverse + i * d, gram + i * d, d)
@@ -145,7 +153,7 @@ cdef class ByEvidence(EvidenceRows):
         cdef const double *gram = self.pool_grams + row * d * d
         cdef const double *own = self.grams + user * d * d
         cdef double without, together
-        self.centre(gram, self.pools.moment + row * d, self.around)
+        self.centre(gram, self.pools.moment + row * d, self.pool_totals + row * d, self.around)
         if self.row_of[user] == row:
             add_scaled(self.around, -1.0, self.centred, d)
             without = self.explain(gram, own, -self.precisions[user], self.around)
@@ -188,6 +196,7 @@ cdef class ByEvidence(EvidenceRows):
                 continue
             theta = self.pools.estimate + row * d
             loss = quadratic(self.grams + user * d * d, theta, d) - 2.0 * dot(theta, self.moments + user * d, d)
+            loss += 2.0 * self.offset * dot(theta, self.totals + user * d, d)
             loss = 0.5 * self.precisions[user] * loss / self.noise2 - natural_log(self.counts[row])
             k = OTHERS
             while k > 0 and loss < losses[k]:
@@ -249,8 +258,8 @@ cdef class ByEvidence(EvidenceRows):
         cdef int64_t user
         self.crowds(-1)
         n, m = self.counts[row], self.counts[other]
-        self.centre(first, self.pools.moment + row * d, self.around)
-        self.centre(second, self.pools.moment + other * d, self.centred)
+        self.centre(first, self.pools.moment + row * d, self.pool_totals + row * d, self.around)
+        self.centre(second, self.pools.moment + other * d, self.pool_totals + other * d, self.centred)
         gain = log_gamma(n + m) - log_gamma(n) - log_gamma(m) - self.novelty()
         gain -= self.explain(first, first, 0.0, self.around)
         gain -= self.explain(second, second, 0.0, self.centred)

@@ -15,10 +15,12 @@ cdef struct Terms:
     double information
     double level
     double say
+    double shift
+    double ground
 
 
 cdef class Prior(Learner):
-    cdef public double noise2, weight, squares, reach, seen, fitted, length2
+    cdef public double noise2, weight, offset, level, squares, reach, seen, fitted, length2
     cdef Terms *terms
     cdef Terms *sums
     cdef double *mean
@@ -32,7 +34,7 @@ cdef class Prior(Learner):
     cdef void replace_terms(self, Py_ssize_t user, Terms *fresh, const double *vote) noexcept nogil
     cdef void add_terms(self, Terms *terms, double sign) noexcept nogil
     cdef void sum_terms(self) noexcept nogil
-    cdef void guess_noise(self) noexcept nogil
+    cdef void guess(self) noexcept nogil
     cdef void settle_noise(self) noexcept nogil
     cdef double precision_of(self, Py_ssize_t user, Terms *fresh, double precision) noexcept nogil
     cdef double least_noise(self) noexcept nogil

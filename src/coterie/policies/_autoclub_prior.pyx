@@ -22,6 +22,7 @@ cdef double TINY = 1e-12  # for rounding: σ̂² is no less than this part of th
 # user counts for no less than this in μ
 cdef double LEAST = 1e-100  # σ̂² of rewards that are all zero
 cdef double CAUTION = 3.0  # clusters act with a ridge of at most so many times λ
+cdef double MATTERS = 2.1  # an offset counts if its square is so many times the variance of the noise
 cdef double FAITH = 20.0  # a user's noise is first taken to be the common one, as if so many rewards said so
 cdef double NOISIER = 2.0  # a user counts in full up to so many times the variance of the others
 
@@ -47,11 +48,11 @@ cdef class Prior(Learner):
         "prior.votes": Field(("users", "dim")),
         "peaks": Field(("users",)),
     }
-    NUMBERS = ("rounds", "noise2", "weight", "squares", "reach", "seen", "fitted", "length2")
+    NUMBERS = ("rounds", "noise2", "weight", "offset", "level", "squares", "reach", "seen", "fitted", "length2")
 
     @classmethod
     def extents(cls, n_users, dim, **settings):
-        return {"users": n_users, "rows": n_users, "dim": dim, "terms": 8}
+        return {"users": n_users, "rows": n_users, "dim": dim, "terms": 10}
 
     cdef int bind(self) except -1:
         self.sums, self.terms = <Terms *> self.pointer("prior.sums"), <Terms *> self.pointer("prior.terms")
@@ -105,12 +106,14 @@ cdef class Prior(Learner):
         self.sums.information += sign * terms.information
         self.sums.level += sign * terms.level
         self.sums.say += sign * terms.say
+        self.sums.shift += sign * terms.shift
+        self.sums.ground += sign * terms.ground
 
     cdef void sum_terms(self) noexcept nogil:
         """All sums over users, from the beginning."""
         cdef Py_ssize_t user, i
         cdef double *vote
-        self.sums[0] = Terms(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        self.sums[0] = Terms(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         self.length2 = 0.0
         for i in range(self.dim):
             self.total[i] = 0.0
@@ -121,9 +124,15 @@ cdef class Prior(Learner):
             for i in range(self.dim):
                 self.total[i] += vote[i]
 
-    cdef void guess_noise(self) noexcept nogil:
-        """σ̂² and λ before the first regression: the mean square of rewards, and the ridge in the unit of the vectors."""
-        self.noise2 = max(self.squares / self.rounds, LEAST)
+    cdef void guess(self) noexcept nogil:
+        """m, σ̂² and λ before the first regression: mean and variance of rewards, and the ridge in the unit of the vectors."""
+        self.offset = self.level / self.rounds
+        self.noise2 = self.squares / self.rounds
+        if self.rounds > 1 and self.offset * self.offset * (1.0 + MATTERS) > MATTERS * self.noise2:
+            self.noise2 = max(self.noise2 - self.offset * self.offset, TINY * self.noise2)
+        else:
+            self.offset = 0.0
+        self.noise2 = max(self.noise2, LEAST)
         self.weight = self.usual_weight()
 
     cdef void settle_noise(self) noexcept nogil:
@@ -173,6 +182,10 @@ cdef class Prior(Learner):
         cdef double wanted = self.sums.level + known * natural_log(self.usual_weight()) + slope
         wanted /= self.sums.information + known
         cdef Py_ssize_t i
+        if self.sums.ground > TINY * self.sums.pulls:
+            self.offset = self.sums.shift / self.sums.ground
+            if self.offset * self.offset < MATTERS * self.noise2:
+                self.offset = 0.0
         self.weight = max(exponential(before + min(max(wanted - before, -STRIDE), STRIDE)), TINY * self.reach)
         length2 = dot(self.total, self.total, self.dim)
         if length2 > 0.0:

@@ -16,6 +16,8 @@ cdef class EvidenceRows(Prior):
     cdef Members members
     cdef double *grams
     cdef double *moments
+    cdef double *totals
+    cdef double *levels
     cdef double *squared
     cdef int64_t *pulls
     cdef double *precisions
@@ -23,6 +25,7 @@ cdef class EvidenceRows(Prior):
     cdef double *mixtures
     cdef int64_t *due
     cdef double *pool_grams
+    cdef double *pool_totals
     cdef double *weights
     cdef int64_t *sizes
     cdef double *counts

@@ -36,6 +36,8 @@ cdef class EvidenceRows(Prior):
     FIELDS = {
         "grams": Field(("users", "dim", "dim")),
         "moments": Field(("users", "dim")),
+        "totals": Field(("users", "dim")),
+        "levels": Field(("users",)),
         "squares": Field(("users",)),
         "pulls": Field(("users",), "int64"),
         "labels": Field(("users",), "int64"),
@@ -45,6 +47,7 @@ cdef class EvidenceRows(Prior):
         "due": Field(("users",), "int64"),
         **ridge_fields("pools", "rows"),
         "pool_grams": Field(("rows", "dim", "dim")),
+        "pool_totals": Field(("rows", "dim")),
         "weights": Field(("rows",)),
         "sizes": Field(("rows",), "int64"),
         "epochs": Field(("rows",), "int64"),
@@ -63,7 +66,8 @@ cdef class EvidenceRows(Prior):
         self.grams, self.moments = <double *> self.pointer("grams"), <double *> self.pointer("moments")
         self.squared, self.pulls = <double *> self.pointer("squares"), <int64_t *> self.pointer("pulls")
         self.due, self.largest = <int64_t *> self.pointer("due"), <double *> self.pointer("greatest.x")
-        self.precisions = <double *> self.pointer("precisions")
+        self.precisions, self.totals = <double *> self.pointer("precisions"), <double *> self.pointer("totals")
+        self.levels, self.pool_totals = <double *> self.pointer("levels"), <double *> self.pointer("pool_totals")
         self.shares, self.mixtures = <double *> self.pointer("shares"), <double *> self.pointer("mixtures")
         self.pool_grams, self.weights = <double *> self.pointer("pool_grams"), <double *> self.pointer("weights")
         self.sizes = <int64_t *> self.pointer("sizes")
@@ -95,6 +99,8 @@ cdef class EvidenceRows(Prior):
             self.weights[row] = self.acting_weight()
             for i in range(self.dim * self.dim):
                 self.pool_grams[row * self.dim * self.dim + i] = 0.0
+            for i in range(self.dim):
+                self.pool_totals[row * self.dim + i] = 0.0
         for i in range(self.dim):
             self.pools.estimate[row * self.dim + i] = self.mean[i]
         self.sizes[row] += self.n_users - known
@@ -136,23 +142,27 @@ cdef class EvidenceRows(Prior):
         """Update the user and its cluster."""
         cdef Py_ssize_t i, row = self.row_of[user], d = self.dim
         cdef double root = sqrt(self.precisions[user])
-        self.peaks[user] = max(self.peaks[user], fabs(reward))
+        self.peaks[user] = max(self.peaks[user], fabs(reward - self.offset))
         reward = self.restrain(user, x, reward)
         if self.pulls[user] == 0:
             self.seen += 1.0
         add_outer(self.grams + user * d * d, x, d)
         self.squared[user] += reward * reward
         self.pulls[user] += 1
+        self.levels[user] += reward
+        self.level += reward
         add_scaled(self.moments + user * d, reward, x, d)
+        add_scaled(self.totals + user * d, 1.0, x, d)
+        add_scaled(self.pool_totals + row * d, self.precisions[user], x, d)
         for i in range(d):
             self.around[i] = root * x[i]
         add_outer(self.pool_grams + row * d * d, self.around, d)
         absorb_row(&self.pools, row, self.around, root * reward, self.work, d)
-        self.solve(row)
         self.squares += reward * reward
         self.reach += dot(x, x, d)
         if self.sums.pulls == 0.0:
-            self.guess_noise()
+            self.guess()
+        self.solve(row)
         return 0
 
     cdef double restrain(self, Py_ssize_t user, const double *x, double reward) noexcept nogil:
@@ -186,6 +196,8 @@ cdef class EvidenceRows(Prior):
         add_scaled(self.moments + user * d, more, self.largest, d)
         add_scaled(self.pools.moment + row * d, self.precisions[user] * more, self.largest, d)
         self.solve(row)
+        self.levels[user] += more
+        self.level += more
         self.squared[user] += square
         self.squares += square
 
@@ -200,10 +212,11 @@ cdef class EvidenceRows(Prior):
         return row
 
     cdef void solve(self, Py_ssize_t row) noexcept nogil:
-        """θ̂ = M(b + λμ): the ridge regression of a cluster about the mean preference."""
+        """θ̂ = M(b − ms + Λμ): the ridge regression of a cluster about the mean preference."""
         cdef Py_ssize_t i, d = self.dim
         for i in range(d):
-            self.work[i] = self.pools.moment[row * d + i] + self.weights[row] * self.mean[i]
+            self.work[i] = self.pools.moment[row * d + i] - self.offset * self.pool_totals[row * d + i]
+            self.work[i] += self.weights[row] * self.mean[i]
         apply(self.pools.inverse + row * d * d, self.work, self.pools.estimate + row * d, d)
 
     cdef void rebuild(self, Py_ssize_t row) noexcept nogil:
@@ -219,11 +232,12 @@ cdef class EvidenceRows(Prior):
         for i in range(d * d):
             gram[i] = 0.0
         for i in range(d):
-            moment[i] = 0.0
+            moment[i] = self.pool_totals[row * d + i] = 0.0
         self.pools.pulls[row] = 0
         while user >= 0:
             add_scaled(gram, self.precisions[user], self.grams + user * d * d, d * d)
             add_scaled(moment, self.precisions[user], self.moments + user * d, d)
+            add_scaled(self.pool_totals + row * d, self.precisions[user], self.totals + user * d, d)
             self.pools.pulls[row] += self.pulls[user]
             user = self.members.next[user]
         if weight < self.weights[row]:
@@ -243,6 +257,11 @@ cdef class EvidenceRows(Prior):
             for i in range(k * d + k, k * d + d):
                 self.upper[i] = first[i] + sign * second[i]
             self.upper[k * d + k] += weight
+
+    def scores(self, Py_ssize_t user, arms):
+        """Expected reward, m + xᵀθ̂, and bonus of every arm."""
+        mean, width = Prior.scores(self, user, arms)
+        return mean + self.offset, width
 
     def estimates(self):
         """Each user's own ridge regression; what it acts on is in `scores`."""
