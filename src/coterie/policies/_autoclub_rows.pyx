@@ -263,6 +263,17 @@ cdef class EvidenceRows(Prior):
         mean, width = Prior.scores(self, user, arms)
         return mean + self.offset, width
 
+    def explained(self, Py_ssize_t user):
+        """What is known of a user, by name."""
+        return {
+            "rewards": self.pulls[user],
+            "known": self.terms[user].freedom / self.dim,
+            "precision": self.precisions[user],
+            "weight": self.shares[user],
+            "noise": sqrt(self.noise2),
+            "offset": self.offset,
+        }
+
     def estimates(self):
         """Each user's own ridge regression; what it acts on is in `scores`."""
         own, moments = self.array("grams") + self.ridge * np.eye(self.dim), self.array("moments").copy()
