@@ -89,10 +89,9 @@ class Explanation:
             f"user {self.cluster[k]} ({self.influence[k]:.0%})".replace("%", " %") for k in order
         )
         more = len(self.cluster) - len(order)
+        known = f"preference {100 * self.known:.0f} % known from them"
         lines = [
-            f"user {self.user}: {self.rewards:,} rewards, preference {self.known:.0%} known from them".replace(
-                "%", " %"
-            ),
+            f"user {self.user}: {self.rewards:,} rewards, {known}",
             f"learns from {named}{f' and {more:,} more' if more else ''}; "
             f"belongs there with probability {self.weight:.2f}",
         ]
