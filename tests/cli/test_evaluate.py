@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from cli.conftest import SMALL, Call
-from coterie.cli import event_progress as module
-from coterie.cli.event_progress import EventProgress, event_progress
+from coterie.cli import progress as module
+from coterie.cli.progress import EventProgress, event_progress
 from coterie.evaluation import read_log
 
 FEW = ("--resamples", "20")

@@ -14,6 +14,7 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -39,8 +40,8 @@ class Uninterrupted:
         """Live through the events that came since."""
         for event in found:
             if event.seq > self.seq and event.kind != events.CREATED:
-                self.recommender._engine.journal.now = lambda at=event.at: at  # type: ignore[method-assign,misc]
-                getattr(self, event.kind)(event)
+                with patch.object(self.recommender._engine.journal, "now", return_value=event.at):
+                    getattr(self, event.kind)(event)
             self.seq = max(self.seq, event.seq)
 
     def decision(self, event: Event) -> None:

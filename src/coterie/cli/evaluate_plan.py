@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from coterie.cli.event_progress import event_progress
 from coterie.cli.output import print_note
+from coterie.cli.progress import event_progress
 from coterie.cli.run_plan import DEFAULT_POLICIES, check_used, complete_spec, parse_policy
 from coterie.cli.settings import RunSettings, assignments
 from coterie.errors import ArgumentError

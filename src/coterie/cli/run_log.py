@@ -7,8 +7,8 @@ from tempfile import NamedTemporaryFile
 
 import msgspec
 
-from coterie.cli.event_progress import event_progress
 from coterie.cli.output import write_json
+from coterie.cli.progress import event_progress
 from coterie.cli.run_plan import DEFAULT_POLICIES, plan_runs
 from coterie.cli.settings import RunSettings
 from coterie.errors import ArgumentError

@@ -141,13 +141,13 @@ def _imported(name: str) -> Callable[..., Any]:
     except Exception as error:
         raise _import_error(module_name, error) from error
     try:
-        found = attrgetter(attribute)(module)
+        found: object = attrgetter(attribute)(module)
     except AttributeError:
         public = [one for one in vars(module) if not one.startswith("_")]
         raise unknown(f"attribute of {module_name}:", attribute, public, f"It is {module.__file__}") from None
     if not callable(found):
         raise ArgumentError(f"{name} must be a class or a function that makes a policy, got {shown(found)}")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _import_error(module: str, error: Exception) -> ArgumentError:
