@@ -29,15 +29,16 @@ def test_a_table_is_read_by_time_with_its_users() -> None:
     assert log.arms(1).tolist() == [[1, 0], [0, 1]]
 
 
-def test_polars_pandas_parquet_and_csv_give_the_same_log(tmp_path: Path) -> None:
+def test_polars_pandas_parquet_csv_and_json_lines_give_the_same_log(tmp_path: Path) -> None:
     table, log = frame(), read_log(frame())
     table.write_parquet(tmp_path / "log.parquet")
+    table.write_ndjson(tmp_path / "log.jsonl")
     text = [json.dumps(arms) for arms in table["arms"].to_list()]
     written = table.with_columns(arms=pl.Series(text))
     written.write_csv(tmp_path / "log.csv")
     written.write_csv(tmp_path / "log.tsv", separator="\t")
     pandas: Any = table.to_pandas()
-    for source in (pandas, *(tmp_path / f"log.{kind}" for kind in ("parquet", "csv", "tsv"))):
+    for source in (pandas, *(tmp_path / f"log.{kind}" for kind in ("parquet", "csv", "tsv", "jsonl"))):
         assert_same_log(read_log(source), log)
 
 
@@ -178,7 +179,7 @@ def test_files_that_are_no_logs_are_refused(tmp_path: Path) -> None:
     with pytest.raises(coterie.DataError, match=r"log\.parquet: it cannot be read as Parquet"):
         read_log(tmp_path / "log.parquet")
     (tmp_path / "log.xlsx").write_bytes(b"x")
-    with pytest.raises(coterie.ArgumentError, match=r"a \.csv, \.tsv or \.parquet file, got 'log\.xlsx'"):
+    with pytest.raises(coterie.ArgumentError, match=r"a \.csv, \.tsv, \.parquet or \.jsonl file, got 'log\.xlsx'"):
         read_log(tmp_path / "log.xlsx")
     frame()[:0].write_parquet(tmp_path / "empty.parquet")
     with pytest.raises(coterie.DataError, match=r"empty\.parquet: the log has no events"):

@@ -57,13 +57,13 @@ class NaiveRecommender:
         return policy, users
 
     def decide(self, user: str, items: list[str], decision: str) -> str:
-        if any(item not in self.items for item in items):
-            raise Refused("UnknownName")
         if decision in self.asked:
             first = self.asked[decision]
             if (first.user, first.items) != (user, tuple(items)):
                 raise Refused("Conflict")
             return first.chosen
+        if any(item not in self.items for item in items):
+            raise Refused("UnknownName")
         self.happened.append(Learnt(decision, user, None, 0.0))
         policy, users = self.taught()
         vectors = np.array([self.items[item] for item in items])

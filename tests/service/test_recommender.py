@@ -295,3 +295,34 @@ def test_explaining_tells_who_one_learns_from_and_how_items_score() -> None:
     )
     assert [event.kind for event in one.history("bob")] == ["decision", "reward"]
     assert one.summary.clusters == 1
+
+
+def test_a_repeated_request_gets_its_first_answer_whatever_became_of_the_catalogue() -> None:
+    one = shop()
+    everything = one.decide("alice", decision_id="all")
+    named = one.decide("alice", ["tea", "coffee"], k=2, decision_id="named")
+    one.put_items({"water": [0.1, 0.1]})
+    one.remove_items(["coffee"])
+    assert one.decide("alice", decision_id="all") == everything
+    assert one.decide("alice", ["tea", "coffee"], k=2, decision_id="named") == named
+    for items in (["tea"], ["coffee", "tea"], None):
+        with pytest.raises(Conflict, match="'named' was used for another request"):
+            one.decide("alice", items, k=2, decision_id="named")
+    with pytest.raises(Conflict, match="'all' was used for another request"):
+        one.decide("alice", list(ITEMS), decision_id="all")
+
+
+def test_the_same_id_with_another_vector_is_a_conflict() -> None:
+    one = shop(mode="shadow")
+    decision = one.decide("alice").id
+    one.reward(decision, 1.0, x=[1.0, 0.0])
+    assert one.reward(decision, 1.0, x=[1.0, 0.0]).status == "duplicate"
+    one.feedback("alice", 1.0, x=[1.0, 0.0], feedback_id="f")
+    assert one.feedback("alice", 1.0, x=[1.0, 0.0], feedback_id="f").status == "duplicate"
+    with pytest.raises(Conflict, match="was settled for another vector x"):
+        one.reward(decision, 1.0, x=[0.0, 1.0])
+    with pytest.raises(Conflict, match="'f' was settled for another vector x"):
+        one.feedback("alice", 1.0, x=[0.0, 1.0], feedback_id="f")
+    with pytest.raises(Conflict, match="'f' was settled for None, got 'tea'"):
+        one.feedback("alice", 1.0, item="tea", feedback_id="f")
+    assert one.policy.rounds == 2

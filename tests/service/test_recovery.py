@@ -10,7 +10,7 @@ import pytest
 
 from coterie import Recommender
 from coterie.policies import REGISTRY
-from service.shops import abandon, arms, same_state
+from service.shops import abandon, arms, same_state, shop
 
 USERS = [f"u{n}" for n in range(6)]
 RING = np.roll(np.eye(6), 1, axis=0) + np.roll(np.eye(6), -1, axis=0)
@@ -139,3 +139,18 @@ def test_snapshots_are_taken_by_themselves(tmp_path: Path) -> None:
         one._engine._stop.wait(0.01)
     assert next(one._engine.store.snapshots("default")).seq > 10
     one.close()
+
+
+def test_events_that_were_replayed_count_towards_the_next_snapshot(tmp_path: Path) -> None:
+    one = shop(store=tmp_path / "a.db", snapshot_every=1_000)
+    for _ in range(6):
+        one.feedback("alice", 1.0, item="tea")
+    abandon(one)
+    again = Recommender(store=tmp_path / "a.db", snapshot_every=5)
+    again._engine._tick = 0.01
+    for _ in range(500):
+        if list(again._engine.store.snapshots("default")):
+            break
+        again._engine._stop.wait(0.01)
+    assert again._live.snapshot_seq == again._live.state.seq
+    again.close()

@@ -37,7 +37,9 @@ EPILOG = examples(
 
 
 def evaluate(
-    log: Annotated[Path, typer.Argument(help="A log: .csv, .tsv, .parquet, or what `run --log` wrote.")],
+    log: Annotated[
+        Path, typer.Argument(help="A log: .csv, .tsv, .parquet, .jsonl, or what `run --log` wrote.")
+    ],
     policy: Annotated[
         list[str] | None,
         typer.Option(

@@ -42,7 +42,7 @@ def read_log(
     items: Source | ArrayLike | None = None,
     uniform: bool = False,
 ) -> Log:
-    """Read a log from a data frame, a CSV, TSV or Parquet file, or our own format.
+    """Read a log from a data frame, a CSV, TSV, Parquet or JSON lines file, or our own format.
 
     Parameters
     ----------
@@ -146,11 +146,15 @@ def _frame(source: Source) -> pl.DataFrame:
         path = _existing(Path(source))
         if path.suffix.lower() in (".parquet", ".pq"):
             return pl.read_parquet(path)
+        if path.suffix.lower() in (".jsonl", ".ndjson"):
+            return pl.read_ndjson(path, infer_schema_length=None)
     except (ValueError, TypeError, pl.exceptions.PolarsError) as error:
         hint = "; arms must be lists of lists (array.tolist())" if "1-dimensional" in str(error) else ""
         raise DataError(f"it cannot be read as a table: {first_line(error)}{hint}") from error
     if path.suffix.lower() not in (".csv", ".tsv"):
-        raise ArgumentError(f"a log is a data frame, a .csv, .tsv or .parquet file, got {path.name!r}")
+        raise ArgumentError(
+            f"a log is a data frame, a .csv, .tsv, .parquet or .jsonl file, got {path.name!r}"
+        )
     csv = CsvTable(path, "\t" if path.suffix.lower() == ".tsv" else ",", path.name)
     return csv.read(csv.header())
 

@@ -21,6 +21,8 @@ class Outcome(NamedTuple):
         The estimate and the bonus of each of these arms.
     propensity : float or None
         The probability of this choice; None where it has no closed form (Thompson sampling).
+    first_propensity : float or None
+        The probability of the first of these arms being first.
     cluster : int or None
         The cluster of the user, named by its first member; None for a stranger to a frozen policy.
     drawn : bool
@@ -33,6 +35,7 @@ class Outcome(NamedTuple):
     mean: list[float]
     width: list[float]
     propensity: float | None
+    first_propensity: float | None
     cluster: int | None
     drawn: bool
     generator: list[Any] | None
@@ -53,8 +56,9 @@ def choose(state: PolicyState, user: str, arms: Floats, k: int) -> Outcome:
         picks = policy.generator.choice(len(arms), k, replace=False).tolist()
     if share > 0:
         after = policy.generator.bit_generator.state
-    uniform = 1.0 / (len(arms) if k == 1 else perm(len(arms), k))
-    mine = uniform if exploring else float(picks == own)
+    known = not sampled or share == 1
+    whole = _probability(1.0 / perm(len(arms), k), share, None if exploring else picks == own)
+    first = _probability(1.0 / len(arms), share, None if exploring else picks[0] == own[0])
     if policy is not state.policy:
         state.policy.generator.bit_generator.state = after
     state.know_generator(after)
@@ -65,11 +69,17 @@ def choose(state: PolicyState, user: str, arms: Floats, k: int) -> Outcome:
         picks,
         mean.tolist(),
         width.tolist(),
-        None if sampled and share < 1 else share * uniform + (1.0 - share) * mine,
+        whole if known else None,
+        first if known else None,
         state.cluster_number(number) if policy is state.policy else None,
         drawn,
         None if after == before else kept_generator(dict(after)),
     )
+
+
+def _probability(uniform: float, share: float, same: bool | None) -> float:
+    """The probability of a choice, if it is the policy's own or not; None: that one is uniform, too."""
+    return share * uniform + (1.0 - share) * (uniform if same is None else float(same))
 
 
 def _own_choice(policy: LinearBandit, number: int, arms: Floats, k: int) -> list[int]:

@@ -66,20 +66,28 @@ class RewardResult(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """What a decision is made among: an id and a vector each. `inline` vectors are not in the catalogue."""
+    """What a decision is made among: an id and a vector each.
+
+    `source` tells where they come from: all of the catalogue, items that were named, or arms with vectors.
+    """
 
     ids: Sequence[str]
     arms: Floats
-    inline: bool
+    source: Literal["all", "items", "arms"]
 
-    def was_asked(self, event: Event, user: str, k: int) -> bool:
-        """Was this decision made for the same request?"""
-        told = event.fields()
-        length, inline = len(told.get("ranking", (event.item,))), "arms" in told
-        if (event.user, length, inline) != (user, k, self.inline):
-            return False
-        ids = list(told.get("offered", ()))  # none if the log was compacted
-        return ids == list(self.ids) and (not inline or event.x == self.arms.tobytes())
+
+def same_request(event: Event, user: str, items: Sequence[str] | None, inline: Offer | None, k: int) -> bool:
+    """Was this decision made for the same request? One whose log was compacted is not known any more."""
+    told = event.fields()
+    if (event.user, len(told.get("ranking", (event.item,)))) != (user, k) or "offered" not in told:
+        return False
+    offered = list(told["offered"])
+    if inline is not None:
+        same = "arms" in told and event.x == inline.arms.tobytes()
+        return same and items is None and offered == list(inline.ids)
+    if items is None:
+        return "all" in told
+    return "arms" not in told and "all" not in told and offered == list(items)
 
 
 def inline_offer(arms: Mapping[str, ArrayLike] | ArrayLike, dim: int) -> Offer:
@@ -91,7 +99,7 @@ def inline_offer(arms: Mapping[str, ArrayLike] | ArrayLike, dim: int) -> Offer:
         rows = arms
         ids = ()
     matrix = finite("arms", arms_matrix(rows, dim))
-    return Offer(ids or tuple(map(str, range(len(matrix)))), matrix, True)
+    return Offer(ids or tuple(map(str, range(len(matrix)))), matrix, "arms")
 
 
 _RANDOM = bytearray()
@@ -124,12 +132,16 @@ def decision_event(
     picks, ids = outcome.arms, offer.ids
     told: dict[str, Any] = {"offered": ids, "scores": [*zip(outcome.mean, outcome.width, strict=True)]}
     kept = offer.arms
-    if offer.inline:
+    if offer.source == "arms":
         told["arms"] = picks
     else:
         kept = kept[picks[0]] if len(picks) == 1 else kept.take(picks, axis=0)
+    if offer.source == "all":
+        told["all"] = True
     if len(picks) > 1:
         told["ranking"] = [ids[arm] for arm in picks]
+        if outcome.first_propensity is not None:
+            told["first"] = outcome.first_propensity
     if outcome.propensity is not None:
         told["propensity"] = outcome.propensity
     if outcome.cluster is not None:

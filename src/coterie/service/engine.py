@@ -15,7 +15,7 @@ from coterie.errors import ArgumentError, Conflict, SnapshotError, StoreError, u
 from coterie.service import events, snapshots
 from coterie.service.events import Event
 from coterie.service.journal import Journal
-from coterie.service.live import LivePolicy
+from coterie.service.live import LivePolicy, Recovered
 from coterie.service.settings import PolicySettings
 from coterie.service.state import PolicyState
 from coterie.service.store import EventStore, digest_of, split
@@ -104,7 +104,7 @@ class PolicyEngine:
         self.limits = limits or Limits()
         self._lock = RLock()
         self._patience, self._tick, self._every = patience, tick, snapshot_every
-        self.suspect = False
+        self.suspect = self._rewriting = False
         self.turn, self.change = Turn(self), Change(self)
         self._time = 0.0
         self._stop = Signal()
@@ -123,7 +123,8 @@ class PolicyEngine:
 
     def begin_turn(self) -> None:
         """Take the lock, if the store can be written."""
-        if not self._lock.acquire(timeout=self._patience):
+        patience = 0.0 if self._rewriting and self._patience > 0 else self._patience
+        if not self._lock.acquire(timeout=patience):
             raise StoreError("the policy is learning anew from its log; try again soon")
         try:
             if self.journal.failure is not None:
@@ -178,7 +179,7 @@ class PolicyEngine:
                 raise ArgumentError(f"there are {len(self.policies)} policies, and no more may be made")
             if name in self.policies or next(self.store.read(name), None) is not None:
                 raise Conflict(f"there is, or was, a policy {name!r}")
-            live = LivePolicy(self, name, PolicyState(settings))
+            live = LivePolicy(self, name, Recovered(PolicyState(settings)))
             event = Event(self.next_seq, name, events.CREATED, self.now(), detail=settings.to_json())
             with self.change:
                 live.state.apply(event)
@@ -201,22 +202,24 @@ class PolicyEngine:
 
     # Snapshots and recovery.
 
-    def _recovered(self, name: str) -> PolicyState:
+    def _recovered(self, name: str) -> Recovered:
         """The state of a policy: its last snapshot, then the log."""
         state: PolicyState | None = None
+        seq, at = 0, None
         for stored in self.store.snapshots(name):
             try:
                 state = snapshots.loads(stored.content)
+                seq, at = state.seq, state.at
                 break
             except SnapshotError as error:
                 logger.warning("snapshot %s of policy %s is left aside: %s", stored.seq, name, error)
-        for event in self.store.read(name, after=state.seq if state else 0):
+        for event in self.store.read(name, after=seq):
             if state is None:
                 state = PolicyState(PolicySettings.from_json(event.detail or "{}"))
             state.apply(event)
         if state is None:
             raise StoreError(f"the log of policy {name!r} is empty")
-        return state
+        return Recovered(state, seq, at)
 
     def snapshot(self, name: str) -> None:
         """Write a snapshot of a policy; requests go on meanwhile."""
@@ -248,9 +251,13 @@ class PolicyEngine:
             task(self.store)
             self.journal.pass_over(added)
 
-        self.journal.run(perform)
-        with self.change:
-            live.reset(self._recovered(live.name))
+        self._rewriting = True
+        try:
+            self.journal.run(perform)
+            with self.change:
+                live.reset(self._recovered(live.name))
+        finally:
+            self._rewriting = False
 
     def recover(self) -> None:
         """Connect again and read everything from the store; StoreError if that cannot be done yet."""
@@ -258,11 +265,11 @@ class PolicyEngine:
             self.journal.reopen()
             named = self.store.policies()
             for name in named:
-                state = self._recovered(name)
+                found = self._recovered(name)
                 if name in self.policies:
-                    self.policies[name].reset(state)
+                    self.policies[name].reset(found)
                 else:
-                    self.policies[name] = LivePolicy(self, name, state)
+                    self.policies[name] = LivePolicy(self, name, found)
             for name in set(self.policies) - set(named):
                 del self.policies[name]
             self.suspect = False
@@ -288,5 +295,5 @@ class PolicyEngine:
         with suppress(StoreError):
             for name, live in self.policies.items():
                 if self.store.durable and live.state.seq > live.snapshot_seq:
-                    self.snapshot(name)
+                    self.snapshot(name)  # so that the next start replays nothing
         self.journal.close()

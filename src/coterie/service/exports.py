@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from io import BytesIO
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.errors import ArgumentError
+from coterie.errors import ArgumentError, Conflict
 from coterie.service import events
 from coterie.service.events import Event
-from coterie.service.identities import Catalogue
+from coterie.service.identities import LONGEST_ID, Catalogue
 from coterie.service.live import LivePolicy
+from coterie.service.rewards import Feedback, check_feedback
 from coterie.service.store import EventStore
 from coterie.types import Floats
 from coterie.validation import shown
@@ -43,19 +45,40 @@ class _Open(NamedTuple):
 def export_rows(store: EventStore, policy: str, dim: int) -> Iterator[ExportRow]:
     """The decisions of a policy that have a reward, in the order of the rewards.
 
-    A default reward counts as one. Of a list, only the first position is told.
+    A default counts as a reward, unless the reward came late. Of a list the first position is told: its
+    probability, and whether it was clicked. Where the product showed something else (shadow mode), that is
+    the arm if it was on offer; its propensity is not known here.
     """
     catalogue = Catalogue(dim)
     waiting: dict[str, _Open] = {}
     for event in store.read(policy):
+        key = event.decision or ""
         if event.kind == events.ITEMS:
             _change(catalogue, event, dim)
         elif event.kind == events.DECISION and "offered" in event.fields():
-            waiting[event.decision or ""] = _Open(event, _offered(catalogue, event, dim))
-        elif event.kind in (events.REWARD, events.EXPIRED) and event.reward is not None:
-            opened = waiting.pop(event.decision or "", None)
-            if opened is not None:
+            waiting[key] = _Open(event, _offered(catalogue, event, dim))
+        elif event.kind == events.EXPIRED and key in waiting:
+            if event.reward is None or events.first(store.find(policy, key), events.REWARD) is not None:
+                continue  # nothing was counted, or the reward comes later in the log
+            yield _row(waiting.pop(key), event)
+        elif event.kind == events.REWARD and key in waiting:
+            opened = waiting.pop(key)
+            shown = _shown_instead(opened, event)
+            if shown is None:
                 yield _row(opened, event)
+            elif shown >= 0:
+                yield _row(opened, event)._replace(arm=shown, propensity=None)
+
+
+def _shown_instead(opened: _Open, rewarded: Event) -> int | None:
+    """The arm that the product showed, in shadow mode: −1 if it was not on offer; None in other modes."""
+    if not rewarded.fields().get("shadow"):
+        return None
+    offered = opened.event.fields()["offered"]
+    if rewarded.item in offered:
+        return int(offered.index(rewarded.item))
+    same = (row for row, x in enumerate(opened.arms) if x.tobytes() == rewarded.x)
+    return next(same, -1)
 
 
 def _change(catalogue: Catalogue, event: Event, dim: int) -> None:
@@ -73,14 +96,16 @@ def _offered(catalogue: Catalogue, event: Event, dim: int) -> Floats:
 
 
 def _row(opened: _Open, rewarded: Event) -> ExportRow:
-    told = opened.event.fields()
-    assert rewarded.reward is not None
+    told, reward = opened.event.fields(), rewarded.reward
+    assert reward is not None
+    if "ranking" in told and rewarded.kind == events.REWARD:
+        reward = float(rewarded.fields().get("clicked") == 0)
     return ExportRow(
         user=opened.event.user or "",
         arms=opened.arms.tolist(),
         arm=told["offered"].index(opened.event.item),
-        propensity=told.get("propensity"),
-        reward=rewarded.reward,
+        propensity=told.get("first" if "ranking" in told else "propensity"),
+        reward=reward,
         time=opened.event.at,
         decision_id=opened.event.decision or "",
         ids=told["offered"],
@@ -124,22 +149,24 @@ class Imported(NamedTuple):
 def import_lines(live: LivePolicy, lines: Iterable[bytes]) -> Imported:
     """Learn from lines as `json_lines` writes them, or with `x` instead of `arms` and `arm`.
 
-    A line with a `decision_id` is counted once, however often it is imported. All lines are read before the
-    first is counted: a wrong one refuses all.
+    A line with a `decision_id` is counted once, however often it is imported. All lines are checked before
+    the first is counted: a wrong one refuses all.
     """
-    rows = [
-        _checked(number, line, live.state.settings.dim)
-        for number, line in enumerate(lines, 1)
-        if line.strip()
-    ]
-    known = 0
-    for user, x, reward, key in rows:
-        result = live.feedback(user, reward, x=x, feedback_id=key)
-        known += result.status == "duplicate"
-    return Imported(len(rows) - known, known)
+    told = [(number, _read_line(number, line)) for number, line in enumerate(lines, 1) if line.strip()]
+    with live.engine.turn:
+        for number, one in told:
+            try:
+                check_feedback(live, one)
+            except Conflict as error:
+                raise Conflict(f"line {number}: {error}") from None
+            except ArgumentError as error:
+                raise ArgumentError(f"line {number}: {error}") from None
+    results = [live.feedback(*one[:2], x=one.x, feedback_id=one.id) for _, one in told]
+    known = sum(result.status == "duplicate" for result in results)
+    return Imported(len(results) - known, known)
 
 
-def _checked(number: int, line: bytes, dim: int) -> tuple[str, Floats, float, str | None]:
+def _read_line(number: int, line: bytes) -> Feedback:
     """A line of a log: the user, the vector that was shown, the reward, and an id to count it once."""
     try:
         told: Any = json.loads(line)
@@ -150,8 +177,10 @@ def _checked(number: int, line: bytes, dim: int) -> tuple[str, Floats, float, st
     except (ValueError, KeyError, TypeError, IndexError):
         wanted = "user, reward and x (or arms and arm)"
         raise ArgumentError(f"line {number} must be JSON with {wanted}, got {shown(line[:60])}") from None
-    if x.shape != (dim,) or not np.isfinite(x).all() or not np.isfinite(reward) or not isinstance(user, str):
-        raise ArgumentError(
-            f"line {number} must have {dim} finite numbers as x, a text as user, a finite reward"
-        )
-    return user, x, reward, None if key is None else f"import:{key}"[:256]
+    return Feedback(user, reward, None, x, None if key is None else _import_id(str(key)))
+
+
+def _import_id(key: str) -> str:
+    """The id of the feedback that a line with a decision's id becomes; a long one by its digest."""
+    made = f"import:{key}"
+    return made if len(made) <= LONGEST_ID else f"import:{sha256(key.encode('utf-8', 'replace')).hexdigest()}"

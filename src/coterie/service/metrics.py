@@ -99,6 +99,7 @@ GAUGES = {
     "coterie_clusters": "Clusters of a policy.",
     "coterie_pending_decisions": "Decisions that wait for their reward.",
     "coterie_snapshot_age_events": "Events since the last snapshot.",
+    "coterie_snapshot_age_seconds": "Seconds since the last snapshot; none if there is none yet.",
     "coterie_sigma": "The noise that the policy estimates.",
 }
 COUNTERS = {
@@ -123,6 +124,7 @@ def _policy_lines(engine: PolicyEngine) -> Iterator[str]:
             "coterie_clusters": told.clusters,
             "coterie_pending_decisions": told.waiting,
             "coterie_snapshot_age_events": live.state.seq - live.snapshot_seq,
+            "coterie_snapshot_age_seconds": _age(engine, live.snapshot_at),
             "coterie_sigma": sigma_of(live.state.policy.learner.numbers()),
             "coterie_decisions_total": events["decision"],
             "coterie_rewards_total": events["reward"] + events["feedback"],
@@ -135,6 +137,11 @@ def _policy_lines(engine: PolicyEngine) -> Iterator[str]:
     for metric, told_by in {**GAUGES, **COUNTERS}.items():
         yield from _typed(metric, "counter" if metric in COUNTERS else "gauge", told_by)
         yield from values[metric]
+
+
+def _age(engine: PolicyEngine, at: float | None) -> float | None:
+    """Seconds since a time, if there is one."""
+    return None if at is None else round(max(engine.journal.now() - at, 0.0), 3)
 
 
 def sigma_of(numbers: dict[str, float]) -> float | None:

@@ -1,0 +1,135 @@
+"""The log as a table: what it says of late rewards, lists and shadow mode; and what an import refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import coterie
+from coterie import CoterieError, Recommender
+from coterie.service.exports import ExportRow, export_rows, import_lines, json_lines
+from service.shops import ITEMS, pass_time, shop
+
+
+def exported(one: Recommender) -> list[ExportRow]:
+    one._engine.flush()
+    return list(export_rows(one._engine.store, "default", 2))
+
+
+def test_a_late_reward_takes_the_place_of_the_default() -> None:
+    one = shop(reward_wait=10.0, default_reward=0.25)
+    early, never, late = (one.decide("alice", decision_id=name).id for name in ("early", "never", "late"))
+    one.reward(early, 1.0)
+    pass_time(one, 11.0)
+    one.expire()
+    one.reward(late, 0.5)
+    assert [(row.decision_id, row.reward) for row in exported(one)] == [
+        (early, 1.0),
+        (never, 0.25),
+        (late, 0.5),
+    ]
+
+
+def test_without_a_default_nothing_is_told_until_a_reward_comes() -> None:
+    one = shop(reward_wait=10.0, default_reward=None)
+    one.decide("alice", decision_id="never")
+    late = one.decide("alice").id
+    pass_time(one, 11.0)
+    one.expire()
+    one.reward(late, 0.5)
+    assert [(row.decision_id, row.reward) for row in exported(one)] == [(late, 0.5)]
+
+
+def test_of_a_list_the_first_position_is_told() -> None:
+    one = shop(uniform_share=0.5)
+    first, second, nothing = (one.decide("alice", k=2) for _ in range(3))
+    one.reward(first.id, 1.0, item=first.ranking[0])
+    one.reward(second.id, 1.0, item=second.ranking[1])
+    one.reward(nothing.id, 0.0)
+    rows = exported(one)
+    assert [row.reward for row in rows] == [1.0, 0.0, 0.0]
+    assert [row.ids[row.arm] for row in rows] == [one.chosen for one in (first, second, nothing)]
+    for row in rows:
+        assert row.propensity in (pytest.approx(0.5 / 3), pytest.approx(0.5 / 3 + 0.5))
+
+
+def test_shares_of_first_positions_agree_with_their_propensities() -> None:
+    one = shop(uniform_share=0.6, mode="frozen")
+    counts = dict.fromkeys(ITEMS, 0)
+    told: dict[str, float] = {}
+    for n in range(3000):
+        decision = one.decide("alice", k=2, decision_id=f"d{n}")
+        one.reward(decision.id, 0.0)
+        counts[decision.chosen] += 1
+    for row in exported(one):
+        assert row.propensity is not None
+        told[row.ids[row.arm]] = row.propensity
+    assert sum(told.values()) == pytest.approx(1.0)
+    for item, count in counts.items():
+        assert count / 3000 == pytest.approx(told[item], abs=0.04)
+
+
+def test_in_shadow_mode_the_arm_is_what_the_product_showed() -> None:
+    one = shop(mode="shadow")
+    chosen = one.decide("alice", ["tea", "coffee"]).chosen
+    other = "coffee" if chosen == "tea" else "tea"
+    by_name, by_vector, same, elsewhere = (one.decide("alice", ["tea", "coffee"]).id for _ in range(4))
+    one.reward(by_name, 1.0, item=other)
+    one.reward(by_vector, 0.5, x=ITEMS[other])
+    one.reward(same, 0.25, item=chosen)
+    one.reward(elsewhere, 0.75, x=[0.3, 0.1])
+    rows = exported(one)
+    assert [(row.ids[row.arm], row.propensity, row.reward) for row in rows] == [
+        (other, None, 1.0),
+        (other, None, 0.5),
+        (chosen, None, 0.25),
+    ]
+
+
+def test_what_goes_out_is_what_evaluate_reads(tmp_path: Path) -> None:
+    one = shop(uniform_share=0.5)
+    for n in range(40):
+        one.reward(one.decide(f"u{n % 3}").id, float(n % 2))
+    (tmp_path / "log.jsonl").write_bytes(b"".join(json_lines(exported(one))))
+    log = coterie.evaluation.read_log(tmp_path / "log.jsonl")
+    assert (len(log), log.n_users, log.dim) == (40, 3, 2)
+    assert log.propensities.tolist() == [row.propensity for row in exported(one)]
+
+
+GOOD = {"user": "zoe", "x": [1.0, 0.0], "reward": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"user": ""}, "line 2: user must have 1 to 256 characters, got 0"),
+        ({"user": 7}, "line 2: user must be text, got 7"),
+        ({"x": [1.0]}, r"line 2: x must have shape \(2,\), got \(1,\)"),
+        ({"x": [1.0, float("inf")]}, "line 2: x must hold finite numbers only, got inf"),
+        ({"x": [1e9, 0.0]}, "line 2: x must be shorter than"),
+        ({"reward": float("nan")}, "line 2: reward must be a finite number, got nan"),
+        ({"reward": "much"}, "line 2 must be JSON with user, reward and x"),
+        ({"x": None}, "line 2"),
+        (
+            {"decision_id": "known", "reward": 0.5},
+            "line 2: 'import:known' was settled with reward 1, got 0.5",
+        ),
+    ],
+)
+def test_a_wrong_line_refuses_all(wrong: dict[str, Any], sentence: str) -> None:
+    one = shop()
+    import_lines(one._live, [json.dumps({**GOOD, "decision_id": "known"}).encode()])
+    before = one._engine.journal.last, one.users, one.policy.rounds
+    with pytest.raises(CoterieError, match=sentence):
+        import_lines(one._live, [json.dumps(GOOD).encode(), json.dumps({**GOOD, **wrong}).encode()])
+    assert (one._engine.journal.last, one.users, one.policy.rounds) == before
+
+
+def test_long_ids_that_begin_alike_are_two_lines() -> None:
+    one = shop()
+    lines = [json.dumps({**GOOD, "decision_id": "a" * 255 + end}).encode() for end in "bc"]
+    assert import_lines(one._live, lines) == (2, 0)
+    assert import_lines(one._live, lines) == (0, 2)
