@@ -179,7 +179,9 @@ def test_files_that_are_no_logs_are_refused(tmp_path: Path) -> None:
     with pytest.raises(coterie.DataError, match=r"log\.parquet: it cannot be read as Parquet"):
         read_log(tmp_path / "log.parquet")
     (tmp_path / "log.xlsx").write_bytes(b"x")
-    with pytest.raises(coterie.ArgumentError, match=r"a \.csv, \.tsv, \.parquet or \.jsonl file, got 'log\.xlsx'"):
+    with pytest.raises(
+        coterie.ArgumentError, match=r"a \.csv, \.tsv, \.parquet or \.jsonl file, got 'log\.xlsx'"
+    ):
         read_log(tmp_path / "log.xlsx")
     frame()[:0].write_parquet(tmp_path / "empty.parquet")
     with pytest.raises(coterie.DataError, match=r"empty\.parquet: the log has no events"):

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from coterie.cli.demo import visit
-from coterie.service.page import FOLDER, Projection
+from coterie.service.frames import Projection
+from coterie.service.page import FOLDER
 from service.serving import Served, served
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

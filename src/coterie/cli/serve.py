@@ -17,6 +17,7 @@ from coterie.cli.output import print_note
 from coterie.errors import ArgumentError, unknown
 
 if TYPE_CHECKING:
+    from coterie.service.engine import PolicyEngine
     from coterie.service.server import ServerSettings
 
 EPILOG = examples(
@@ -96,23 +97,32 @@ def read_server_settings(
 
 def run_server(settings: ServerSettings, *, demo: bool) -> None:
     """Serve until interrupted."""
-    from coterie.service.server import make_server, open_engine, tune_process
+    from coterie.service.server import address_of, listen, make_server, open_engine, tune_process
 
-    engine = open_engine(settings)
-    try:
-        server = make_server(settings, engine)
-        tune_process()
-        url = f"http://{settings.host}:{settings.port}"
-        print_note(
-            f"serving {', '.join(engine.policies)} from {_shown(settings.store)} on {url}; Ctrl-C ends it"
-        )
-        if demo:
-            from coterie.cli.demo import visit
+    with listen(settings) as listening:
+        engine = open_engine(settings)
+        try:
+            server = make_server(settings, engine)
+            tune_process()
+            url = address_of(listening)
+            print_note(
+                f"serving {', '.join(engine.policies)} from {_shown(settings.store)} on {url}; Ctrl-C ends it"
+            )
+            if demo:
+                _start_demo(url, engine)
+            server.run(sockets=[listening])
+        finally:
+            engine.close()
 
-            Thread(target=visit, args=(url,), daemon=True).start()
-        server.run()
-    finally:
-        engine.close()
+
+def _start_demo(url: str, engine: PolicyEngine) -> None:
+    """Let simulated visitors come, who have no key."""
+    from coterie.cli.demo import visit
+    from coterie.service.keys import list_keys
+
+    if list_keys(engine.store):
+        raise ArgumentError("visitors of the demo have no key: --demo needs a store without keys")
+    Thread(target=visit, args=(url,), daemon=True).start()
 
 
 def _shown(store: str) -> str:

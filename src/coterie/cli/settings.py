@@ -58,7 +58,14 @@ SHORT_NAMES = {"users": "n_users", "clusters": "n_clusters", "arms": "n_arms"}
 TABLES = {"world": "--set", "params": "--param"}
 """Settings that are tables in a file, and the options that add to them."""
 
-WORDS = {"int": "a whole number", "float": "a number", "str": "text", "array": "a list", "object": "a table"}
+WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "text",
+    "array": "a list",
+    "object": "a table",
+    "bool": "true or false",
+}
 
 
 def read_settings(file: Path | None, options: Mapping[str, Any]) -> RunSettings:

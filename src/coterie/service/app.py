@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import version
 from typing import Any
 
@@ -18,6 +19,10 @@ from coterie.service.engine import PolicyEngine
 from coterie.service.openapi import document
 from coterie.service.page import page
 from coterie.service.problems import HANDLERS, SECURITY_HEADERS, problem
+from coterie.service.routes import list_policies
+
+LASTING = re.compile(r"/v1/policies/[^/]+/live")
+"""Requests that last as long as somebody looks at the page."""
 
 
 def build_app(engine: PolicyEngine, *, body_limit: int = 4 * 2**20, in_flight_limit: int = 1_024) -> Any:
@@ -46,8 +51,9 @@ def _route(endpoint: Endpoint, direct: dict[str, DirectRoute]) -> Route:
         request.state.key = None
         if endpoint.role is not None:
             policy = request.path_params.get("policy")
+            scoped = endpoint.handler is list_policies  # lists only those that the key is for
             request.state.key = context_of(request).authorise(
-                authorization_of(request.scope), endpoint.role, policy
+                authorization_of(request.scope), endpoint.role, policy, any_scope=scoped
             )
         answer: Response = await endpoint.handler(request)
         return answer
@@ -86,6 +92,9 @@ class Guard:
                 message["headers"] = [*message["headers"], *extra]
             await send(message)
 
+        if LASTING.fullmatch(scope["path"]):  # a stream has a limit of its own
+            await self._app(scope, receive, send_with_headers)
+            return
         if metrics.in_flight >= self.context.in_flight_limit and not scope["path"].startswith("/health"):
             refusal = problem(
                 503, f"{metrics.in_flight} requests are in flight, and no more may be; try again"

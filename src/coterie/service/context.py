@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from starlette.requests import Request
@@ -22,8 +23,13 @@ from coterie.service.live import LivePolicy
 from coterie.service.metrics import Metrics
 from coterie.service.problems import Refusal
 
+if TYPE_CHECKING:
+    from coterie.service.frames import PolicyFrames
+
 M = TypeVar("M")
 Tell = Callable[[StoreError | None], None]
+MOST_BODIES = 128 * 2**20
+"""Bytes of bodies that may be read at the same time."""
 COLLECT = 0.001
 """Seconds that a commit waits for more requests at most."""
 encode = msgspec.json.Encoder().encode
@@ -92,6 +98,9 @@ class Context:
         self.metrics = Metrics()
         self.body_limit, self.in_flight_limit = body_limit, in_flight_limit
         self.started = time.time()
+        self.closing = False
+        self.frames: dict[str, PolicyFrames] = {}
+        self._reading = 0
         self._acknowledgements: Acknowledgements | None = None
 
     def when_durable(self, tell: Tell) -> None:
@@ -99,6 +108,27 @@ class Context:
         if self._acknowledgements is None:
             self._acknowledgements = Acknowledgements(self.engine, asyncio.get_running_loop())
         self._acknowledgements.when_durable(tell)
+
+    @contextmanager
+    def body_reader(self, told: int) -> Iterator[Callable[[bytes], None]]:
+        """Count the bytes of a body while it is read; too many of it, or of all together, are refused."""
+        limit, size = self.body_limit, 0
+        if told > limit:
+            raise Refusal(413, f"a body may have {limit} bytes, got {told}")
+
+        def count(piece: bytes) -> None:
+            nonlocal size
+            size += len(piece)
+            self._reading += len(piece)
+            if size > limit:
+                raise Refusal(413, f"a body may have {limit} bytes, got more")
+            if self._reading > max(MOST_BODIES, limit):
+                raise Refusal(503, "too many long bodies are being read; try again")
+
+        try:
+            yield count
+        finally:
+            self._reading -= size
 
     async def durable(self) -> None:
         """Return when everything that happened so far is durable."""
@@ -108,10 +138,10 @@ class Context:
         if error is not None:
             raise error
 
-    def authorise(self, told: str, role: Role, policy: str | None) -> Key | None:
+    def authorise(self, told: str, role: Role, policy: str | None, *, any_scope: bool = False) -> Key | None:
         """See that the bearer of a key may do this; without any keys, everybody may.
 
-        `told` is what the header Authorization says.
+        `told` is what the header Authorization says; `any_scope` lets keys of one policy pass, too.
         """
         self.keys.refresh()
         if not len(self.keys):
@@ -120,7 +150,7 @@ class Context:
         key = self.keys.find(token.strip()) if scheme.lower() == "bearer" else None
         if key is None:
             raise Refusal(401, "a key is needed: Authorization: Bearer ck_…; `coterie keys create` makes one")
-        if not key.allows(role, policy):
+        if not key.allows(role, key.policy if any_scope else policy):
             where = "" if policy is None else f" of policy {policy!r}"
             raise Refusal(403, f"this needs the role {role}{where}, and the key does not have it")
         return key
@@ -155,15 +185,11 @@ async def body_of(request: Request, decoder: msgspec.json.Decoder[M]) -> M:
 
 async def raw_body(request: Request) -> bytes:
     """The bytes of a body, which are not more than may be."""
-    limit, told = context_of(request).body_limit, content_length(request.scope)
-    if told > limit:
-        raise Refusal(413, f"a body may have {limit} bytes, got {told}")
-    pieces, size = [], 0
-    async for piece in request.stream():
-        size += len(piece)
-        if size > limit:
-            raise Refusal(413, f"a body may have {limit} bytes, got more")
-        pieces.append(piece)
+    pieces = []
+    with context_of(request).body_reader(content_length(request.scope)) as count:
+        async for piece in request.stream():
+            count(piece)
+            pieces.append(piece)
     return b"".join(pieces)
 
 

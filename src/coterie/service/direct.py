@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 import msgspec
+from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
 from coterie.errors import CoterieError, StoreError
@@ -37,7 +38,11 @@ class DirectRoute:
             body = await self._read(scope, receive)
             if body is None:
                 return
-            status, content = HANDLES[self._route](self._context, policy, body)
+            handle = HANDLES[self._route]
+            if takes_long(self._context, policy, self._route):
+                status, content = await run_in_threadpool(handle, self._context, policy, body)
+            else:
+                status, content = handle(self._context, policy, body)
             await self._context.durable()
             self._context.metrics.routes[self._route].add(time.perf_counter() - began)
         except Exception as error:
@@ -50,17 +55,23 @@ class DirectRoute:
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes | None:
         """The body, which is not longer than may be; None if the client is gone."""
-        message = await receive()
-        body: bytes = message.get("body", b"")
-        while message.get("more_body") and len(body) <= self._context.body_limit:
-            message = await receive()
-            body += message.get("body", b"")
-        if message["type"] == "http.disconnect":
-            return None
-        if max(len(body), content_length(scope)) > self._context.body_limit:
-            limit, told = self._context.body_limit, content_length(scope) or "more"
-            raise Refusal(413, f"a body may have {limit} bytes, got {told}")
-        return body
+        pieces: list[bytes] = []
+        with self._context.body_reader(content_length(scope)) as count:
+            more = True
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return None
+                pieces.append(message.get("body", b""))
+                count(pieces[-1])
+                more = message.get("more_body", False)
+        return b"".join(pieces)
+
+
+def takes_long(context: Context, policy: str, route: str) -> bool:
+    """May the request let the policy learn anew from its log? Then it is not for the event loop."""
+    live = context.engine.policies.get(policy)
+    return route == "rewards" and live is not None and live.state.settings.late == "correct"
 
 
 def decide(context: Context, policy: str, body: bytes) -> tuple[int, bytes]:

@@ -11,12 +11,12 @@ from functools import partial
 from threading import Event as Signal
 from threading import RLock, Thread
 
-from coterie.errors import ArgumentError, Conflict, SnapshotError, StoreError, unknown
+from coterie.errors import ArgumentError, Conflict, SnapshotError, StoreError, UnknownName, unknown
 from coterie.service import events, snapshots
 from coterie.service.events import Event
 from coterie.service.journal import Journal
 from coterie.service.live import LivePolicy, Recovered
-from coterie.service.settings import PolicySettings
+from coterie.service.settings import PolicySettings, without_user
 from coterie.service.state import PolicyState
 from coterie.service.store import EventStore, digest_of, split
 from coterie.validation import shown
@@ -199,6 +199,28 @@ class PolicyEngine:
             self.find(name)
             self.journal.append(Event(self.next_seq, name, events.RETIRED, self.now()))
             del self.policies[name]
+
+    def forget_user(self, name: str, user: str) -> None:
+        """Remove all that is known of a user of a policy, which learns anew unless it is retired."""
+        with self.turn:
+            self.flush()
+            live = self.policies.get(name)
+            if live is None and next(self.store.read(name), None) is None:
+                self.find(name)
+            if not (live and user in live.state.users) and not self.store.history(name, user, 1):
+                raise UnknownName(f"no user {shown(user)}: it has not been seen, or was removed")
+            told = [
+                (seq, without_user(text, user, retired=live is None))
+                for seq, text in self.store.configurations(name)
+            ]
+
+            def forget(store: EventStore) -> None:
+                store.forget_user(name, user, told)
+
+            if live is None:
+                self.journal.run(partial(forget, self.store))
+            else:
+                self.rewrite(live, forget)
 
     # Snapshots and recovery.
 

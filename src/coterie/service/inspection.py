@@ -9,6 +9,7 @@ import numpy as np
 
 from coterie.service import events
 from coterie.service.live import LivePolicy
+from coterie.service.state import PolicyState
 from coterie.types import Ints
 
 
@@ -123,9 +124,7 @@ def explain(live: LivePolicy, user: str, items: Sequence[str] | None = None, lim
     with live.reading() as state:
         number = state.users.number(user)
         policy = state.policy
-        others = [
-            one for one in policy.cluster_of(number).tolist() if one != number and one < len(state.users)
-        ]
+        others = learnt_from(state, number)
         labels = user_labels(live)
         ids = list(items) if items is not None else state.catalogue.ids
         scored = []
@@ -142,6 +141,12 @@ def explain(live: LivePolicy, user: str, items: Sequence[str] | None = None, lim
             estimate=policy.estimates[number].tolist(),
             scores=scored[:limit],
         )
+
+
+def learnt_from(state: PolicyState, number: int) -> list[int]:
+    """The numbers of the other users whose rewards count for this one: those of its cluster."""
+    found: list[int] = state.policy.cluster_of(number).tolist()
+    return [one for one in found if one != number and one < len(state.users)]
 
 
 def history(live: LivePolicy, user: str, limit: int = 100) -> list[UserEvent]:

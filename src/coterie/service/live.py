@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie.errors import ArgumentError, Conflict, UnknownName
+from coterie.errors import ArgumentError, Conflict
 from coterie.policies.base import too_long
 from coterie.service import events, rewards
 from coterie.service.choice import choose
@@ -28,7 +28,6 @@ from coterie.service.decisions import (
 )
 from coterie.service.events import Event, detail
 from coterie.service.identities import checked_id
-from coterie.service.settings import PolicySettings
 from coterie.service.state import PolicyState
 from coterie.types import Floats
 from coterie.validation import arms_matrix, finite, shown, whole
@@ -222,15 +221,7 @@ class LivePolicy:
 
     def remove_user(self, user: str) -> None:
         """Forget a user: id, history and statistics; the policy learns anew from what remains."""
-        with self.engine.turn:
-            self.engine.flush()
-            if user not in self.state.users and not self.engine.store.history(self.name, user, 1):
-                raise UnknownName(f"no user {shown(user)}: it has not been seen, or was removed")
-            told = []
-            if user in self.state.settings.users:
-                own = self.engine.store.configurations(self.name)
-                told = [(seq, PolicySettings.from_json(text).without(user).to_json()) for seq, text in own]
-            self.engine.rewrite(self, lambda store: store.forget_user(self.name, user, told))
+        self.engine.forget_user(self.name, user)
 
     @contextmanager
     def reading(self) -> Iterator[PolicyState]:

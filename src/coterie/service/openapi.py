@@ -19,6 +19,7 @@ PROBLEMS = {
     409: "The id was used before, for something else.",
     413: "The body is too long.",
     422: "A field cannot be used; the sentence says which, and what would do.",
+    431: "The headers are too long.",
     503: "The store cannot be written now, or too many requests are in flight; try again.",
 }
 

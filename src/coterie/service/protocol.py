@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from asyncio import Future
 from functools import cache, partial
 from http import HTTPStatus
 from typing import Any
@@ -12,7 +13,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from coterie.errors import StoreError
 from coterie.service.context import Context
-from coterie.service.direct import HANDLES
+from coterie.service.direct import HANDLES, takes_long
 from coterie.service.problems import body_of_problem, headers_of, refused
 
 WHOLE = re.compile(
@@ -23,6 +24,8 @@ ELSEWHERE = (b"transfer-encoding", b"expect", b"upgrade")
 """Headers of requests that are left to uvicorn."""
 MOST_EARLY = 65_536
 """Bytes that may come before the last request is answered."""
+MOST_HEAD = 65_536
+"""Bytes that the first line and the headers of a request may have."""
 
 
 def read_request(data: bytes) -> tuple[str, str, str, bytes] | None:
@@ -68,13 +71,20 @@ class DirectProtocol(HttpToolsProtocol):
     def __init__(self, *args: Any, **options: Any) -> None:
         """A connection of the server."""
         super().__init__(*args, **options)
-        self._parsing = self._busy = self._closing = False
+        self._parsing = self._in_head = self._busy = self._closing = False
         self._early = b""
+        self._head_size = 0
 
     def on_message_begin(self) -> None:
         """The parser is within a request."""
-        self._parsing = True
+        self._parsing = self._in_head = True
+        self._head_size = 0
         super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """The parser is within a body."""
+        self._in_head = False
+        super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """The parser is between requests."""
@@ -96,18 +106,52 @@ class DirectProtocol(HttpToolsProtocol):
                 self._unset_keepalive_if_required()
                 self._handle(*asked)
                 return
+        self._parse(data)
+
+    def _parse(self, data: bytes) -> None:
+        """Let the parser have the bytes; a head that does not end is not read on."""
         super().data_received(data)
+        if self._in_head and not self.transport.is_closing():
+            self._head_size += len(data)
+            if self._head_size > MOST_HEAD:
+                self._refuse(431, f"the headers of a request may have {MOST_HEAD} bytes")
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer bytes that are no request."""
+        self._refuse(400, "this is no request of HTTP/1.1")
+
+    def _refuse(self, status: int, detail: str) -> None:
+        """Answer without any handler, and close."""
+        self.context.metrics.responses[status] += 1
+        content = body_of_problem(status, detail)
+        last = b"connection: close\r\ncontent-length: %d\r\n\r\n" % len(content)
+        self.transport.write(b"".join([head(status), last, content]))
+        self.transport.close()
 
     def _handle(self, policy: str, route: str, key: str, body: bytes) -> None:
         """Let the policy answer; what it answers is sent when it is durable."""
         self._busy = True
         self.context.metrics.in_flight += 1
         began = time.perf_counter()
+        where = f"POST {route} of {policy}"
         try:
             self.context.authorise(key, "writer", policy)
+            if takes_long(self.context, policy, route):
+                answer = self.loop.run_in_executor(None, HANDLES[route], self.context, policy, body)
+                answer.add_done_callback(partial(self._handled, route, began, where))
+                return
             status, content = HANDLES[route](self.context, policy, body)
         except Exception as error:
-            self._send(*_problem(error, f"POST {route} of {policy}"))
+            self._send(*_problem(error, where))
+            return
+        self.context.when_durable(partial(self._settled, route, began, status, content))
+
+    def _handled(self, route: str, began: float, where: str, answer: Future[tuple[int, bytes]]) -> None:
+        """A thread has an answer."""
+        try:
+            status, content = answer.result()
+        except Exception as error:
+            self._send(*_problem(error, where))
             return
         self.context.when_durable(partial(self._settled, route, began, status, content))
 
@@ -144,7 +188,8 @@ class DirectProtocol(HttpToolsProtocol):
             self.data_received(early)
 
     def shutdown(self) -> None:
-        """Close, but not before the answer that is under way."""
+        """Close, but not before the answer that is under way; streams end soon."""
+        self.context.closing = True
         if self._busy:
             self._closing = True
         else:

@@ -145,7 +145,8 @@ async def user_history(request: Request) -> Response:
 
 async def remove_user(request: Request) -> Response:
     """Forget a user."""
-    policy_of(request).remove_user(request.path_params["user"])
+    engine, named = context_of(request).engine, request.path_params
+    await run_in_threadpool(engine.forget_user, named["policy"], named["user"])
     return Response(status_code=204)
 
 
@@ -181,7 +182,7 @@ async def export_log(request: Request) -> Response:
 async def import_log(request: Request) -> Response:
     """Learn from a log of JSON lines."""
     lines = (await raw_body(request)).split(b"\n")
-    found = exports.import_lines(policy_of(request), lines)
+    found = await run_in_threadpool(exports.import_lines, policy_of(request), lines)
     await context_of(request).durable()
     return json_response(messages.ImportAnswer(counted=found.counted, duplicates=found.duplicates))
 

@@ -7,9 +7,11 @@ import logging
 import sys
 from dataclasses import dataclass
 from ipaddress import ip_address
+from socket import AI_PASSIVE, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, getaddrinfo, socket
 from typing import Any
 
 from coterie.errors import ArgumentError
+from coterie.policies.registry import find
 from coterie.service.engine import PolicyEngine
 from coterie.service.postgres import open_store
 from coterie.service.settings import PolicySettings
@@ -59,6 +61,7 @@ class ServerSettings:
 
     def __post_init__(self) -> None:
         """Check every setting."""
+        find(self.policy)
         whole("port", self.port, 0, 65_535)
         whole("dim", self.dim, 1, 4_096)
         whole("snapshot_every", self.snapshot_every, 1)
@@ -94,6 +97,31 @@ def open_engine(settings: ServerSettings) -> PolicyEngine:
         engine.close()
         raise
     return engine
+
+
+def listen(settings: ServerSettings) -> socket:
+    """A socket at the address of the settings; port 0 takes a free one."""
+    try:
+        found = getaddrinfo(settings.host, settings.port, type=SOCK_STREAM, flags=AI_PASSIVE)[0]
+        made = socket(found[0], SOCK_STREAM)
+        try:
+            made.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+            made.bind(found[4])
+        except OSError:
+            made.close()
+            raise
+    except OSError as error:
+        where = f"port {settings.port} of {settings.host}"
+        raise ArgumentError(f"{where} cannot be listened on: {error.strerror or error}") from None
+    return made
+
+
+def address_of(listening: socket) -> str:
+    """Where a browser on this machine finds a service."""
+    host, port = listening.getsockname()[:2]
+    if ip_address(host).is_unspecified:
+        host = "127.0.0.1" if ":" not in host else "::1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def tune_process() -> None:

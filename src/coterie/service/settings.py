@@ -167,6 +167,21 @@ class PolicySettings:
         return self.changed(**changes).to_json() == other.to_json()
 
 
+def without_user(text: str, user: str, *, retired: bool) -> str:
+    """Settings as JSON without a user, who may be among those given at the start.
+
+    Those of a retired policy are never read again; all that was told of its users goes.
+    """
+    told = json.loads(text)
+    if user not in told["users"]:
+        return text
+    if not retired:
+        return PolicySettings.from_json(text).without(user).to_json()
+    told["users"].remove(user)
+    told["params"] = {name: value for name, value in told["params"].items() if name not in WORLDLY}
+    return json.dumps(told)
+
+
 def _plain(value: Any) -> Any:
     """An array or a NumPy number as JSON has it."""
     return value.tolist()
