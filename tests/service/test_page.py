@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,16 @@ import pytest
 
 from coterie.cli.demo import visit
 from coterie.service.frames import Projection
+from coterie.service.keys import FRESH, create_key
 from coterie.service.page import FOLDER
 from service.serving import Served, served
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PAINTED = """[...document.querySelectorAll('canvas')].map(canvas =>
   new Set(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data).size > 3)"""
+INSIDE = """[...map.dots.values()].every(dot => {
+  const [x, y] = map.place({x: dot.toX, y: dot.toY}, map.canvas.clientWidth, map.canvas.clientHeight);
+  return 0 <= x && x <= map.canvas.clientWidth && 0 <= y && y <= map.canvas.clientHeight; })"""
 HOSTILE = "<script>document.title='broken'</script><img src=x onerror=document.title='broken'>"
 
 
@@ -68,12 +73,14 @@ def test_clusters_appear_and_nothing_is_wider_than_the_screen(
     page, complaints = opened(
         browser, service.url, viewport={"width": width, "height": 900}, color_scheme=scheme
     )
-    until(page, "document.querySelector('#map').ariaLabel.includes('61 users')")
+    until(page, "document.querySelector('#map').ariaLabel.includes('61 of 61 users')")
     told = page.inner_text("#numbers")
     assert "Clusters" in told
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.wait_for_timeout(1500)
     assert all(page.evaluate(PAINTED)[:2])
+    assert "clusters now, the largest of" in page.evaluate("document.querySelector('#sizes').ariaLabel")
+    assert page.evaluate(INSIDE)
     page.screenshot(path=tmp_path / f"{width}.png", full_page=True)
     assert complaints == []
     page.close()
@@ -113,6 +120,65 @@ def test_it_says_when_it_is_not_live_and_comes_back(browser: Any, tmp_path: Path
     with served(store, port=port):
         page.wait_for_selector("#state[data-live=yes]", timeout=30_000)
     page.close()
+
+
+def test_who_comes_later_sees_the_past(browser: Any, service: Served) -> None:
+    first, _ = opened(browser, service.url)
+    until(first, "frames.length >= 4")
+    second, complaints = opened(browser, service.url)
+    assert second.evaluate("frames.length") >= 4
+    first.close()
+    second.reload()
+    second.wait_for_selector("#state[data-live=yes]", timeout=20_000)
+    assert second.evaluate("frames.length") >= 4
+    assert complaints == []
+    second.close()
+
+
+def test_everything_is_reached_by_keyboard_and_has_a_name(browser: Any, service: Served) -> None:
+    page, _ = opened(browser, service.url)
+    reached = []
+    for _ in range(5):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.id || document.activeElement.textContent"))
+    assert reached[:4] == ["policy", "map", "user", "Explain"]
+    named = "canvas => Boolean(canvas.ariaLabel) && Boolean(canvas.role)"
+    assert page.evaluate(f"[...document.querySelectorAll('canvas')].every({named})")
+    assert page.evaluate(
+        "[...document.querySelectorAll('section')].every(one => document.getElementById(one.getAttribute('aria-labelledby')))"
+    )
+    page.keyboard.press("Escape")
+    page.focus("#policy")
+    page.select_option("#policy", "default")
+    until(page, "policy === 'default' && document.querySelector('#map').ariaLabel.includes('0 of 0 users')")
+    page.close()
+
+
+def test_a_stream_that_falls_silent_is_given_up(browser: Any, service: Served) -> None:
+    page, _ = opened(browser, service.url)
+    page.evaluate(
+        "readFrames = () => new Promise((_, fail) => reading.signal.addEventListener('abort', fail))"
+    )
+    page.evaluate("reading.changed = true; reading.abort()")
+    page.evaluate("heard = Date.now() - 11000")
+    until(page, "document.querySelector('#state').textContent.includes('nothing came for 10 seconds')")
+    page.close()
+
+
+def test_a_key_is_asked_for_and_one_of_a_policy_shows_that_policy(browser: Any, tmp_path: Path) -> None:
+    with served(str(tmp_path / "a.db")) as one:
+        store = one.engine.store
+        key = one.engine.journal.run(lambda: create_key(store, "reader", policy="default"))
+        time.sleep(FRESH + 0.1)
+        page = browser.new_page()
+        page.goto(one.url)
+        page.fill("#key", key)
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#state[data-live=yes]", timeout=20_000)
+        assert page.evaluate("[...document.querySelectorAll('#policy option')].map(one => one.value)") == [
+            "default"
+        ]
+        page.close()
 
 
 def test_the_page_allows_nothing_from_elsewhere(service: Served) -> None:

@@ -1,11 +1,25 @@
 "use strict";
-// Three small charts on canvas: a map of users, stacked sizes of clusters, and two lines.
+// Small charts on canvas: a map of users, stacked sizes of clusters, and lines over time.
+
+// Each cluster of two or more has one of ten hues, as long as no more are needed; others get one by their number.
+const hues = [212, 28, 152, 350, 272, 186, 322, 52, 104, 240];
+const slots = hues.map(() => ({ cluster: null, seen: 0 }));
+
+function assignHues(frame) {
+  const present = new Set(frame.clusters.filter(([, size]) => size > 1).map(([cluster]) => cluster));
+  for (const cluster of present) {
+    const mine = slots.find((slot) => slot.cluster === cluster);
+    const free = slots.filter((slot) => !present.has(slot.cluster)).sort((one, other) => one.seen - other.seen)[0];
+    if (mine || free) Object.assign(mine || free, { cluster, seen: frame.at });
+  }
+}
 
 function colourOf(cluster, size) {
   if (size < 2) return getComputedStyle(document.documentElement).getPropertyValue("--single").trim();
-  const hue = (cluster * 137.508) % 360;
+  const slot = slots.findIndex((one) => one.cluster === cluster);
+  const hue = slot < 0 ? (cluster * 137.508) % 360 : hues[slot];
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-  return `hsl(${hue.toFixed(1)} 65% ${dark ? 62 : 43}%)`;
+  return `hsl(${hue.toFixed(1)} 68% ${dark ? 62 : 45}%)`;
 }
 
 function fitted(canvas) {
@@ -47,7 +61,7 @@ class UserMap {
     requestAnimationFrame(draw);
   }
 
-  update(points) {
+  update(points, users) {
     const seen = new Set();
     let far = 1e-9;
     for (const [id, x, y, cluster, pulls] of points) {
@@ -60,12 +74,12 @@ class UserMap {
     this.radius = this.radius === 1 ? far : Math.max(far, this.radius * 0.97);
     this.sizes = new Map();
     for (const point of points) this.sizes.set(point[3], (this.sizes.get(point[3]) || 0) + 1);
-    this.canvas.setAttribute("aria-label", `Map of ${points.length} users in ${this.sizes.size} clusters`);
+    this.canvas.setAttribute("aria-label", `Map of ${points.length} of ${users} users in ${this.sizes.size} clusters`);
   }
 
   place(dot, width, height) {
-    const unit = Math.min(width, height) / 2 - 14;
-    return [width / 2 + (dot.x / this.radius) * unit * (width > height ? 1.5 : 1), height / 2 - (dot.y / this.radius) * unit];
+    const tall = height / 2 - 14, wide = Math.min(width / 2 - 14, tall * 1.5);
+    return [width / 2 + (dot.x / this.radius) * wide, height / 2 - (dot.y / this.radius) * tall];
   }
 
   nearest(x, y) {
@@ -107,6 +121,7 @@ class UserMap {
       dot.y += (dot.toY - dot.y) * 0.08;
     }
     this.drawSpokes(context, width, height);
+    let named = () => {};
     for (const [id, dot] of this.dots) {
       const [x, y] = this.place(dot, width, height);
       context.beginPath();
@@ -119,65 +134,116 @@ class UserMap {
         context.lineWidth = 2;
         context.strokeStyle = colour("--ink");
         context.stroke();
-        context.fillStyle = colour("--ink");
-        context.fillText(id.slice(0, 40), Math.min(x + 12, width - 120), y + 4);
+        named = () => this.drawName(context, id.slice(0, 40), x, y, width, colour);
       }
+    }
+    named();
+  }
+
+  // The name lies above all dots, beside its own, on whichever side there is room.
+  drawName(context, name, x, y, width, colour) {
+    const right = x + 14 + context.measureText(name).width < width;
+    context.textAlign = right ? "left" : "right";
+    context.lineWidth = 4;
+    context.lineJoin = "round";
+    context.strokeStyle = colour("--card");
+    context.fillStyle = colour("--ink");
+    const place = [name, right ? x + 14 : x - 14, y + 4];
+    context.strokeText(...place);
+    context.fillText(...place);
+  }
+}
+
+// Where a time lies: at least a minute is shown, and the latest is at the right end.
+function timeAxis(frames, left, width) {
+  const last = frames.at(-1).at, span = Math.max(last - frames[0].at, 60);
+  return { x: (at) => left + (1 - (last - at) / span) * (width - left), span };
+}
+
+function drawTimes(context, axis, left, width, height, colour) {
+  context.fillStyle = colour;
+  context.textAlign = "left";
+  context.fillText(axis.span < 90 ? `${Math.round(axis.span)} s ago` : `${Math.round(axis.span / 60)} min ago`, left, height - 3);
+  context.textAlign = "right";
+  context.fillText("now", width, height - 3);
+}
+
+const margin = 52;
+
+function drawSizes(canvas, frames) {
+  const { context, width, height, colour } = fitted(canvas);
+  const bottom = height - 44, top = 10, axis = timeAxis(frames, margin, width);
+  const most = Math.max(...frames.map((frame) => frame.users), 1), tall = (size) => (size / most) * (bottom - top);
+  context.fillStyle = colour("--faint");
+  context.textAlign = "right";
+  for (const value of [most, 0]) context.fillText(value.toLocaleString("en"), margin - 8, bottom - tall(value) + 4);
+  frames.forEach((frame, place) => {
+    const next = frames[place + 1] || frame, left = axis.x(frame.at);
+    const end = next === frame ? width : Math.min(axis.x(next.at), axis.x(frame.at + 3)); // a gap stays empty
+    let level = bottom;
+    const order = [...frame.clusters].sort((a, b) => (a[1] < 2) - (b[1] < 2) || a[0] - b[0]);
+    for (const [cluster, size] of order) {
+      context.fillStyle = colourOf(cluster, size);
+      context.fillRect(left, level - tall(size), Math.max(end - left, 1) + 0.4, tall(size));
+      level -= tall(size);
+    }
+  });
+  drawMarks(context, frames, axis, bottom + 13, colour);
+  drawTimes(context, axis, margin, width, height, colour("--faint"));
+}
+
+// Marks that would lie on each other are one.
+function drawMarks(context, frames, axis, y, colour) {
+  context.textAlign = "center";
+  for (const [field, sign, name, row] of [["merges", "▼", "--other", 0], ["splits", "▲", "--mark", 11]]) {
+    let last = -Infinity;
+    context.fillStyle = colour(name);
+    for (const frame of frames) {
+      const x = axis.x(frame.at);
+      if (!frame[field] || x - last < 9) continue;
+      context.fillText(sign, Math.max(x, margin + 5), y + row);
+      last = x;
     }
   }
 }
 
-function drawSizes(canvas, frames) {
+// Lines over time, from 0 or on a logarithmic scale.
+function drawLines(canvas, frames, lines, { label, logarithmic = false }) {
   const { context, width, height, colour } = fitted(canvas);
-  const bottom = height - 16;
-  const slots = Math.max(frames.length, 12);
-  frames.forEach((frame, place) => {
-    const left = (place / slots) * width, wide = width / slots + 0.6;
-    let level = bottom;
-    const order = [...frame.clusters].sort((a, b) => (a[1] < 2) - (b[1] < 2) || a[0] - b[0]);
-    for (const [cluster, size] of order) {
-      const tall = (size / Math.max(frame.users, 1)) * (bottom - 4);
-      context.fillStyle = colourOf(cluster, size);
-      context.fillRect(left, level - tall, wide, tall);
-      level -= tall;
-    }
-    const before = place ? frames[place - 1].n_clusters : frame.n_clusters;
-    if (frame.n_clusters !== before) {
-      context.fillStyle = colour("--faint");
-      context.textAlign = "center";
-      context.fillText(frame.n_clusters > before ? "▲" : "▼", Math.max(left, 6), height - 3);
-    }
-  });
-}
-
-function drawLines(canvas, lines) {
-  const { context, width, height, colour } = fitted(canvas);
+  const scale = logarithmic ? Math.log10 : (value) => value;
   const values = lines.flatMap((line) => line.values).filter((value) => value !== null);
   if (!values.length) return;
-  const low = Math.min(0, ...values), high = Math.max(...values, low + 1e-9);
-  const y = (value) => 8 + (1 - (value - low) / (high - low)) * (height - 16), start = 44;
+  const low = logarithmic ? Math.min(...values) / 2 : Math.min(0, ...values), high = Math.max(...values, low + 1e-9);
+  const axis = timeAxis(frames, margin, width), bottom = height - 22, share = (value) => (scale(value) - scale(low)) / (scale(high) - scale(low));
+  const y = (value) => 8 + (1 - share(value)) * (bottom - 8);
+  const ticks = logarithmic ? [1, 10, 100, 1000].filter((value) => low <= value && value <= high) : [...new Set([high, 0, low])];
   context.fillStyle = colour("--faint");
   context.strokeStyle = colour("--line");
   context.lineWidth = 1;
   context.textAlign = "right";
-  for (const value of new Set([high, 0, low])) {
+  for (const value of ticks) {
     if (value === 0 && low < 0 && y(low) - y(0) < 14) continue; // the labels would lie on each other
-    context.fillText(value.toFixed(2), start - 8, y(value) + 4);
+    context.fillText(label(value), margin - 8, y(value) + 4);
     context.beginPath();
-    context.moveTo(start, y(value));
+    context.moveTo(margin, y(value));
     context.lineTo(width, y(value));
     context.stroke();
   }
-  for (const line of lines) {
-    context.beginPath();
-    context.lineWidth = 2;
-    context.strokeStyle = colour(line.colour);
-    let pen = false;
-    line.values.forEach((value, place) => {
-      if (value === null) return;
-      const x = start + (place / Math.max(line.values.length - 1, 11)) * (width - start);
-      pen ? context.lineTo(x, y(value)) : context.moveTo(x, y(value));
-      pen = true;
-    });
-    context.stroke();
-  }
+  for (const line of lines) drawLine(context, line, frames, axis, y, colour(line.colour));
+  drawTimes(context, axis, margin, width, height, colour("--faint"));
+}
+
+function drawLine(context, line, frames, axis, y, colour) {
+  context.beginPath();
+  context.lineWidth = 2;
+  context.lineJoin = "round";
+  context.strokeStyle = colour;
+  let before = -Infinity;
+  line.values.forEach((value, place) => {
+    if (value === null) return;
+    const at = frames[place].at;
+    at - before > 15 ? context.moveTo(axis.x(at), y(value)) : context.lineTo(axis.x(at), y(value));
+    before = at;
+  });
+  context.stroke();
 }
