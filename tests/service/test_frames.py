@@ -77,9 +77,9 @@ def test_so_many_may_look_on_and_requests_are_answered_meanwhile(
             httpx.stream("GET", url, trust_env=False) as first,
             httpx.stream("GET", url, trust_env=False) as second,
         ):
-            next(first.iter_lines())
-            next(second.iter_lines())
-            refused = httpx.get(url, trust_env=False)
+            reading = [first.iter_lines(), second.iter_lines()]
+            assert all(next(lines) for lines in reading)
+            refused = httpx.get(url, trust_env=False, timeout=5)
             assert refused.status_code == 503
             assert "2 pages are open" in refused.json()["detail"]
             assert httpx.get(f"{one.url}/v1/policies", trust_env=False).status_code == 200

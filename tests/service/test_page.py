@@ -144,9 +144,8 @@ def test_everything_is_reached_by_keyboard_and_has_a_name(browser: Any, service:
     assert reached[:4] == ["policy", "map", "user", "Explain"]
     named = "canvas => Boolean(canvas.ariaLabel) && Boolean(canvas.role)"
     assert page.evaluate(f"[...document.querySelectorAll('canvas')].every({named})")
-    assert page.evaluate(
-        "[...document.querySelectorAll('section')].every(one => document.getElementById(one.getAttribute('aria-labelledby')))"
-    )
+    titled = "one => document.getElementById(one.getAttribute('aria-labelledby'))"
+    assert page.evaluate(f"[...document.querySelectorAll('section')].every({titled})")
     page.keyboard.press("Escape")
     page.focus("#policy")
     page.select_option("#policy", "default")

@@ -18,10 +18,12 @@ from typing import Any
 import httpx
 import pytest
 
-from coterie import ArgumentError, Client, UnknownName
+from coterie import ArgumentError, Client, CoterieError, UnknownName
 from coterie.cli.demo import visit
 from coterie.cli.serve import read_server_settings
-from coterie.service.server import ServerSettings, is_loopback, open_engine
+from coterie.service.keys import create_key
+from coterie.service.server import ServerSettings, address_of, is_loopback, listen, open_engine
+from coterie.service.sqlite import SQLiteStore
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "how-to"
 
@@ -139,6 +141,8 @@ def test_options_come_before_variables_and_variables_before_the_file(
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
+        ({"policy": "Nope"}, "no policy 'Nope'"),
+        ({"insecure": "maybe"}, "insecure must be true or false, got 'maybe'"),
         ({"port": 70_000}, "port must be at most 65535, got 70000"),
         ({"dim": 0}, "dim must be a whole number of at least 1, got 0"),
         ({"log_level": "loud"}, "log_level must be debug, info, warning or error"),
@@ -148,7 +152,7 @@ def test_options_come_before_variables_and_variables_before_the_file(
     ],
 )
 def test_a_wrong_setting_is_refused(given: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ArgumentError, match=sentence):
+    with pytest.raises(CoterieError, match=sentence):
         read_server_settings(given, None)
 
 
@@ -156,6 +160,37 @@ def test_a_wrong_name_in_the_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text("prot = 1\n")
     with pytest.raises(UnknownName, match="did you mean 'port'"):
         read_server_settings({}, tmp_path / "a.toml")
+
+
+def serve_until_it_ends(folder: Path, *options: str) -> str:
+    """What `coterie serve` says when it refuses to start."""
+    words = [sys.executable, "-m", "coterie", "serve", *options]
+    ended = subprocess.run(
+        words, cwd=folder, capture_output=True, text=True, timeout=60, env={**os.environ, "NO_COLOR": "1"}
+    )
+    assert ended.returncode == 2
+    return ended.stderr
+
+
+def test_what_keeps_it_from_starting_is_told_in_a_sentence(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        told = serve_until_it_ends(tmp_path, "--port", str(port))
+    assert told == f"coterie: cannot listen on 127.0.0.1:{port}: Address already in use\n"
+    assert list(tmp_path.iterdir()) == []
+    store = SQLiteStore(tmp_path / "a.db")
+    store.open()
+    create_key(store, "admin")
+    store.close()
+    told = serve_until_it_ends(tmp_path, "--demo", "--store", "a.db", "--port", "0")
+    assert "visitors of the demo have no key: --demo needs a store without keys" in told
+
+
+def test_a_free_port_is_found_and_told() -> None:
+    with listen(ServerSettings(host="0.0.0.0", port=0)) as found:
+        assert address_of(found) == f"http://127.0.0.1:{found.getsockname()[1]}"
+    with pytest.raises(ArgumentError, match=r"cannot listen on nowhere\.invalid:1"):
+        listen(ServerSettings(host="nowhere.invalid", port=1))
 
 
 def test_every_setting_is_on_the_page_of_operations() -> None:

@@ -111,8 +111,8 @@ def listen(settings: ServerSettings) -> socket:
             made.close()
             raise
     except OSError as error:
-        where = f"port {settings.port} of {settings.host}"
-        raise ArgumentError(f"{where} cannot be listened on: {error.strerror or error}") from None
+        where = f"{settings.host}:{settings.port}"
+        raise ArgumentError(f"cannot listen on {where}: {error.strerror or error}") from None
     return made
 
 
