@@ -53,6 +53,19 @@ def test_a_full_disk_refuses_and_recovers(tmp_path: Path) -> None:
     one.close()
 
 
+def test_a_disk_that_became_read_only_refuses_and_recovers(tmp_path: Path) -> None:
+    one, other = shop(store=tmp_path / "a.db"), shop()
+    for each in (one, other):
+        each.feedback("alice", 1.0, item="tea")
+    writer(one).execute("PRAGMA query_only = ON")
+    with pytest.raises(StoreError, match="nothing was counted: attempt to write a readonly database"):
+        one.feedback("alice", 0.0, item="tea", feedback_id="f1")
+    eventually(lambda: one.feedback("alice", 0.0, item="tea", feedback_id="f1"))
+    other.feedback("alice", 0.0, item="tea")
+    assert same_state(one, other)
+    one.close()
+
+
 def test_a_file_that_was_removed_is_not_written_and_goes_on_when_it_is_back(tmp_path: Path) -> None:
     one = shop(store=tmp_path / "a.db")
     one.feedback("alice", 1.0, item="tea")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from coterie.service import page
-from coterie.service.frames import Changes, changes_between
+from coterie.service.frames import ClusterChanges, changes_between
 from service.serving import served
 from service.shops import ITEMS
 
@@ -36,7 +36,7 @@ def test_splits_and_merges_are_counted(
 
 
 def test_users_who_join_or_leave_are_no_splits() -> None:
-    changes = Changes()
+    changes = ClusterChanges()
     changes.look(np.array([0, 1]), 0)
     changes.look(np.array([0, 1, 2, 3]), 0)
     assert (changes.splits, changes.merges) == (0, 0)

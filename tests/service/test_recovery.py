@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -154,3 +156,20 @@ def test_events_that_were_replayed_count_towards_the_next_snapshot(tmp_path: Pat
         again._engine._stop.wait(0.01)
     assert again._live.snapshot_seq == again._live.state.seq
     again.close()
+
+
+def test_a_backup_taken_while_it_serves_goes_on_as_it_was(tmp_path: Path) -> None:
+    one = shop(store=tmp_path / "a.db")
+    first = one.decide("alice", decision_id="d")
+    with (
+        closing(sqlite3.connect(tmp_path / "a.db")) as source,
+        closing(sqlite3.connect(tmp_path / "b.db")) as copy,
+    ):
+        source.backup(copy)  # as `.backup` of the program sqlite3 does
+    one.feedback("alice", 1.0, item="tea")  # not in the backup
+    restored, other = Recommender(store=tmp_path / "b.db"), shop()
+    other.decide("alice", decision_id="d")
+    assert restored.decide("alice", decision_id="d") == first
+    assert same_state(restored, other)
+    restored.close()
+    one.close()

@@ -15,7 +15,7 @@ from coterie.service import events
 from coterie.service.events import Event
 from coterie.service.identities import LONGEST_ID, Catalogue
 from coterie.service.live import LivePolicy
-from coterie.service.rewards import Feedback, check_feedback
+from coterie.service.rewards import FeedbackRequest, check_feedback
 from coterie.service.store import EventStore
 from coterie.types import Floats
 from coterie.validation import shown
@@ -166,7 +166,7 @@ def import_lines(live: LivePolicy, lines: Iterable[bytes]) -> Imported:
     return Imported(len(results) - known, known)
 
 
-def _read_line(number: int, line: bytes) -> Feedback:
+def _read_line(number: int, line: bytes) -> FeedbackRequest:
     """A line of a log: the user, the vector that was shown, the reward, and an id to count it once."""
     try:
         told: Any = json.loads(line)
@@ -177,7 +177,7 @@ def _read_line(number: int, line: bytes) -> Feedback:
     except (ValueError, KeyError, TypeError, IndexError):
         wanted = "user, reward and x (or arms and arm)"
         raise ArgumentError(f"line {number} must be JSON with {wanted}, got {shown(line[:60])}") from None
-    return Feedback(user, reward, None, x, None if key is None else _import_id(str(key)))
+    return FeedbackRequest(user, reward, None, x, None if key is None else _import_id(str(key)))
 
 
 def _import_id(key: str) -> str:

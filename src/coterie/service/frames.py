@@ -49,7 +49,7 @@ class Projection:
         return found
 
 
-class Changes:
+class ClusterChanges:
     """Splits and merges of clusters between two looks; users who join are neither."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class PolicyFrames:
     def __init__(self, live: LivePolicy, context: Context) -> None:
         """Begin to make frames, in the running event loop."""
         self._live, self._context = live, context
-        self._projection, self._changes = Projection(), Changes()
+        self._projection, self._changes = Projection(), ClusterChanges()
         self._timed = list(context.metrics.decision_seconds.counts)
         self._fresh = asyncio.Condition()
         self._past: deque[dict[str, Any]] = deque(maxlen=KEPT)

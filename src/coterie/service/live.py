@@ -168,7 +168,7 @@ class LivePolicy:
     ) -> RewardResult:
         """Count a reward for an item that something else chose; the same `feedback_id` is counted once."""
         with self.engine.turn:
-            return rewards.give_feedback(self, rewards.Feedback(user, reward, item, x, feedback_id))
+            return rewards.give_feedback(self, rewards.FeedbackRequest(user, reward, item, x, feedback_id))
 
     def change_items(
         self,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from coterie.service.live import LivePolicy
 
 
-class Feedback(NamedTuple):
+class FeedbackRequest(NamedTuple):
     """A reward for something that the policy did not choose; the same `id` is counted once."""
 
     user: str
@@ -143,7 +143,7 @@ def _settled(
     return RewardResult(settled.decision or "", "duplicate")
 
 
-def check_feedback(live: LivePolicy, told: Feedback) -> Event | RewardResult:
+def check_feedback(live: LivePolicy, told: FeedbackRequest) -> Event | RewardResult:
     """The event of a feedback that can be counted, or what is known of it already; nothing changes."""
     checked_id("user", told.user)
     value = number("reward", told.reward)
@@ -169,7 +169,7 @@ def check_feedback(live: LivePolicy, told: Feedback) -> Event | RewardResult:
     )
 
 
-def give_feedback(live: LivePolicy, told: Feedback) -> RewardResult:
+def give_feedback(live: LivePolicy, told: FeedbackRequest) -> RewardResult:
     """Count a reward for an item that something else chose; whoever calls has the engine's turn."""
     event = check_feedback(live, told)
     if isinstance(event, RewardResult):
