@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from coterie import Recommender, StoreError
+from coterie.service.postgres import shown_store
 from coterie.service.sqlite import SQLiteStore
 from service.shops import ITEMS, same_state, shop
 
@@ -147,10 +148,21 @@ def test_what_is_no_store_is_refused_in_a_sentence(tmp_path: Path, content: byte
         Recommender(items=ITEMS, store=path)
 
 
-def test_postgresql_that_is_not_there_is_told_without_the_password() -> None:
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:secret@127.0.0.1:1/x",
+        "postgresql://127.0.0.1:1/x?user=me&password=secret",
+        "postgresql://me:half@secret@127.0.0.1:1/x",
+        "postgresql://me:half/secret@127.0.0.1:1/x",
+        "postgresql://me:half:secret@127.0.0.1:1/x?no=yes",
+    ],
+)
+def test_postgresql_that_is_not_there_is_told_without_the_password(url: str) -> None:
     with pytest.raises(StoreError, match="PostgreSQL cannot be used as a store") as told:
-        Recommender(items=ITEMS, store="postgresql://me:secret@127.0.0.1:1/x")
+        Recommender(items=ITEMS, store=url)
     assert "secret" not in str(told.value)
+    assert "secret" not in shown_store(url)
 
 
 def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:

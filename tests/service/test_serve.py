@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,8 +37,8 @@ def free_port() -> int:
 
 
 @contextmanager
-def process(folder: Path, *options: str) -> Iterator[str]:
-    """A process of `coterie serve` that answers; its address."""
+def process(folder: Path, *options: str, end: signal.Signals = signal.SIGINT) -> Iterator[str]:
+    """A process of `coterie serve` that answers; its address. It ends by the signal `end`."""
     port = free_port()
     words = [sys.executable, "-m", "coterie", "serve", "--port", str(port), *options]
     with subprocess.Popen(
@@ -54,7 +55,7 @@ def process(folder: Path, *options: str) -> Iterator[str]:
                     time.sleep(0.05)
             yield url
         finally:
-            running.send_signal(signal.SIGINT)
+            running.send_signal(end)
             running.wait(20)
 
 
@@ -84,6 +85,45 @@ def test_it_serves_without_any_configuration_and_goes_on_after_a_restart(tmp_pat
         answer = httpx.get(f"{url}/v1/policies", headers={"Authorization": f"Bearer {key}"}, trust_env=False)
         assert answer.status_code == 200
         assert httpx.get(f"{url}/v1/policies", trust_env=False).status_code == 401
+
+
+def load(url: str, name: str, told: list[tuple[str, str, str]]) -> None:
+    """Decide and reward over HTTP until nobody answers; what was acknowledged is told."""
+    arms = {"a": [1.0] * 8, "b": [0.5] * 8, "c": [0.0] * 8}
+    with Client(url, retries=0) as client:
+        for number in range(1_000_000):
+            key = f"{name}-{number}"
+            try:
+                told.append(
+                    ("decision", key, client.decide(f"u{number % 5}", arms=arms, decision_id=key).chosen)
+                )
+                told.append(("reward", key, client.reward(key, number % 2).status))
+            except CoterieError:
+                return
+
+
+@pytest.mark.slow
+def test_what_http_acknowledged_survives_kill_9(tmp_path: Path) -> None:
+    told: list[tuple[str, str, str]] = []
+    for cycle in range(5):
+        with process(tmp_path, end=signal.SIGKILL) as url:
+            names = [f"{cycle}-{thread}" for thread in range(4)]
+            threads = [threading.Thread(target=load, args=(url, name, told)) for name in names]
+            for thread in threads:
+                thread.start()
+            time.sleep(0.3 + 0.2 * cycle)
+        for thread in threads:
+            thread.join()
+    store = SQLiteStore(tmp_path / "coterie.db")
+    store.open()
+    found = list(store.read("default"))
+    store.close()
+    made = {event.decision: event.item for event in found if event.kind == "decision"}
+    rewarded = [event.decision for event in found if event.kind == "reward"]
+    assert len(told) > 100
+    assert {key: chosen for kind, key, chosen in told if kind == "decision"}.items() <= made.items()
+    assert {key for kind, key, _ in told if kind == "reward"} <= set(rewarded)
+    assert len(rewarded) == len(set(rewarded))
 
 
 def test_clusters_form_while_the_demo_runs(tmp_path: Path) -> None:

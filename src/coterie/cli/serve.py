@@ -97,6 +97,7 @@ def read_server_settings(
 
 def run_server(settings: ServerSettings, *, demo: bool) -> None:
     """Serve until interrupted."""
+    from coterie.service.postgres import shown_store
     from coterie.service.server import address_of, listen, make_server, open_engine, tune_process
 
     with listen(settings) as listening:
@@ -105,9 +106,8 @@ def run_server(settings: ServerSettings, *, demo: bool) -> None:
             server = make_server(settings, engine)
             tune_process()
             url = address_of(listening)
-            print_note(
-                f"serving {', '.join(engine.policies)} from {_shown(settings.store)} on {url}; Ctrl-C ends it"
-            )
+            where = shown_store(settings.store)
+            print_note(f"serving {', '.join(engine.policies)} from {where} on {url}; Ctrl-C ends it")
             if demo:
                 _start_demo(url, engine)
             server.run(sockets=[listening])
@@ -123,9 +123,3 @@ def _start_demo(url: str, engine: PolicyEngine) -> None:
     if list_keys(engine.store):
         raise ArgumentError("visitors of the demo have no key: --demo needs a store without keys")
     Thread(target=visit, args=(url,), daemon=True).start()
-
-
-def _shown(store: str) -> str:
-    """Where the store is, without a password."""
-    scheme, mark, rest = store.partition("://")
-    return f"{scheme}{mark}{rest.rpartition('@')[2]}"

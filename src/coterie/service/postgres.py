@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -58,7 +59,8 @@ class PostgresStore(EventStore):
             self.close()
             if isinstance(error, StoreError):
                 raise
-            raise StoreError(f"PostgreSQL cannot be used as a store: {one_line(error)}") from None
+            told = without_secrets(one_line(error), self._url)
+            raise StoreError(f"PostgreSQL cannot be used as a store: {told}") from None
 
     def _connection(self) -> Any:
         """A connection whose commits wait for the disk."""
@@ -127,6 +129,22 @@ class PostgresStore(EventStore):
 def one_line(error: BaseException) -> str:
     """What an error says, on one line."""
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def without_secrets(text: str, url: str) -> str:
+    """A text without what a URL says of a password, even one that broke the URL."""
+    rest = url.partition("://")[2]
+    password = rest.rpartition("@")[0].partition(":")[2]
+    pieces = {password, *re.split(r"[@:/?#%]", password), *re.findall(r"password=([^&]*)", rest)}
+    for piece in sorted(pieces, key=len, reverse=True):
+        text = text.replace(piece, "…") if len(piece) > 2 else text
+    return text
+
+
+def shown_store(where: str) -> str:
+    """Where a store is, without user and password."""
+    scheme, mark, rest = where.partition("://")
+    return re.sub(r"password=[^&]*", "password=…", f"{scheme}{mark}{rest.rpartition('@')[2]}")
 
 
 def open_store(where: str | None) -> EventStore:
