@@ -153,14 +153,18 @@ def test_everything_is_reached_by_keyboard_and_has_a_name(browser: Any, service:
     page.close()
 
 
+SILENT = """() => {
+  readFrames = () => new Promise((_, fail) => reading.signal.addEventListener('abort', fail));
+  reading.changed = true;
+  reading.abort();
+}"""
+
+
 def test_a_stream_that_falls_silent_is_given_up(browser: Any, service: Served) -> None:
     page, _ = opened(browser, service.url)
-    page.evaluate(
-        "readFrames = () => new Promise((_, fail) => reading.signal.addEventListener('abort', fail))"
-    )
-    page.evaluate("reading.changed = true; reading.abort()")
-    page.evaluate("heard = Date.now() - 11000")
-    until(page, "document.querySelector('#state').textContent.includes('nothing came for 10 seconds')")
+    page.evaluate(SILENT)
+    said = "document.querySelector('#state').textContent.includes('nothing came for 10 seconds')"
+    until(page, f"(heard = Date.now() - 11000, {said})")
     page.close()
 
 

@@ -168,7 +168,7 @@ function drawTimes(context, axis, left, width, height, colour) {
   context.fillText("now", width, height - 3);
 }
 
-const margin = 52;
+const margin = 60;
 
 function drawSizes(canvas, frames) {
   const { context, width, height, colour } = fitted(canvas);
