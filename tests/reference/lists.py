@@ -107,11 +107,6 @@ class ListAutoCLUB(AutoCLUB):
     def update_list(self, user: int, xs: Array, clicked: int | None) -> None:
         self.margin = math.inf
         for x, reward in observed(xs, clicked):
-            self.absorb(user, x, reward)
-            self.q[user] += reward**2
-            self.rounds += 1
-        self.home(user).mean = self.mu  # Row 1
-        if not any(terms[0] for terms in self.terms):
-            self.settle_noise()  # Row 4
+            self.learn(user, x, reward)
         if self.pulls[user] >= self.due[user]:
             self.review(user)  # Rows 3 to 10, once

@@ -16,12 +16,16 @@ cdef class EvidenceRows(Prior):
     cdef Members members
     cdef double *grams
     cdef double *moments
+    cdef double *totals
+    cdef double *levels
     cdef double *squared
     cdef int64_t *pulls
+    cdef double *precisions
     cdef double *shares
     cdef double *mixtures
     cdef int64_t *due
     cdef double *pool_grams
+    cdef double *pool_totals
     cdef double *weights
     cdef int64_t *sizes
     cdef double *counts
@@ -33,7 +37,13 @@ cdef class EvidenceRows(Prior):
     cdef double *around
     cdef double *acting
     cdef double *fits
-    cdef public int64_t n_clusters
+    cdef double *largest
+    cdef public int64_t n_clusters, holder
+    cdef public double greatest, second
+
+    cdef double restrain(self, Py_ssize_t user, const double *x, double reward) noexcept nogil
+    cdef double counted(self) noexcept nogil
+    cdef void believe(self, double second) noexcept nogil
 
     cdef Py_ssize_t open_row(self) noexcept nogil
     cdef void solve(self, Py_ssize_t row) noexcept nogil

@@ -3,7 +3,7 @@
 import numpy as np
 
 cimport numpy as cnp
-from libc.math cimport INFINITY, sqrt
+from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport int64_t
 
 from coterie.policies._autoclub_prior cimport Prior
@@ -21,32 +21,40 @@ cnp.import_array()
 
 FIRST_REVIEW = 4
 """Pulls after which a user is first reviewed."""
+cdef double BELIEVED = 2.0  # the greatest reward counts for at most so many times the size of the second greatest
 
 
 cdef class EvidenceRows(Prior):
     """Statistics of users and of clusters, a row each, with room for a review.
 
     A user acts on its `share` of its cluster's estimate plus its `mixture` of the alternatives. `due` is the pulls at which it
-    is next reviewed, `weights` the λ that each cluster's row was built with.
+    is next reviewed, `precisions` what its rewards count for beside others', `weights` the λ that each cluster's row was built
+    with. `greatest` is the reward of largest size so far, `holder` who gave it and `greatest.x` for what; it counts for
+    at most twice `second`, the second largest size.
     """
 
     FIELDS = {
         "grams": Field(("users", "dim", "dim")),
         "moments": Field(("users", "dim")),
+        "totals": Field(("users", "dim")),
+        "levels": Field(("users",)),
         "squares": Field(("users",)),
         "pulls": Field(("users",), "int64"),
         "labels": Field(("users",), "int64"),
+        "precisions": Field(("users",)),
         "shares": Field(("users",)),
         "mixtures": Field(("users", "dim")),
         "due": Field(("users",), "int64"),
         **ridge_fields("pools", "rows"),
         "pool_grams": Field(("rows", "dim", "dim")),
+        "pool_totals": Field(("rows", "dim")),
         "weights": Field(("rows",)),
         "sizes": Field(("rows",), "int64"),
         "epochs": Field(("rows",), "int64"),
+        "greatest.x": Field(("dim",)),
         **Base.FIELDS,
     }
-    NUMBERS = (*Base.NUMBERS, "n_clusters")
+    NUMBERS = (*Base.NUMBERS, "n_clusters", "holder", "greatest", "second")
 
     def __init__(self, n_users, dim, *, ridge, schedule, generator):
         self.noise2, self.weight = 1.0, ridge
@@ -57,7 +65,9 @@ cdef class EvidenceRows(Prior):
         self.pools = self.ridge_rows("pools")
         self.grams, self.moments = <double *> self.pointer("grams"), <double *> self.pointer("moments")
         self.squared, self.pulls = <double *> self.pointer("squares"), <int64_t *> self.pointer("pulls")
-        self.due = <int64_t *> self.pointer("due")
+        self.due, self.largest = <int64_t *> self.pointer("due"), <double *> self.pointer("greatest.x")
+        self.precisions, self.totals = <double *> self.pointer("precisions"), <double *> self.pointer("totals")
+        self.levels, self.pool_totals = <double *> self.pointer("levels"), <double *> self.pointer("pool_totals")
         self.shares, self.mixtures = <double *> self.pointer("shares"), <double *> self.pointer("mixtures")
         self.pool_grams, self.weights = <double *> self.pointer("pool_grams"), <double *> self.pointer("weights")
         self.sizes = <int64_t *> self.pointer("sizes")
@@ -89,12 +99,15 @@ cdef class EvidenceRows(Prior):
             self.weights[row] = self.acting_weight()
             for i in range(self.dim * self.dim):
                 self.pool_grams[row * self.dim * self.dim + i] = 0.0
+            for i in range(self.dim):
+                self.pool_totals[row * self.dim + i] = 0.0
         for i in range(self.dim):
             self.pools.estimate[row * self.dim + i] = self.mean[i]
         self.sizes[row] += self.n_users - known
         append_members(&self.members, row, self.row_of, known, self.n_users)
         for user in range(known, self.n_users):
             self.row_of[user], self.shares[user], self.due[user] = row, 1.0, FIRST_REVIEW
+            self.precisions[user] = 1.0
         return 0
 
     def refresh(self):
@@ -108,6 +121,10 @@ cdef class EvidenceRows(Prior):
             raise ValueError(f"has {np.count_nonzero(sizes)} clusters, not {self.n_clusters}")
         if not (self.array("weights")[sizes > 0] > 0).all():
             raise ValueError("has numbers in 'weights' that are not above 0")
+        if self.array("precisions").min() <= 0 or self.array("precisions").max() > 1:
+            raise ValueError("has numbers in 'precisions' that are not above 0 and at most 1")
+        if not (0 <= self.holder < self.n_users and 0 <= self.second <= abs(self.greatest)):
+            raise ValueError("has a greatest reward that cannot be")
         list_members(&self.members, self.row_of, self.n_users, self.n_users)
 
     cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil:
@@ -123,21 +140,66 @@ cdef class EvidenceRows(Prior):
 
     cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil:
         """Update the user and its cluster."""
-        cdef Py_ssize_t row = self.row_of[user], d = self.dim
+        cdef Py_ssize_t i, row = self.row_of[user], d = self.dim
+        cdef double root = sqrt(self.precisions[user])
+        self.peaks[user] = max(self.peaks[user], fabs(reward - self.offset))
+        reward = self.restrain(user, x, reward)
         if self.pulls[user] == 0:
             self.seen += 1.0
         add_outer(self.grams + user * d * d, x, d)
         self.squared[user] += reward * reward
         self.pulls[user] += 1
+        self.levels[user] += reward
+        self.level += reward
         add_scaled(self.moments + user * d, reward, x, d)
-        add_outer(self.pool_grams + row * d * d, x, d)
-        absorb_row(&self.pools, row, x, reward, self.work, d)
-        self.solve(row)
+        add_scaled(self.totals + user * d, 1.0, x, d)
+        add_scaled(self.pool_totals + row * d, self.precisions[user], x, d)
+        for i in range(d):
+            self.around[i] = root * x[i]
+        add_outer(self.pool_grams + row * d * d, self.around, d)
+        absorb_row(&self.pools, row, self.around, root * reward, self.work, d)
         self.squares += reward * reward
         self.reach += dot(x, x, d)
         if self.sums.pulls == 0.0:
-            self.guess_noise()
+            self.guess()
+        self.solve(row)
         return 0
+
+    cdef double restrain(self, Py_ssize_t user, const double *x, double reward) noexcept nogil:
+        """What a reward counts for now; and what the greatest so far counts for, given this one."""
+        cdef Py_ssize_t i
+        cdef double size = fabs(reward)
+        if size <= self.second:
+            return reward
+        if size <= fabs(self.greatest):
+            self.believe(size)
+            return reward
+        self.believe(fabs(self.greatest))
+        self.greatest, self.holder = reward, user
+        for i in range(self.dim):
+            self.largest[i] = x[i]
+        return self.counted()
+
+    cdef double counted(self) noexcept nogil:
+        """What the greatest reward counts for: at most twice the second greatest in size."""
+        return min(max(self.greatest, -BELIEVED * self.second), BELIEVED * self.second)
+
+    cdef void believe(self, double second) noexcept nogil:
+        """Take note of a new second greatest size: the greatest reward may count for more now."""
+        cdef Py_ssize_t row, user = self.holder, d = self.dim
+        cdef double before = self.counted(), more, square
+        self.second = second
+        more, square = self.counted() - before, self.counted() * self.counted() - before * before
+        if more == 0.0:
+            return
+        row = self.row_of[user]
+        add_scaled(self.moments + user * d, more, self.largest, d)
+        add_scaled(self.pools.moment + row * d, self.precisions[user] * more, self.largest, d)
+        self.solve(row)
+        self.levels[user] += more
+        self.level += more
+        self.squared[user] += square
+        self.squares += square
 
     cdef Py_ssize_t open_row(self) noexcept nogil:
         """The lowest row that no cluster uses."""
@@ -150,14 +212,15 @@ cdef class EvidenceRows(Prior):
         return row
 
     cdef void solve(self, Py_ssize_t row) noexcept nogil:
-        """θ̂ = M(b + λμ): the ridge regression of a cluster about the mean preference."""
+        """θ̂ = M(b − ms + Λμ): the ridge regression of a cluster about the mean preference."""
         cdef Py_ssize_t i, d = self.dim
         for i in range(d):
-            self.work[i] = self.pools.moment[row * d + i] + self.weights[row] * self.mean[i]
+            self.work[i] = self.pools.moment[row * d + i] - self.offset * self.pool_totals[row * d + i]
+            self.work[i] += self.weights[row] * self.mean[i]
         apply(self.pools.inverse + row * d * d, self.work, self.pools.estimate + row * d, d)
 
     cdef void rebuild(self, Py_ssize_t row) noexcept nogil:
-        """A cluster's row as the sum of its members, with today's λ but at least the ridge.
+        """A cluster's row as the weighted sum of its members, with today's Λ.
 
         Widths remembered of a row whose data and λ have only grown still bound those of today.
         """
@@ -169,11 +232,12 @@ cdef class EvidenceRows(Prior):
         for i in range(d * d):
             gram[i] = 0.0
         for i in range(d):
-            moment[i] = 0.0
+            moment[i] = self.pool_totals[row * d + i] = 0.0
         self.pools.pulls[row] = 0
         while user >= 0:
-            add_scaled(gram, 1.0, self.grams + user * d * d, d * d)
-            add_scaled(moment, 1.0, self.moments + user * d, d)
+            add_scaled(gram, self.precisions[user], self.grams + user * d * d, d * d)
+            add_scaled(moment, self.precisions[user], self.moments + user * d, d)
+            add_scaled(self.pool_totals + row * d, self.precisions[user], self.totals + user * d, d)
             self.pools.pulls[row] += self.pulls[user]
             user = self.members.next[user]
         if weight < self.weights[row]:
@@ -193,6 +257,22 @@ cdef class EvidenceRows(Prior):
             for i in range(k * d + k, k * d + d):
                 self.upper[i] = first[i] + sign * second[i]
             self.upper[k * d + k] += weight
+
+    def scores(self, Py_ssize_t user, arms):
+        """Expected reward, m + xᵀθ̂, and bonus of every arm."""
+        mean, width = Prior.scores(self, user, arms)
+        return mean + self.offset, width
+
+    def explained(self, Py_ssize_t user):
+        """What is known of a user, by name."""
+        return {
+            "rewards": self.pulls[user],
+            "known": self.terms[user].freedom / self.dim,
+            "precision": self.precisions[user],
+            "weight": self.shares[user],
+            "noise": sqrt(self.noise2),
+            "offset": self.offset,
+        }
 
     def estimates(self):
         """Each user's own ridge regression; what it acts on is in `scores`."""

@@ -18,7 +18,8 @@ def AutoCLUB(n_users: int, dim: int, *, ridge: float = 1.0, seed: int = 0) -> Pl
 
     The policy to start with. It needs no gap, no noise level and no horizon: noise, prior and mean preference
     are estimated from all users. Each user is reviewed at ever longer intervals and put where its data is
-    explained best, in a cluster or alone.
+    explained best, in a cluster or alone. Users whose rewards are much noisier than others' count for less,
+    and no single reward can spoil the rest.
 
     Parameters
     ----------
@@ -27,8 +28,8 @@ def AutoCLUB(n_users: int, dim: int, *, ridge: float = 1.0, seed: int = 0) -> Pl
     dim : int
         Length d of an arm's vector, at least 1.
     ridge : float, default 1.0
-        Initial λ of the ridge regressions, and the least that clusters act with; positive. Keep 1 for vectors
-        of about unit length; scale it with ‖x‖². λ itself is estimated.
+        Initial λ of the ridge regressions, in units of the mean of ‖x‖²; positive. λ itself is estimated.
+        Clusters act with up to three times as much, as far as that is no more than the ridge.
     seed : int, default 0
         Seed of the policy's own random numbers; AutoCLUB draws none.
 

@@ -1,0 +1,129 @@
+"""Why AutoCLUB treats a user as it does: whom it learns from, and what its scores are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from coterie.errors import ArgumentError
+from coterie.types import Floats, Ints
+
+if TYPE_CHECKING:
+    from coterie.policies.base import LinearBandit
+
+
+class ScoreParts(NamedTuple):
+    """What the score of each arm is made of; the parts sum to `Scores.ucb`.
+
+    Parameters
+    ----------
+    offset : array of float, shape (K,)
+        What is common to all rewards.
+    cluster : array of float, shape (K,)
+        What the user's cluster says, by its weight.
+    alternatives : array of float, shape (K,)
+        What other places where the user may belong say, by their weights at the user's last review.
+    bonus : array of float, shape (K,)
+        Bonus for what is not known yet.
+    """
+
+    offset: Floats
+    cluster: Floats
+    alternatives: Floats
+    bonus: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class UserExplanation:
+    """What `LinearBandit.explain` tells of a user.
+
+    Parameters
+    ----------
+    user : int
+        The user.
+    rewards : int
+        Number of rewards that it has given.
+    known : float
+        How much its own rewards tell of its preference, from 0 to 1 (tr H/d of its last review).
+    precision : float
+        What its rewards count for beside those of others, at most 1; less if they are much noisier.
+    cluster : array of int
+        Users it learns from, itself included, ascending.
+    influence : array of float
+        Share of each of them in what the cluster has learnt; they sum to 1 if there are any rewards.
+    weight : float
+        Posterior probability of its cluster among the places where it may belong, from its last review.
+    noise : float
+        Standard deviation of rewards, common to all users.
+    scores : ScoreParts or None
+        Scores of the arms that were asked for, taken apart.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> policy = coterie.AutoCLUB(n_users=2, dim=1)
+    >>> policy.update(0, [1.0], 0.5)
+    >>> policy.update(0, [-1.0], -0.5)
+    >>> policy.update(1, [1.0], 0.5)
+    >>> print(policy.explain(0))
+    user 0: 2 rewards, preference 0 % known from them
+    learns from user 0 (67 %), user 1 (33 %); belongs there with probability 1.00
+    """
+
+    user: int
+    rewards: int
+    known: float
+    precision: float
+    cluster: Ints
+    influence: Floats
+    weight: float
+    noise: float
+    scores: ScoreParts | None = None
+
+    def __str__(self) -> str:
+        """A few lines for people; at most five of the cluster are named."""
+        order = np.argsort(-self.influence, kind="stable")[:5]
+        named = ", ".join(
+            f"user {self.cluster[k]} ({self.influence[k]:.0%})".replace("%", " %") for k in order
+        )
+        more = len(self.cluster) - len(order)
+        known = f"preference {100 * self.known:.0f} % known from them"
+        lines = [
+            f"user {self.user}: {self.rewards:,} rewards, {known}",
+            f"learns from {named}{f' and {more:,} more' if more else ''}; "
+            f"belongs there with probability {self.weight:.2f}",
+        ]
+        if self.precision < 1:
+            lines.append(f"noisier than others: each of its rewards counts as {self.precision:.2g}")
+        return "\n".join(lines)
+
+
+def explained(policy: LinearBandit, user: int, arms: Floats | None) -> UserExplanation:
+    """The explanation of a user, who is known, and of arms, if there are any; the policy is locked."""
+    learner: Any = policy.learner
+    if not hasattr(learner, "explained"):
+        raise ArgumentError(
+            f"{policy.name} has nothing to explain beyond `scores` and `cluster_of`; AutoCLUB has"
+        )
+    numbers, cluster = learner.explained(user), learner.cluster_of(user)
+    counts = learner.array("precisions")[cluster] * learner.array("pulls")[cluster]
+    influence = counts / counts.sum() if counts.any() else np.zeros(len(cluster))
+    parts = None
+    if arms is not None:
+        mean, bonus = learner.scores(user, arms)
+        elsewhere = arms @ learner.array("mixtures")[user]
+        offset = np.full(len(arms), numbers["offset"])
+        parts = ScoreParts(offset, mean - offset - elsewhere, elsewhere, bonus)
+    return UserExplanation(
+        user=user,
+        rewards=numbers["rewards"],
+        known=numbers["known"],
+        precision=numbers["precision"],
+        cluster=cluster,
+        influence=influence,
+        weight=numbers["weight"],
+        noise=numbers["noise"],
+        scores=parts,
+    )
