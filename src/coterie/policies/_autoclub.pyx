@@ -65,14 +65,16 @@ cdef class ByEvidence(EvidenceRows):
         """E(S, c) from ln|λI + S| and cᵀ(λI + S)⁻¹c."""
         return 0.5 * (self.dim * natural_log(self.weight) - logdet + explained / self.noise2)
 
-    cdef double explain(self, const double *first, const double *second, double sign, const double *centred) noexcept nogil:
-        """E(S₁ ± S₂, c); what `eliminate` leaves behind stays in `upper` and `reduced`."""
+    cdef double explain(
+        self, const double *first, const double *second, double sign, const double *centred
+    ) noexcept nogil:
+        """E(S₁ ± S₂, c); what `eliminate` leaves behind stays in `matrix` and `reduced`."""
         cdef double logdet, explained
         cdef Py_ssize_t i
         for i in range(self.dim):
             self.reduced[i] = centred[i]
         self.combine(first, second, sign, self.weight)
-        eliminate(self.upper, self.reduced, self.dim, 0.5 * self.weight, &logdet, &explained)
+        eliminate(self.matrix, self.reduced, self.dim, 0.5 * self.weight, &logdet, &explained)
         return self.evidence(logdet, explained)
 
     cdef void centre(
@@ -117,9 +119,9 @@ cdef class ByEvidence(EvidenceRows):
             self.centred[i] *= precision
             self.reduced[i] = self.centred[i]
         self.combine(gram, gram, precision - 1.0, weight)
-        eliminate(self.upper, self.reduced, d, 0.5 * weight, logdet, explained)
-        back_substitute(self.upper, self.reduced, fit, d)
-        finish_inverse(self.upper, self.factor, self.inverse, d)
+        eliminate(self.matrix, self.reduced, d, 0.5 * weight, logdet, explained)
+        back_substitute(self.matrix, self.reduced, fit, d)
+        finish_inverse(self.matrix, self.factor, self.inverse, d)
         apply(self.inverse, total, self.reduced, d)
         terms.ground = precision * (self.pulls[user] - precision * dot(total, self.reduced, d))
         terms.shift = precision * (level - dot(total, self.mean, d) - dot(total, fit, d)) + self.offset * terms.ground
@@ -163,7 +165,7 @@ cdef class ByEvidence(EvidenceRows):
             without = self.explain(gram, gram, 0.0, self.around)
             add_scaled(self.around, 1.0, self.centred, d)
             together = self.explain(gram, own, self.precisions[user], self.around)
-        back_substitute(self.upper, self.reduced, fit, d)
+        back_substitute(self.matrix, self.reduced, fit, d)
         add_scaled(fit, 1.0, self.mean, d)
         return together - without
 

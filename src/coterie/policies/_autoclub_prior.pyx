@@ -64,7 +64,7 @@ cdef class Prior(Learner):
         return Learner.bind(self)
 
     def refresh(self):
-        known = [getattr(self, name) for name in self.NUMBERS]
+        known = list(self.numbers().values())
         if not np.isfinite(known).all() or self.noise2 <= 0 or self.weight <= 0:
             raise ValueError("has estimates of noise and prior that are no numbers above 0")
 

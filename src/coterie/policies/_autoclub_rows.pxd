@@ -29,7 +29,7 @@ cdef class EvidenceRows(Prior):
     cdef double *weights
     cdef int64_t *sizes
     cdef double *counts
-    cdef double *upper
+    cdef double *matrix
     cdef double *factor
     cdef double *inverse
     cdef double *reduced

@@ -81,9 +81,9 @@ cdef class EvidenceRows(Prior):
         self.counts = <double *> cnp.PyArray_DATA(self._scratch["counts"])
         if "review" not in self._scratch:
             self._scratch["review"] = np.empty(3 * d * d + (4 + MOST) * d)
-        self.upper = <double *> cnp.PyArray_DATA(self._scratch["review"])
-        self.factor, self.inverse = self.upper + d * d, self.upper + 2 * d * d
-        self.reduced = self.upper + 3 * d * d
+        self.matrix = <double *> cnp.PyArray_DATA(self._scratch["review"])
+        self.factor, self.inverse = self.matrix + d * d, self.matrix + 2 * d * d
+        self.reduced = self.matrix + 3 * d * d
         self.centred, self.around, self.acting = self.reduced + d, self.reduced + 2 * d, self.reduced + 3 * d
         self.fits = self.reduced + 4 * d
         return Prior.bind(self)
@@ -246,8 +246,8 @@ cdef class EvidenceRows(Prior):
         self.combine(gram, gram, 0.0, weight)
         for i in range(d):
             self.reduced[i] = moment[i]
-        eliminate(self.upper, self.reduced, d, 0.5 * weight, &logdet, &explained)
-        finish_inverse(self.upper, self.factor, self.pools.inverse + row * d * d, d)
+        eliminate(self.matrix, self.reduced, d, 0.5 * weight, &logdet, &explained)
+        finish_inverse(self.matrix, self.factor, self.pools.inverse + row * d * d, d)
         self.solve(row)
 
     cdef void combine(self, const double *first, const double *second, double sign, double weight) noexcept nogil:
@@ -255,8 +255,8 @@ cdef class EvidenceRows(Prior):
         cdef Py_ssize_t k, i, d = self.dim
         for k in range(d):
             for i in range(k * d + k, k * d + d):
-                self.upper[i] = first[i] + sign * second[i]
-            self.upper[k * d + k] += weight
+                self.matrix[i] = first[i] + sign * second[i]
+            self.matrix[k * d + k] += weight
 
     def scores(self, Py_ssize_t user, arms):
         """Expected reward, m + xᵀθ̂, and bonus of every arm."""

@@ -22,6 +22,7 @@ cdef double TINY = 1e-8  # σ̂² is no less than this part of the mean of r², 
 cdef double LEAST = 1e-100  # σ̂² of rewards that are all zero
 cdef enum:
     GRID = 5
+    AT_FIRST = 8  # fits come at twice the rewards until they are so many rewards for each dimension apart
     FREE = 256  # so many users cost little enough to fit often
     EXAMINERS = 32  # users of each half, at most, whose evidence counts
 cdef double[GRID] SHRINKAGES = [32.0, 8.0, 2.0, 0.5, 0.125]
@@ -54,11 +55,16 @@ cdef class LearntPrior(UserRows):
         return UserRows.bind(self)
 
     cdef int review(self, Py_ssize_t user) except -1 nogil:
-        """Fit the model anew when rewards are a sixth more, and one for each user beyond 256, if there is anything to learn."""
+        """Fit the model anew when rewards are a sixth more, or twice as many at first, if there is anything to learn.
+
+        A fit is also paid by a reward for each user beyond 256.
+        """
+        cdef int64_t soon
         if self.rounds < self.due or (self.noise_given and self.mean_given and self.covariance_given):
             return 0
         self.fit()
-        self.due = self.rounds + max(1, self.rounds // 6) + max(0, <int64_t> self.everybody.users - FREE)
+        soon = max(self.rounds // 6, min(self.rounds, <int64_t> (AT_FIRST * self.size)))
+        self.due = self.rounds + soon + max(0, <int64_t> self.everybody.users - FREE)
         return 0
 
     cdef void fit(self) noexcept nogil:

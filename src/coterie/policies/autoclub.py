@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coterie.policies._autoclub import ByEvidence
+from coterie.policies._autoclub_average import Averaged
 from coterie.policies.entries import Style, register
 from coterie.policies.plans import Plan
 
@@ -61,4 +61,4 @@ def AutoCLUB(n_users: int, dim: int, *, ridge: float = 1.0, seed: int = 0) -> Pl
     >>> policy.labels().tolist()
     [0, 0, 0]
     """
-    return Plan(ByEvidence, {})
+    return Plan(Averaged, {})

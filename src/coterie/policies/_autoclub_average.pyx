@@ -1,0 +1,182 @@
+"""AutoCLUB as it acts: clusters and a hierarchical model side by side, each trusted as far as it foretold the rewards.
+
+Where users fall into clusters, ByEvidence foretells best; where they differ by degrees, a learnt covariance of preferences
+does. Both learn from every reward; their predictive densities say how much of each a decision follows.
+"""
+
+import numpy as np
+
+cimport numpy as cnp
+from libc.stdint cimport int64_t
+
+from coterie.policies._autoclub cimport ByEvidence
+from coterie.policies._autoclub_prior cimport Terms
+from coterie.policies._elementary cimport exponential, natural_log
+from coterie.policies._hier cimport UpperBounds
+from coterie.policies._learner cimport Learner
+from coterie.policies._linalg cimport dot, means, quadratic, quadratics
+from coterie.policies._offers cimport Memory, Offer, View, bonus, largest, offer_of
+
+from coterie.policies._autoclub import ByEvidence as Clusters
+from coterie.policies._hier import UpperBounds as People
+
+cnp.import_array()
+
+cdef double KEPT = 0.9995  # the part of the log odds that a reward leaves: about the last 2,000 rewards count
+cdef double EARLY = 4.0  # after t rewards no more than 1 − 4/t of it: what was foretold with hardly any data is forgotten soon
+cdef double STEP = 3.0  # one reward changes the log odds by no more than this
+cdef double NOTHING = 0.001  # a model of less weight is left out
+
+
+cdef class Averaged(ByEvidence):
+    """Clusters by evidence and, beside them, `people` who differ by degrees; `odds` are the log odds of the latter.
+
+    The arrays of both are those of this learner; those of `people` have its name in front.
+    """
+
+    FIELDS = {**Clusters.FIELDS, **{f"people.{name}": field for name, field in People.FIELDS.items()}}
+    NUMBERS = (
+        *Clusters.NUMBERS, "odds", "people.noise2", "people.spread2", "people.shrinkage", "people.due"
+    )
+    cdef readonly UpperBounds people
+    cdef public double odds
+    cdef double *people_means
+    cdef double *people_widths
+
+    def __init__(self, n_users, dim, *, ridge, schedule, generator):
+        shared = {"ridge": ridge, "schedule": schedule, "generator": generator}
+        self.people = People(1, dim, intercept=True, noise=None, mean=None, covariance=None, **shared)
+        ByEvidence.__init__(self, n_users, dim, **shared)
+
+    @classmethod
+    def extents(cls, n_users, dim, **settings):
+        return {**Clusters.extents(n_users, dim), "size": dim + 1}
+
+    cdef int bind(self) except -1:
+        self.people.n_users = self.n_users
+        self.people._arrays = {name: self._arrays[f"people.{name}"] for name in People.FIELDS}
+        self.people.bind()
+        return ByEvidence.bind(self)
+
+    cdef int reserve(self, Py_ssize_t n_arms) except -1:
+        """Room for the scores of both models."""
+        if n_arms > self.n_arms:
+            self.people.reserve(n_arms)
+            self._scratch["people"] = np.empty((2, n_arms))
+            self.people_means = <double *> cnp.PyArray_DATA(self._scratch["people"])
+            self.people_widths = self.people_means + n_arms
+        return ByEvidence.reserve(self, n_arms)
+
+    cdef int welcome(self, Py_ssize_t known) except -1:
+        self.people.welcome(known)
+        return ByEvidence.welcome(self, known)
+
+    def refresh(self):
+        self.people.rounds = self.rounds
+        self.people.refresh()
+        ByEvidence.refresh(self)
+
+    # Which model to trust.
+
+    cdef double trust(self) noexcept nogil:
+        """The weight of the hierarchical model, 0 or 1 if nearly so."""
+        cdef double weight = 1.0 / (1.0 + exponential(-min(max(self.odds, -50.0), 50.0)))
+        return 0.0 if weight < NOTHING else 1.0 if weight > 1.0 - NOTHING else weight
+
+    cdef void compare_models(self, Py_ssize_t user, const double *x, double reward) noexcept nogil:
+        """Which model foretold this reward better: log predictive densities."""
+        cdef View seen
+        cdef Py_ssize_t p = self.people.size
+        cdef const double *full = self.people.lengthen(x, 1.0)
+        cdef double own = 1.0 / self.precisions[user], first, second, step, kept
+        self.view(user, &seen)
+        first = self.noise2 * (own + max(quadratic(seen.inverse, x, self.dim), 0.0))
+        second = self.people.noise2 * (own + max(quadratic(self.people.covariance_of(user), full, p), 0.0))
+        step = reward - self.offset - dot(seen.estimate, x, self.dim)
+        kept = step * step / first
+        step = reward - dot(self.people.mean_of(user), full, p)
+        step = 0.5 * (natural_log(first) - natural_log(second) + kept - step * step / second)
+        kept = max(0.0, min(KEPT, 1.0 - EARLY / self.rounds))
+        self.odds = kept * self.odds + min(max(step, -STEP), STEP)
+
+    # Both learn.
+
+    cdef double restrain(self, Py_ssize_t user, const double *x, double reward) noexcept nogil:
+        """What a reward counts for: both models are judged by it, and the hierarchical one learns it."""
+        cdef double counted = ByEvidence.restrain(self, user, x, reward)
+        self.compare_models(user, x, counted)
+        self.people.rounds = self.rounds
+        self.people.absorb_weighted(user, x, counted, self.precisions[user])
+        return counted
+
+    cdef void believe(self, double second) noexcept nogil:
+        cdef double before = self.counted()
+        ByEvidence.believe(self, second)
+        if self.counted() != before:
+            self.people.amend(self.holder, self.largest, self.precisions[self.holder], before, self.counted())
+
+    cdef bint reassess(self, Py_ssize_t user, Terms *terms) noexcept nogil:
+        cdef double before = self.precisions[user]
+        cdef bint changed = ByEvidence.reassess(self, user, terms)
+        if changed:
+            self.people.reweigh(user, self.precisions[user] / before)
+        return changed
+
+    cdef int review(self, Py_ssize_t user) except -1 nogil:
+        """Review the user's place, and fit the hierarchical model when that is due: seldom if nothing rests on it."""
+        cdef double due = self.people.due
+        ByEvidence.review(self, user)
+        self.people.review(user)
+        if self.people.due > due and self.trust() == 0.0:
+            self.people.due = max(self.people.due, 2.0 * self.rounds)
+        return 0
+
+    # Both decide.
+
+    cdef void judge(self, Py_ssize_t user, Offer *offer, double trust, double *mean, double *width) noexcept nogil:
+        """Mean and bonus of every arm: those of both models, weighted."""
+        cdef View seen
+        cdef Py_ssize_t k
+        if trust < 1.0:
+            self.view(user, &seen)
+            means(seen.estimate, offer.items, offer.picks, offer.n, self.dim, mean)
+            quadratics(seen.inverse, offer.items, offer.picks, offer.n, self.dim, width)
+            for k in range(offer.n):
+                mean[k] = (1.0 - trust) * (mean[k] + self.offset)
+                width[k] = (1.0 - trust) * bonus(&seen, max(width[k], 0.0))
+        if trust == 0.0:
+            return
+        self.people.judge(user, offer, self.people_means, self.people_widths)
+        for k in range(offer.n):
+            mean[k] = trust * self.people_means[k] + (mean[k] if trust < 1.0 else 0.0)
+            width[k] = trust * self.people_widths[k] + (width[k] if trust < 1.0 else 0.0)
+
+    cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, Memory *memory) except -2 nogil:
+        """The first arm of largest score; -1 if an arm is too long."""
+        cdef int64_t arm
+        if self.trust() == 0.0:
+            return ByEvidence.decide(self, user, offer, memory)
+        if self.too_long(offer):
+            return -1
+        self.rank(user, offer, 1, &arm)
+        return arm
+
+    cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil:
+        """The k arms with the largest scores, largest first, ties to the lower index."""
+        cdef Py_ssize_t j
+        self.judge(user, offer, self.trust(), self.upper, self.widths)
+        for j in range(offer.n):
+            self.upper[j] += self.widths[j]
+        largest(self.upper, offer.n, k, out)
+        return 0
+
+    def scores(self, Py_ssize_t user, arms):
+        """Expected reward and bonus of every arm."""
+        cdef Offer offer = offer_of(arms, self.dim)
+        mean, width = np.empty(offer.n), np.empty(offer.n)
+        cdef double *first = <double *> cnp.PyArray_DATA(mean)
+        cdef double *second = <double *> cnp.PyArray_DATA(width)
+        self.reserve(offer.n)
+        with nogil:
+            self.judge(user, &offer, self.trust(), first, second)
+        return mean, width
