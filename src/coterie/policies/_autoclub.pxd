@@ -20,7 +20,7 @@ cdef class ByEvidence(EvidenceRows):
     ) noexcept nogil
     cdef bint reassess(self, Py_ssize_t user, Terms *terms) noexcept nogil
     cdef double weigh(self, Py_ssize_t user, Py_ssize_t row, double *fit) noexcept nogil
-    cdef void crowds(self, Py_ssize_t but) noexcept nogil
+    cdef double crowd(self, Py_ssize_t row, Py_ssize_t but) noexcept nogil
     cdef double novelty(self) noexcept nogil
     cdef Py_ssize_t screen(self, Py_ssize_t user, int64_t *rows) noexcept nogil
     cdef void mix(self, Py_ssize_t user, const double *gains, Py_ssize_t n, Py_ssize_t chosen) noexcept nogil

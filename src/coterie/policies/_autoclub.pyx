@@ -14,7 +14,7 @@ from coterie.policies._autoclub_prior cimport Terms
 from coterie.policies._autoclub_rows cimport MOST, OTHERS, EvidenceRows
 from coterie.policies._elementary cimport exponential, log_gamma, natural_log
 from coterie.policies._linalg cimport (
-    add_scaled, apply, back_substitute, dot, eliminate, finish_inverse, quadratic
+    add_scaled, apply, back_substitute, dot, eliminate, finish_inverse, means, quadratics
 )
 from coterie.policies._members cimport insert_member, join_members, remove_member
 
@@ -37,13 +37,12 @@ cdef class ByEvidence(EvidenceRows):
         if self.pulls[user] < self.due[user]:
             return 0
         gains[MOST - 1] = self.tell(user, self.fits + (MOST - 1) * d) + self.novelty()
-        self.crowds(user)
         n = self.screen(user, rows)
         gains[n], chosen = gains[MOST - 1], n
         for k in range(d if n < MOST - 1 else 0):
             self.fits[n * d + k] = self.fits[(MOST - 1) * d + k]
         for k in range(n):
-            gains[k] = self.weigh(user, rows[k], self.fits + k * d) + natural_log(self.counts[rows[k]])
+            gains[k] = self.weigh(user, rows[k], self.fits + k * d) + natural_log(self.crowd(rows[k], user))
             if gains[k] > gains[chosen]:
                 chosen = k
         for k in range(n):
@@ -96,6 +95,7 @@ cdef class ByEvidence(EvidenceRows):
             self.regress(user, fit, &terms, &logdet, &explained)
         for i in range(d):
             self.around[i] = fit[i] + terms.say * self.mean[i]
+        self.counts[self.row_of[user]] += (terms.freedom - self.terms[user].freedom) / (1.0 + d)
         self.replace_terms(user, &terms, self.around)
         for i in range(d):
             fit[i] += self.mean[i]
@@ -141,9 +141,14 @@ cdef class ByEvidence(EvidenceRows):
         cdef double precision = self.precision_of(user, terms, self.precisions[user])
         if not fabs(natural_log(precision / self.precisions[user])) > STALE:
             return False
+        cdef Py_ssize_t row = self.row_of[user]
+        if not self.few(row, user):
+            self.add_sums(row, user, precision - self.precisions[user])
         self.precisions[user] = precision
-        self.epochs[self.row_of[user]] += 1
-        self.rebuild(self.row_of[user])
+        if self.few(row, user):
+            self.sum_members(row)
+        self.epochs[row] += 1
+        self.rebuild(row)
         return True
 
     cdef double weigh(self, Py_ssize_t user, Py_ssize_t row, double *fit) noexcept nogil:
@@ -171,14 +176,18 @@ cdef class ByEvidence(EvidenceRows):
 
     # Where a user might belong.
 
-    cdef void crowds(self, Py_ssize_t but) noexcept nogil:
-        """The members of each cluster but one user, each counted as far as it is known: (1 + tr H) / (1 + d)."""
-        cdef Py_ssize_t row, user
-        for row in range(self.n_users):
-            self.counts[row] = 0.0
-        for user in range(self.n_users):
-            if user != but:
-                self.counts[self.row_of[user]] += (1.0 + self.terms[user].freedom) / (1.0 + self.dim)
+    cdef double crowd(self, Py_ssize_t row, Py_ssize_t but) noexcept nogil:
+        """The members of a cluster but one user, each counted as far as it is known."""
+        cdef double count = 0.0
+        cdef int64_t user = self.members.head[row]
+        if self.row_of[but] != row:
+            return self.counts[row]
+        if not self.few(row, but):
+            return self.counts[row] - self.crowd_of(but)
+        while user >= 0:
+            count += self.crowd_of(user) if user != but else 0.0
+            user = self.members.next[user]
+        return count
 
     cdef double novelty(self) noexcept nogil:
         """ln α of the Chinese restaurant: a share of all users seen, counted as far as they are known."""
@@ -186,20 +195,23 @@ cdef class ByEvidence(EvidenceRows):
 
     cdef Py_ssize_t screen(self, Py_ssize_t user, int64_t *rows) noexcept nogil:
         """The clusters to weigh: the user's own if others are in it, and those likeliest if θ̂ were the truth."""
-        cdef Py_ssize_t row, k, n = 0, d = self.dim, own = self.row_of[user]
+        cdef Py_ssize_t row, k, j, n = 0, d = self.dim, own = self.row_of[user]
         cdef double losses[OTHERS + 1]
         cdef int64_t best[OTHERS + 1]
         cdef double loss
-        cdef const double *theta
+        cdef double *explained = self.losses + self.n_users
         for k in range(OTHERS + 1):
             losses[k], best[k] = INFINITY, -1
-        for row in range(self.n_users):
-            if self.sizes[row] == 0 or row == own:
+        for k in range(d):
+            self.around[k] = self.moments[user * d + k] - self.offset * self.totals[user * d + k]
+        quadratics(self.grams + user * d * d, self.pools.estimate, self.used, self.n_clusters, d, self.losses)
+        means(self.around, self.pools.estimate, self.used, self.n_clusters, d, explained)
+        for j in range(self.n_clusters):
+            row = self.used[j]
+            if row == own:
                 continue
-            theta = self.pools.estimate + row * d
-            loss = quadratic(self.grams + user * d * d, theta, d) - 2.0 * dot(theta, self.moments + user * d, d)
-            loss += 2.0 * self.offset * dot(theta, self.totals + user * d, d)
-            loss = 0.5 * self.precisions[user] * loss / self.noise2 - natural_log(self.counts[row])
+            loss = 0.5 * self.precisions[user] * (self.losses[j] - 2.0 * explained[j]) / self.noise2
+            loss -= natural_log(self.counts[row])
             k = OTHERS
             while k > 0 and loss < losses[k]:
                 if k < OTHERS:
@@ -245,10 +257,10 @@ cdef class ByEvidence(EvidenceRows):
         self.sizes[target] += 1
         if self.sizes[source] > 0:
             self.epochs[source] += 1
-            self.rebuild(source)
+            self.join(source, user, -1)
         else:
-            self.n_clusters -= 1
-        self.rebuild(target)
+            self.close_row(source)
+        self.join(target, user, 1)
         return target
 
     cdef bint merge(self, Py_ssize_t row, Py_ssize_t other) noexcept nogil:
@@ -258,7 +270,6 @@ cdef class ByEvidence(EvidenceRows):
         cdef const double *second = self.pool_grams + other * d * d
         cdef double gain, n, m
         cdef int64_t user
-        self.crowds(-1)
         n, m = self.counts[row], self.counts[other]
         self.centre(first, self.pools.moment + row * d, self.pool_totals + row * d, self.around)
         self.centre(second, self.pools.moment + other * d, self.pool_totals + other * d, self.centred)
@@ -276,6 +287,11 @@ cdef class ByEvidence(EvidenceRows):
         join_members(&self.members, row, other)
         self.sizes[row] += self.sizes[other]
         self.sizes[other] = 0
-        self.n_clusters -= 1
+        self.close_row(other)
+        add_scaled(self.pool_grams + row * d * d, 1.0, second, d * d)
+        add_scaled(self.pools.moment + row * d, 1.0, self.pools.moment + other * d, d)
+        add_scaled(self.pool_totals + row * d, 1.0, self.pool_totals + other * d, d)
+        self.pools.pulls[row] += self.pools.pulls[other]
+        self.counts[row] += self.counts[other]
         self.rebuild(row)
         return True

@@ -24,7 +24,7 @@ cnp.import_array()
 
 cdef double KEPT = 0.9995  # the part of the log odds that a reward leaves: about the last 2,000 rewards count
 cdef double EARLY = 4.0  # after t rewards no more than 1 − 4/t of it: what was foretold with hardly any data is forgotten soon
-cdef double STEP = 3.0  # one reward changes the log odds by no more than this
+cdef double STEP = 1.0  # one reward changes the log odds by no more than this
 cdef double NOTHING = 0.001  # a model of less weight is left out
 
 

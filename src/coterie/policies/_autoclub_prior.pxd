@@ -37,5 +37,6 @@ cdef class Prior(Learner):
     cdef void guess(self) noexcept nogil
     cdef void settle_noise(self) noexcept nogil
     cdef double precision_of(self, Py_ssize_t user, Terms *fresh, double precision) noexcept nogil
+    cdef void raise_peak(self, Py_ssize_t user, double size) noexcept nogil
     cdef double least_noise(self) noexcept nogil
     cdef void settle_prior(self) noexcept nogil

@@ -33,6 +33,13 @@ cdef enum:
 cnp.import_array()
 
 
+cdef inline Py_ssize_t place_of(double size) noexcept nogil:
+    """Where a size is counted: by its power of two."""
+    cdef int exponent
+    frexp(size, &exponent)
+    return min(max(exponent - 1 + EXPONENTS // 2, 0), EXPONENTS - 1)
+
+
 cdef class Prior(Learner):
     """Estimates of σ², λ and μ, the sums they come from, and each user's last contribution to the sums.
 
@@ -67,6 +74,10 @@ cdef class Prior(Learner):
         known = list(self.numbers().values())
         if not np.isfinite(known).all() or self.noise2 <= 0 or self.weight <= 0:
             raise ValueError("has estimates of noise and prior that are no numbers above 0")
+        self._scratch["sizes"][...] = 0
+        peaks = self.array("peaks")
+        for size in peaks[peaks > 0].tolist():
+            self.users_of_size[place_of(size)] += 1
 
     cdef double acting_weight(self) noexcept nogil:
         """Λ, which clusters act with: λ, or the ridge if that is more, but no more than so many times λ."""
@@ -153,16 +164,17 @@ cdef class Prior(Learner):
         level = (fresh.residual / (precision * usual) + FAITH) / (fresh.pulls - fresh.freedom + FAITH)
         return min(1.0, NOISIER / level)
 
+    cdef void raise_peak(self, Py_ssize_t user, double size) noexcept nogil:
+        """A user has had a reward of this size."""
+        if size > self.peaks[user]:
+            if self.peaks[user] > 0.0:
+                self.users_of_size[place_of(self.peaks[user])] -= 1
+            self.users_of_size[place_of(size)] += 1
+            self.peaks[user] = size
+
     cdef double least_noise(self) noexcept nogil:
         """A variance that nobody is blamed for: 4^e/2¹⁴, if 2 + √n of the n users have had a reward of size 2^e."""
-        cdef Py_ssize_t user, k, found = 0, wanted = 2 + <Py_ssize_t> sqrt(self.n_users)
-        cdef int exponent
-        for k in range(EXPONENTS):
-            self.users_of_size[k] = 0
-        for user in range(self.n_users):
-            if self.peaks[user] > 0.0:
-                frexp(self.peaks[user], &exponent)
-                self.users_of_size[min(max(exponent - 1 + EXPONENTS // 2, 0), EXPONENTS - 1)] += 1
+        cdef Py_ssize_t k, found = 0, wanted = 2 + <Py_ssize_t> sqrt(self.n_users)
         for k in range(EXPONENTS - 1, -1, -1):
             found += self.users_of_size[k]
             if found >= wanted:

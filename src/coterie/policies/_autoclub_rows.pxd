@@ -29,6 +29,8 @@ cdef class EvidenceRows(Prior):
     cdef double *weights
     cdef int64_t *sizes
     cdef double *counts
+    cdef int64_t *used
+    cdef double *losses
     cdef double *matrix
     cdef double *factor
     cdef double *inverse
@@ -46,6 +48,13 @@ cdef class EvidenceRows(Prior):
     cdef void believe(self, double second) noexcept nogil
 
     cdef Py_ssize_t open_row(self) noexcept nogil
+    cdef void close_row(self, Py_ssize_t row) noexcept nogil
+    cdef double crowd_of(self, Py_ssize_t user) noexcept nogil
+    cdef void clear_sums(self, Py_ssize_t row) noexcept nogil
+    cdef void add_sums(self, Py_ssize_t row, Py_ssize_t user, double weight) noexcept nogil
+    cdef bint few(self, Py_ssize_t row, Py_ssize_t user) noexcept nogil
+    cdef void sum_members(self, Py_ssize_t row) noexcept nogil
+    cdef void join(self, Py_ssize_t row, Py_ssize_t user, int sign) noexcept nogil
     cdef void solve(self, Py_ssize_t row) noexcept nogil
     cdef void rebuild(self, Py_ssize_t row) noexcept nogil
     cdef void combine(self, const double *first, const double *second, double sign, double weight) noexcept nogil

@@ -21,6 +21,8 @@ cnp.import_array()
 
 FIRST_REVIEW = 4
 """Pulls after which a user is first reviewed."""
+cdef enum:
+    FEW = 8  # the sums of so many members are made anew rather than changed
 cdef double BELIEVED = 2.0  # the greatest reward counts for at most so many times the size of the second greatest
 
 
@@ -50,6 +52,7 @@ cdef class EvidenceRows(Prior):
         "pool_totals": Field(("rows", "dim")),
         "weights": Field(("rows",)),
         "sizes": Field(("rows",), "int64"),
+        "counts": Field(("rows",)),
         "epochs": Field(("rows",), "int64"),
         "greatest.x": Field(("dim",)),
         **Base.FIELDS,
@@ -75,10 +78,14 @@ cdef class EvidenceRows(Prior):
             lists = np.full((2, room), -1, np.int64)
             if "lists" in self._scratch:
                 lists[:, : self._scratch["lists"].shape[1]] = self._scratch["lists"]
-            self._scratch.update(lists=lists, counts=np.zeros(room))
+            used = np.zeros(room, np.int64)
+            used[: self.n_clusters] = self._scratch.get("used", used)[: self.n_clusters]
+            self._scratch.update(lists=lists, used=used, losses=np.zeros((2, room)))
         self.members.head = <int64_t *> cnp.PyArray_DATA(self._scratch["lists"])
         self.members.next = self.members.head + room
-        self.counts = <double *> cnp.PyArray_DATA(self._scratch["counts"])
+        self.used = <int64_t *> cnp.PyArray_DATA(self._scratch["used"])
+        self.losses = <double *> cnp.PyArray_DATA(self._scratch["losses"])
+        self.counts = <double *> self.pointer("counts")
         if "review" not in self._scratch:
             self._scratch["review"] = np.empty(3 * d * d + (4 + MOST) * d)
         self.matrix = <double *> cnp.PyArray_DATA(self._scratch["review"])
@@ -97,13 +104,11 @@ cdef class EvidenceRows(Prior):
             row = self.open_row()
             clear_row(&self.pools, row, self.acting_weight(), self.dim)
             self.weights[row] = self.acting_weight()
-            for i in range(self.dim * self.dim):
-                self.pool_grams[row * self.dim * self.dim + i] = 0.0
-            for i in range(self.dim):
-                self.pool_totals[row * self.dim + i] = 0.0
+            self.clear_sums(row)
         for i in range(self.dim):
             self.pools.estimate[row * self.dim + i] = self.mean[i]
         self.sizes[row] += self.n_users - known
+        self.counts[row] += (self.n_users - known) / (1.0 + self.dim)
         append_members(&self.members, row, self.row_of, known, self.n_users)
         for user in range(known, self.n_users):
             self.row_of[user], self.shares[user], self.due[user] = row, 1.0, FIRST_REVIEW
@@ -125,7 +130,10 @@ cdef class EvidenceRows(Prior):
             raise ValueError("has numbers in 'precisions' that are not above 0 and at most 1")
         if not (0 <= self.holder < self.n_users and 0 <= self.second <= abs(self.greatest)):
             raise ValueError("has a greatest reward that cannot be")
+        if not (self.array("counts")[sizes > 0] > 0).all():
+            raise ValueError("has clusters whose members do not count")
         list_members(&self.members, self.row_of, self.n_users, self.n_users)
+        self._scratch["used"][: self.n_clusters] = np.flatnonzero(sizes)
 
     cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil:
         """The mixture as estimate, the width of the cluster, σ̂ as β; usual is d/N, a bound on the mean."""
@@ -142,7 +150,7 @@ cdef class EvidenceRows(Prior):
         """Update the user and its cluster."""
         cdef Py_ssize_t i, row = self.row_of[user], d = self.dim
         cdef double root = sqrt(self.precisions[user])
-        self.peaks[user] = max(self.peaks[user], fabs(reward - self.offset))
+        self.raise_peak(user, fabs(reward - self.offset))
         reward = self.restrain(user, x, reward)
         if self.pulls[user] == 0:
             self.seen += 1.0
@@ -203,13 +211,25 @@ cdef class EvidenceRows(Prior):
 
     cdef Py_ssize_t open_row(self) noexcept nogil:
         """The lowest row that no cluster uses."""
-        cdef Py_ssize_t row = 0
-        while self.sizes[row] > 0:
+        cdef Py_ssize_t row = 0, k
+        while row < self.n_clusters and self.used[row] == row:
             row += 1
+        for k in range(self.n_clusters, row, -1):
+            self.used[k] = self.used[k - 1]
+        self.used[row] = row
         self.members.head[row] = -1
         self.epochs[row] += 1
         self.n_clusters += 1
         return row
+
+    cdef void close_row(self, Py_ssize_t row) noexcept nogil:
+        """No cluster uses this row any more."""
+        cdef Py_ssize_t k = 0
+        while self.used[k] != row:
+            k += 1
+        self.n_clusters -= 1
+        for k in range(k, self.n_clusters):
+            self.used[k] = self.used[k + 1]
 
     cdef void solve(self, Py_ssize_t row) noexcept nogil:
         """θ̂ = M(b − ms + Λμ): the ridge regression of a cluster about the mean preference."""
@@ -219,33 +239,65 @@ cdef class EvidenceRows(Prior):
             self.work[i] += self.weights[row] * self.mean[i]
         apply(self.pools.inverse + row * d * d, self.work, self.pools.estimate + row * d, d)
 
+    # The sums of a cluster: changed by what comes and goes, and made anew only where members are few.
+
+    cdef double crowd_of(self, Py_ssize_t user) noexcept nogil:
+        """What a user counts for among the members of its cluster: (1 + tr H) / (1 + d), as far as it is known."""
+        return (1.0 + self.terms[user].freedom) / (1.0 + self.dim)
+
+    cdef void clear_sums(self, Py_ssize_t row) noexcept nogil:
+        cdef Py_ssize_t i, d = self.dim
+        for i in range(d * d):
+            self.pool_grams[row * d * d + i] = 0.0
+        for i in range(d):
+            self.pools.moment[row * d + i] = self.pool_totals[row * d + i] = 0.0
+        self.pools.pulls[row], self.counts[row] = 0, 0.0
+
+    cdef void add_sums(self, Py_ssize_t row, Py_ssize_t user, double weight) noexcept nogil:
+        """Add so many times a user's S, b and s to a cluster's."""
+        cdef Py_ssize_t d = self.dim
+        add_scaled(self.pool_grams + row * d * d, weight, self.grams + user * d * d, d * d)
+        add_scaled(self.pools.moment + row * d, weight, self.moments + user * d, d)
+        add_scaled(self.pool_totals + row * d, weight, self.totals + user * d, d)
+
+    cdef bint few(self, Py_ssize_t row, Py_ssize_t user) noexcept nogil:
+        """Are sums better made anew than changed: few members, or a user who has most of the data, lest rounding shows?"""
+        return self.sizes[row] <= FEW or 2 * self.pulls[user] > self.pools.pulls[row]
+
+    cdef void sum_members(self, Py_ssize_t row) noexcept nogil:
+        """A cluster's sums, from its members one by one."""
+        cdef int64_t user = self.members.head[row]
+        self.clear_sums(row)
+        while user >= 0:
+            self.add_sums(row, user, self.precisions[user])
+            self.pools.pulls[row] += self.pulls[user]
+            self.counts[row] += self.crowd_of(user)
+            user = self.members.next[user]
+
+    cdef void join(self, Py_ssize_t row, Py_ssize_t user, int sign) noexcept nogil:
+        """A user has come into a cluster, or left it: its sums, and the row that they make."""
+        if self.few(row, user):
+            self.sum_members(row)
+        else:
+            self.add_sums(row, user, sign * self.precisions[user])
+            self.pools.pulls[row] += sign * self.pulls[user]
+            self.counts[row] += sign * self.crowd_of(user)
+        self.rebuild(row)
+
     cdef void rebuild(self, Py_ssize_t row) noexcept nogil:
-        """A cluster's row as the weighted sum of its members, with today's Λ.
+        """A cluster's row from its sums, with today's Λ.
 
         Widths remembered of a row whose data and λ have only grown still bound those of today.
         """
         cdef Py_ssize_t i, d = self.dim
-        cdef double *gram = self.pool_grams + row * d * d
-        cdef double *moment = self.pools.moment + row * d
+        cdef const double *gram = self.pool_grams + row * d * d
         cdef double weight = self.acting_weight(), logdet, explained
-        cdef int64_t user = self.members.head[row]
-        for i in range(d * d):
-            gram[i] = 0.0
-        for i in range(d):
-            moment[i] = self.pool_totals[row * d + i] = 0.0
-        self.pools.pulls[row] = 0
-        while user >= 0:
-            add_scaled(gram, self.precisions[user], self.grams + user * d * d, d * d)
-            add_scaled(moment, self.precisions[user], self.moments + user * d, d)
-            add_scaled(self.pool_totals + row * d, self.precisions[user], self.totals + user * d, d)
-            self.pools.pulls[row] += self.pulls[user]
-            user = self.members.next[user]
         if weight < self.weights[row]:
             self.epochs[row] += 1
         self.weights[row] = weight
         self.combine(gram, gram, 0.0, weight)
         for i in range(d):
-            self.reduced[i] = moment[i]
+            self.reduced[i] = self.pools.moment[row * d + i]
         eliminate(self.matrix, self.reduced, d, 0.5 * weight, &logdet, &explained)
         finish_inverse(self.matrix, self.factor, self.pools.inverse + row * d * d, d)
         self.solve(row)
