@@ -32,8 +32,8 @@ class Alternative:
     weight: float = 0.0
 
 
-class AutoCLUB(Users):
-    """Clusters by evidence. `margin` is how far the closest comparison of the last round was from a tie."""
+class ByEvidence(Users):
+    """The clusters of AutoCLUB: rows 1 to 11. `margin` is how far the closest comparison of the last round was from a tie."""
 
     def __init__(self, n_users: int, dim: int, *, ridge: float) -> None:
         super().__init__(n_users, dim, ridge=ridge)

@@ -13,7 +13,6 @@ from coterie.policies._autoclub cimport ByEvidence
 from coterie.policies._autoclub_prior cimport Terms
 from coterie.policies._elementary cimport exponential, natural_log
 from coterie.policies._hier cimport UpperBounds
-from coterie.policies._learner cimport Learner
 from coterie.policies._linalg cimport dot, means, quadratic, quadratics
 from coterie.policies._offers cimport Memory, Offer, View, bonus, largest, offer_of
 
@@ -26,6 +25,12 @@ cdef double KEPT = 0.9995  # the part of the log odds that a reward leaves: abou
 cdef double EARLY = 4.0  # after t rewards no more than 1 − 4/t of it: what was foretold with hardly any data is forgotten soon
 cdef double STEP = 1.0  # one reward changes the log odds by no more than this
 cdef double NOTHING = 0.001  # a model of less weight is left out
+
+
+cdef struct Foretold:
+    # What a model says of a reward before it is known
+    double mean
+    double variance
 
 
 cdef class Averaged(ByEvidence):
@@ -83,28 +88,35 @@ cdef class Averaged(ByEvidence):
         cdef double weight = 1.0 / (1.0 + exponential(-min(max(self.odds, -50.0), 50.0)))
         return 0.0 if weight < NOTHING else 1.0 if weight > 1.0 - NOTHING else weight
 
-    cdef void compare_models(self, Py_ssize_t user, const double *x, double reward) noexcept nogil:
-        """Which model foretold this reward better: log predictive densities."""
+    cdef void foretell(self, Py_ssize_t user, const double *x, Foretold *clusters, Foretold *people) noexcept nogil:
+        """Mean and variance of the next reward by both models."""
         cdef View seen
         cdef Py_ssize_t p = self.people.size
         cdef const double *full = self.people.lengthen(x, 1.0)
-        cdef double own = 1.0 / self.precisions[user], first, second, step, kept
+        cdef double own = 1.0 / self.precisions[user]
         self.view(user, &seen)
-        first = self.noise2 * (own + max(quadratic(seen.inverse, x, self.dim), 0.0))
-        second = self.people.noise2 * (own + max(quadratic(self.people.covariance_of(user), full, p), 0.0))
-        step = reward - self.offset - dot(seen.estimate, x, self.dim)
-        kept = step * step / first
-        step = reward - dot(self.people.mean_of(user), full, p)
-        step = 0.5 * (natural_log(first) - natural_log(second) + kept - step * step / second)
-        kept = max(0.0, min(KEPT, 1.0 - EARLY / self.rounds))
-        self.odds = kept * self.odds + min(max(step, -STEP), STEP)
+        clusters.mean = self.offset + dot(seen.estimate, x, self.dim)
+        clusters.variance = self.noise2 * (own + max(quadratic(seen.inverse, x, self.dim), 0.0))
+        people.mean = dot(self.people.mean_of(user), full, p)
+        people.variance = self.people.noise2 * (own + max(quadratic(self.people.covariance_of(user), full, p), 0.0))
+
+    cdef void compare_models(self, double reward, Foretold *clusters, Foretold *people) noexcept nogil:
+        """The log odds move by the difference of the log predictive densities."""
+        cdef double first = reward - clusters.mean, second = reward - people.mean
+        cdef double kept = max(0.0, min(KEPT, 1.0 - EARLY / self.rounds))
+        cdef double step = natural_log(clusters.variance) - natural_log(people.variance)
+        step += first * first / clusters.variance - second * second / people.variance
+        self.odds = kept * self.odds + min(max(0.5 * step, -STEP), STEP)
 
     # Both learn.
 
     cdef double restrain(self, Py_ssize_t user, const double *x, double reward) noexcept nogil:
         """What a reward counts for: both models are judged by it, and the hierarchical one learns it."""
-        cdef double counted = ByEvidence.restrain(self, user, x, reward)
-        self.compare_models(user, x, counted)
+        cdef Foretold clusters, people
+        cdef double counted
+        self.foretell(user, x, &clusters, &people)
+        counted = ByEvidence.restrain(self, user, x, reward)
+        self.compare_models(counted, &clusters, &people)
         self.people.rounds = self.rounds
         self.people.absorb_weighted(user, x, counted, self.precisions[user])
         return counted
