@@ -26,7 +26,9 @@ def test_the_parts_of_a_score_sum_to_it() -> None:
         parts = policy.explain(user, arms).scores
         assert parts is not None
         np.testing.assert_allclose(np.sum(parts, axis=0), policy.scores(user, arms).ucb, atol=1e-12)
-        np.testing.assert_allclose(parts.offset, 4.0, atol=0.1)
+        trust = policy.explain(user).people
+        np.testing.assert_allclose(parts.offset, 4.0 * (1.0 - trust), atol=0.1)
+        assert np.any(parts.people != 0) == (trust > 0)
 
 
 def test_a_user_learns_from_its_cluster_and_noise_counts_less() -> None:
@@ -43,6 +45,11 @@ def test_a_user_learns_from_its_cluster_and_noise_counts_less() -> None:
     assert liar.precision < 0.01
     assert "noisier than others" in str(liar)
     assert found.scores is None
+    for user in range(6):
+        one = policy.explain(user)
+        other = one.alone if one.alone != one.weight else 0.0
+        assert one.weight + other + one.elsewhere == pytest.approx(1.0)
+        assert f"decisions follow clusters by {100 - round(100 * one.people)} %" in str(one)
 
 
 def test_nobody_else_explains_and_wrong_arguments_are_refused() -> None:

@@ -33,7 +33,10 @@ class Alternative:
 
 
 class ByEvidence(Users):
-    """The clusters of AutoCLUB: rows 1 to 11. `margin` is how far the closest comparison of the last round was from a tie."""
+    """The clusters of AutoCLUB, rows 1 to 11.
+
+    `margin` is how far the closest comparison of the last round was from a tie.
+    """
 
     def __init__(self, n_users: int, dim: int, *, ridge: float) -> None:
         super().__init__(n_users, dim, ridge=ridge)

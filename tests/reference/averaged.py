@@ -1,4 +1,4 @@
-"""AutoCLUB as it acts, as docs/algorithms/autoclub.md states it: rows 12 to 15, beside the clusters of rows 1 to 11."""
+"""AutoCLUB as it acts, as docs/algorithms/autoclub.md states it: rows 12 to 15, beside those of clusters."""
 
 import math
 

@@ -102,8 +102,8 @@ class Hier:
         if self.rounds >= self.due and not given:
             self.fit()
             self.fits += 1
-            seen = len(self.seen())
-            self.due = self.rounds + max(self.rounds // 6, min(self.rounds, 8 * self.size)) + max(0, seen - 256)
+            soon = max(self.rounds // 6, min(self.rounds, 8 * self.size))
+            self.due = self.rounds + soon + max(0, len(self.seen()) - 256)
 
     def update(self, user: int, x: Array, reward: float) -> None:
         self.absorb(user, x, reward)

@@ -233,6 +233,7 @@ cdef class ByEvidence(EvidenceRows):
         for k in range(n):
             total += exponential(gains[k] - gains[chosen])
         self.shares[user] = 1.0 / total
+        self.alone[user] = exponential(gains[n - 1] - gains[chosen]) / total
         for k in range(d):
             self.mixtures[user * d + k] = 0.0
         for k in range(n):

@@ -192,3 +192,7 @@ cdef class Averaged(ByEvidence):
         with nogil:
             self.judge(user, &offer, self.trust(), first, second)
         return mean, width
+
+    def explained(self, Py_ssize_t user):
+        """What is known of a user, by name."""
+        return {**ByEvidence.explained(self, user), "people": self.trust()}

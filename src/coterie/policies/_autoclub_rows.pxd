@@ -22,6 +22,7 @@ cdef class EvidenceRows(Prior):
     cdef int64_t *pulls
     cdef double *precisions
     cdef double *shares
+    cdef double *alone
     cdef double *mixtures
     cdef int64_t *due
     cdef double *pool_grams

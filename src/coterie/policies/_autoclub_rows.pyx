@@ -29,7 +29,8 @@ cdef double BELIEVED = 2.0  # the greatest reward counts for at most so many tim
 cdef class EvidenceRows(Prior):
     """Statistics of users and of clusters, a row each, with room for a review.
 
-    A user acts on its `share` of its cluster's estimate plus its `mixture` of the alternatives. `due` is the pulls at which it
+    A user acts on its `share` of its cluster's estimate plus its `mixture` of the alternatives; `alone` is the weight of a
+    preference of its own, wherever it is. `due` is the pulls at which it
     is next reviewed, `precisions` what its rewards count for beside others', `weights` the λ that each cluster's row was built
     with. `greatest` is the reward of largest size so far, `holder` who gave it and `greatest.x` for what; it counts for
     at most twice `second`, the second largest size.
@@ -45,6 +46,7 @@ cdef class EvidenceRows(Prior):
         "labels": Field(("users",), "int64"),
         "precisions": Field(("users",)),
         "shares": Field(("users",)),
+        "alone": Field(("users",)),
         "mixtures": Field(("users", "dim")),
         "due": Field(("users",), "int64"),
         **ridge_fields("pools", "rows"),
@@ -72,6 +74,7 @@ cdef class EvidenceRows(Prior):
         self.precisions, self.totals = <double *> self.pointer("precisions"), <double *> self.pointer("totals")
         self.levels, self.pool_totals = <double *> self.pointer("levels"), <double *> self.pointer("pool_totals")
         self.shares, self.mixtures = <double *> self.pointer("shares"), <double *> self.pointer("mixtures")
+        self.alone = <double *> self.pointer("alone")
         self.pool_grams, self.weights = <double *> self.pointer("pool_grams"), <double *> self.pointer("weights")
         self.sizes = <int64_t *> self.pointer("sizes")
         if room > self._scratch.get("lists", np.empty((1, 0))).shape[1]:
@@ -322,6 +325,7 @@ cdef class EvidenceRows(Prior):
             "known": self.terms[user].freedom / self.dim,
             "precision": self.precisions[user],
             "weight": self.shares[user],
+            "alone": self.alone[user],
             "noise": sqrt(self.noise2),
             "offset": self.offset,
         }

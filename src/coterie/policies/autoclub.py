@@ -18,8 +18,9 @@ def AutoCLUB(n_users: int, dim: int, *, ridge: float = 1.0, seed: int = 0) -> Pl
 
     The policy to start with. It needs no gap, no noise level and no horizon: noise, prior and mean preference
     are estimated from all users. Each user is reviewed at ever longer intervals and put where its data is
-    explained best, in a cluster or alone. Users whose rewards are much noisier than others' count for less,
-    and no single reward can spoil the rest.
+    explained best, in a cluster or alone. Beside the clusters a hierarchical model, that of `HierUCB`, learns
+    how people differ by degrees; decisions follow each as far as it has foretold rewards. Users whose rewards
+    are much noisier than others' count for less, and no single reward can spoil the rest.
 
     Parameters
     ----------
@@ -49,13 +50,14 @@ def AutoCLUB(n_users: int, dim: int, *, ridge: float = 1.0, seed: int = 0) -> Pl
 
         E = ½(d ln λ − ln det(λI + S) + cᵀ(λI + S)⁻¹c/σ̂²)
 
-    Each round plays the arm of largest xᵀθ̂ + σ̂ √(w² max(1, 2 ln(Nw²/d))), w² = xᵀMx. The method is ours,
-    not the paper's; its page among the algorithms has every line.
+    Clusters score an arm by xᵀθ̂ + σ̂ √(w² max(1, 2 ln(Nw²/d))), w² = xᵀMx, the hierarchical model by its
+    upper bound; the arm of largest weighted sum is played. The method is ours, not the paper's; its page
+    among the algorithms has every line.
 
     Examples
     --------
     >>> policy = AutoCLUB(n_users=3, dim=2)
-    >>> policy.update(0, [1.0, 0.0], 0.8)
+    >>> policy.update_many([0, 0], [[1.0, 0.0], [0.0, 1.0]], [0.8, 0.1])
     >>> policy.recommend(1, [[1.0, 0.0], [-1.0, 0.0]])
     0
     >>> policy.labels().tolist()

@@ -20,11 +20,13 @@ class ScoreParts(NamedTuple):
     Parameters
     ----------
     offset : array of float, shape (K,)
-        What is common to all rewards.
+        What is common to all rewards, as far as clusters are followed.
     cluster : array of float, shape (K,)
         What the user's cluster says, by its weight.
     alternatives : array of float, shape (K,)
         What other places where the user may belong say, by their weights at the user's last review.
+    people : array of float, shape (K,)
+        What the model of people who differ by degrees says, by its weight.
     bonus : array of float, shape (K,)
         Bonus for what is not known yet.
     """
@@ -32,6 +34,7 @@ class ScoreParts(NamedTuple):
     offset: Floats
     cluster: Floats
     alternatives: Floats
+    people: Floats
     bonus: Floats
 
 
@@ -55,6 +58,12 @@ class UserExplanation:
         Share of each of them in what the cluster has learnt; they sum to 1 if there are any rewards.
     weight : float
         Posterior probability of its cluster among the places where it may belong, from its last review.
+    alone : float
+        That of a preference of its own, which is `weight` itself if that is where it is.
+    elsewhere : float
+        That of the other clusters that were considered.
+    people : float
+        How much decisions follow the model of people who differ by degrees, instead of clusters; 0 to 1.
     noise : float
         Standard deviation of rewards, common to all users.
     scores : ScoreParts or None
@@ -70,6 +79,7 @@ class UserExplanation:
     >>> print(policy.explain(0))
     user 0: 2 rewards, preference 0 % known from them
     learns from user 0 (67 %), user 1 (33 %); belongs there with probability 1.00
+    decisions follow clusters by 65 %, people who differ by degrees by 35 %
     """
 
     user: int
@@ -79,6 +89,9 @@ class UserExplanation:
     cluster: Ints
     influence: Floats
     weight: float
+    alone: float
+    elsewhere: float
+    people: float
     noise: float
     scores: ScoreParts | None = None
 
@@ -95,6 +108,12 @@ class UserExplanation:
             f"learns from {named}{f' and {more:,} more' if more else ''}; "
             f"belongs there with probability {self.weight:.2f}",
         ]
+        if self.alone < self.weight < 1:
+            lines[-1] += f", has a preference of its own with {self.alone:.2f}"
+        share = round(100 * self.people)
+        lines.append(
+            f"decisions follow clusters by {100 - share} %, people who differ by degrees by {share} %"
+        )
         if self.precision < 1:
             lines.append(f"noisier than others: each of its rewards counts as {self.precision:.2g}")
         return "\n".join(lines)
@@ -112,10 +131,7 @@ def explained(policy: LinearBandit, user: int, arms: Floats | None) -> UserExpla
     influence = counts / counts.sum() if counts.any() else np.zeros(len(cluster))
     parts = None
     if arms is not None:
-        mean, bonus = learner.scores(user, arms)
-        elsewhere = arms @ learner.array("mixtures")[user]
-        offset = np.full(len(arms), numbers["offset"])
-        parts = ScoreParts(offset, mean - offset - elsewhere, elsewhere, bonus)
+        parts = _parts(learner, user, arms, numbers["people"], numbers["offset"])
     return UserExplanation(
         user=user,
         rewards=numbers["rewards"],
@@ -124,6 +140,21 @@ def explained(policy: LinearBandit, user: int, arms: Floats | None) -> UserExpla
         cluster=cluster,
         influence=influence,
         weight=numbers["weight"],
+        alone=numbers["alone"],
+        elsewhere=max(
+            0.0,
+            1.0 - numbers["weight"] - (0.0 if numbers["alone"] == numbers["weight"] else numbers["alone"]),
+        ),
+        people=numbers["people"],
         noise=numbers["noise"],
         scores=parts,
     )
+
+
+def _parts(learner: Any, user: int, arms: Floats, people: float, offset: float) -> ScoreParts:
+    """The scores of arms, taken apart; both models as far as each is followed."""
+    mean, bonus = learner.scores(user, arms)
+    degrees = people * learner.people.scores(user, arms)[0]
+    elsewhere = (1.0 - people) * (arms @ learner.array("mixtures")[user])
+    common = np.full(len(arms), (1.0 - people) * offset)
+    return ScoreParts(common, mean - common - elsewhere - degrees, elsewhere, degrees, bonus)
