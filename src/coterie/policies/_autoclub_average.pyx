@@ -7,13 +7,14 @@ does. Both learn from every reward; their predictive densities say how much of e
 import numpy as np
 
 cimport numpy as cnp
+from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int64_t
 
 from coterie.policies._autoclub cimport ByEvidence
 from coterie.policies._autoclub_prior cimport Terms
 from coterie.policies._elementary cimport exponential, natural_log
 from coterie.policies._hier cimport UpperBounds
-from coterie.policies._linalg cimport dot, means, quadratic, quadratics
+from coterie.policies._linalg cimport dot, largest_eigenvalue, means, quadratic, quadratics
 from coterie.policies._offers cimport Memory, Offer, View, bonus, largest, offer_of
 
 from coterie.policies._autoclub import ByEvidence as Clusters
@@ -24,6 +25,9 @@ cnp.import_array()
 cdef double KEPT = 0.9995  # the part of the log odds that a reward leaves: about the last 2,000 rewards count
 cdef double EARLY = 4.0  # after t rewards no more than 1 − 4/t of it: what was foretold with hardly any data is forgotten soon
 cdef double STEP = 1.0  # one reward changes the log odds by no more than this
+cdef double SLACK = 1.0 + 1e-9  # bounds of widths hold up to rounding
+cdef enum:
+    AT_A_TIME = 8  # exact widths are computed for so many arms together
 cdef double NOTHING = 0.001  # a model of less weight is left out
 
 
@@ -31,6 +35,25 @@ cdef struct Foretold:
     # What a model says of a reward before it is known
     double mean
     double variance
+
+
+cdef struct Both:
+    # What a decision rests on: the weight of people, what clusters say, and people's σ, V and arms with intercepts
+    double trust
+    View seen
+    double noise
+    const double *covariance
+    Offer longer
+
+
+cdef struct Best:
+    int64_t arm
+    double score
+
+
+cdef inline double weighted(Both *both, double width2, double people2) noexcept nogil:
+    """The bonus by both models, from xᵀMx and xᵀVx."""
+    return (1.0 - both.trust) * bonus(&both.seen, width2) + both.trust * both.noise * sqrt(people2)
 
 
 cdef class Averaged(ByEvidence):
@@ -145,38 +168,84 @@ cdef class Averaged(ByEvidence):
 
     # Both decide.
 
-    cdef void judge(self, Py_ssize_t user, Offer *offer, double trust, double *mean, double *width) noexcept nogil:
-        """Mean and bonus of every arm: those of both models, weighted."""
-        cdef View seen
+    cdef void look(self, Py_ssize_t user, Offer *offer, Both *both, double *mean) noexcept nogil:
+        """What both models say of a user, and the mean of every arm by both, weighted."""
         cdef Py_ssize_t k
-        if trust < 1.0:
-            self.view(user, &seen)
-            means(seen.estimate, offer.items, offer.picks, offer.n, self.dim, mean)
-            quadratics(seen.inverse, offer.items, offer.picks, offer.n, self.dim, width)
-            for k in range(offer.n):
-                mean[k] = (1.0 - trust) * (mean[k] + self.offset)
-                width[k] = (1.0 - trust) * bonus(&seen, max(width[k], 0.0))
-        if trust == 0.0:
-            return
-        self.people.judge(user, offer, self.people_means, self.people_widths)
+        both.trust, both.noise = self.trust(), sqrt(self.people.noise2)
+        both.longer, both.covariance = self.people.lengthened(offer), self.people.covariance_of(user)
+        self.view(user, &both.seen)
+        means(both.seen.estimate, offer.items, offer.picks, offer.n, self.dim, mean)
+        means(self.people.mean_of(user), both.longer.items, NULL, offer.n, self.people.size, self.people_means)
         for k in range(offer.n):
-            mean[k] = trust * self.people_means[k] + (mean[k] if trust < 1.0 else 0.0)
-            width[k] = trust * self.people_widths[k] + (width[k] if trust < 1.0 else 0.0)
+            mean[k] = (1.0 - both.trust) * (mean[k] + self.offset) + both.trust * self.people_means[k]
+
+    cdef void find_widths(
+        self, Offer *offer, Both *both, const int64_t *arms, Py_ssize_t n, double *out
+    ) noexcept nogil:
+        """The bonus of some arms, by both models, weighted; of the first n where `arms` is NULL."""
+        cdef Py_ssize_t j
+        cdef int64_t rows[AT_A_TIME]
+        cdef const int64_t *found = offer.picks
+        if arms != NULL and offer.picks != NULL:
+            for j in range(n):
+                rows[j] = offer.picks[arms[j]]
+            found = rows
+        elif arms != NULL:
+            found = arms
+        quadratics(both.seen.inverse, offer.items, found, n, self.dim, out)
+        quadratics(both.covariance, both.longer.items, arms, n, self.people.size, self.people_widths)
+        for j in range(n):
+            out[j] = weighted(both, max(out[j], 0.0), max(self.people_widths[j], 0.0))
 
     cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, Memory *memory) except -2 nogil:
-        """The first arm of largest score; -1 if an arm is too long."""
-        cdef int64_t arm
+        """The first arm of largest score, -1 if an arm is too long; widths are bounded first, and few computed."""
+        cdef Both both
+        cdef Py_ssize_t k, top = 0, count = 0
+        cdef double first, second
+        cdef double *mean = self.widths
+        cdef Best best
         if self.trust() == 0.0:
             return ByEvidence.decide(self, user, offer, memory)
         if self.too_long(offer):
             return -1
-        self.rank(user, offer, 1, &arm)
-        return arm
+        self.look(user, offer, &both, mean)
+        first = SLACK * min(largest_eigenvalue(both.seen.inverse, self.work, self.dim), 1.0 / both.seen.ridge)
+        second = SLACK * largest_eigenvalue(both.covariance, self.people.scratch, self.people.size)
+        for k in range(offer.n):
+            self.upper[k] = mean[k] + weighted(&both, first * self.bounds[k], second * (1.0 + self.bounds[k]))
+            if self.upper[k] > self.upper[top]:
+                top = k
+        best.arm, best.score, self.waiting[0] = -1, -INFINITY, top
+        self.consider(offer, &both, mean, 1, &best)
+        for k in range(offer.n):
+            if k != top and self.upper[k] >= best.score:
+                self.waiting[count] = k
+                count += 1
+                if count == AT_A_TIME:
+                    self.consider(offer, &both, mean, count, &best)
+                    count = 0
+        self.consider(offer, &both, mean, count, &best)
+        return best.arm
+
+    cdef void consider(
+        self, Offer *offer, Both *both, const double *mean, Py_ssize_t count, Best *best
+    ) noexcept nogil:
+        """The exact scores of the waiting arms against the best so far."""
+        cdef Py_ssize_t j
+        cdef int64_t k
+        cdef double[AT_A_TIME] found
+        self.find_widths(offer, both, self.waiting, count, found)
+        for j in range(count):
+            k = self.waiting[j]
+            if mean[k] + found[j] > best.score or (mean[k] + found[j] == best.score and k < best.arm):
+                best.arm, best.score = k, mean[k] + found[j]
 
     cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil:
         """The k arms with the largest scores, largest first, ties to the lower index."""
+        cdef Both both
         cdef Py_ssize_t j
-        self.judge(user, offer, self.trust(), self.upper, self.widths)
+        self.look(user, offer, &both, self.upper)
+        self.find_widths(offer, &both, NULL, offer.n, self.widths)
         for j in range(offer.n):
             self.upper[j] += self.widths[j]
         largest(self.upper, offer.n, k, out)
@@ -185,12 +254,14 @@ cdef class Averaged(ByEvidence):
     def scores(self, Py_ssize_t user, arms):
         """Expected reward and bonus of every arm."""
         cdef Offer offer = offer_of(arms, self.dim)
+        cdef Both both
         mean, width = np.empty(offer.n), np.empty(offer.n)
         cdef double *first = <double *> cnp.PyArray_DATA(mean)
         cdef double *second = <double *> cnp.PyArray_DATA(width)
         self.reserve(offer.n)
         with nogil:
-            self.judge(user, &offer, self.trust(), first, second)
+            self.look(user, &offer, &both, first)
+            self.find_widths(&offer, &both, NULL, offer.n, second)
         return mean, width
 
     def explained(self, Py_ssize_t user):
