@@ -76,7 +76,7 @@ def walk_by_evidence(w: World, seed: int, trusted: set[int]) -> tuple[int, avera
 
 
 def test_autoclub_agrees_with_its_reference_while_users_move_and_clusters_merge() -> None:
-    compared = moves = splits = merges = reweighted = amended = 0
+    compared = moves = splits = merges = reweighted = amended = misled = 0
     trusted: set[int] = set()
     for seed in SEEDS:
         rounds, slow = walk_by_evidence(world(seed, 400, noise=(0.1, 0.4)[seed % 2]), seed, trusted)
@@ -86,10 +86,12 @@ def test_autoclub_agrees_with_its_reference_while_users_move_and_clusters_merge(
         merges += slow.merges
         reweighted += slow.reweighted
         amended += slow.amended
+        misled += slow.misled
     assert compared > 0.97 * len(SEEDS) * 400
     assert moves > 450
     assert splits > 200
     assert merges > 20
     assert reweighted > 20
     assert amended > 20
+    assert misled > 5
     assert trusted == {0, 1, 2}  # clusters alone, both, people alone

@@ -48,8 +48,8 @@ def honest_regret(data: Dataset, deviation: float) -> float:
 def test_a_user_who_answers_at_random_costs_the_others_next_to_nothing(
     data: Dataset, deviation: float
 ) -> None:
-    """Five short runs leave an error of about 5 %; one common noise level would cost a factor of 2 to 10."""
-    assert honest_regret(data, deviation) < 1.15 * honest_regret(data, 0.1)
+    """Five short runs leave an error of about 8 %; one common noise level would cost a factor of 2 to 10."""
+    assert honest_regret(data, deviation) < 1.25 * honest_regret(data, 0.1)
 
 
 def tell(policy: coterie.LinearBandit, rewards: NDArray[np.float64], *, seed: int = 0) -> None:

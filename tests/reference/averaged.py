@@ -17,7 +17,7 @@ class AutoCLUB(ByEvidence):
         super().__init__(n_users, dim, ridge=ridge)
         self.people = Hier(n_users, dim, ridge=ridge)
         self.odds = 0.0  # Row 13
-        self.amended = 0
+        self.amended = self.misled = 0
 
     def trust(self) -> float:
         """Row 14."""
@@ -26,8 +26,15 @@ class AutoCLUB(ByEvidence):
 
     def scores(self, user: int, arms: Array) -> Array:
         """Row 14."""
-        trust = self.trust()
-        return (1.0 - trust) * super().scores(user, arms) + trust * self.people.scores(user, arms)
+        trust, pulls, size = self.trust(), self.pulls[user], self.people.size
+        m, V = self.people.posterior(user)
+        found = (1.0 - trust) * super().scores(user, arms)
+        for arm, x in enumerate(self.people.lengthened(x) for x in arms):
+            width2 = max(0.0, float(x @ V @ x))
+            more = 2.0 * math.log(max(1.0, pulls * width2 / size))
+            bonus = math.sqrt(self.people.noise2 * width2 * max(1.0, more))
+            found[arm] += trust * (float(x @ m) + bonus)
+        return found
 
     def update(self, user: int, x: Array, reward: float) -> None:
         super().update(user, x, reward)
@@ -93,6 +100,9 @@ class AutoCLUB(ByEvidence):
         self.people.S[user] = times * self.people.S[user]
         self.people.b[user] = times * self.people.b[user]
         self.people.q[user] *= times
+        if times < 0.25:
+            self.people.due = self.rounds
+            self.misled += 1
 
     def fit(self) -> None:
         """Row 15."""

@@ -102,7 +102,7 @@ class Hier:
         if self.rounds >= self.due and not given:
             self.fit()
             self.fits += 1
-            soon = max(self.rounds // 6, min(self.rounds, 8 * self.size))
+            soon = max(self.rounds // 6, min(self.rounds, 1 + self.size**2 // 8))
             self.due = self.rounds + soon + max(0, len(self.seen()) - 256)
 
     def update(self, user: int, x: Array, reward: float) -> None:

@@ -25,6 +25,8 @@ cnp.import_array()
 cdef double KEPT = 0.9995  # the part of the log odds that a reward leaves: about the last 2,000 rewards count
 cdef double EARLY = 4.0  # after t rewards no more than 1 − 4/t of it: what was foretold with hardly any data is forgotten soon
 cdef double STEP = 1.0  # one reward changes the log odds by no more than this
+cdef double MISLED = 0.25  # people are fitted at once when a user turns out to count for less than this part
+cdef double DISTRUSTED = 50.0  # minus the log odds of people whose numbers have overflowed
 cdef double SLACK = 1.0 + 1e-9  # bounds of widths hold up to rounding
 cdef enum:
     AT_A_TIME = 8  # exact widths are computed for so many arms together
@@ -38,11 +40,10 @@ cdef struct Foretold:
 
 
 cdef struct Both:
-    # What a decision rests on: the weight of people, what clusters say, and people's σ, V and arms with intercepts
+    # What a decision rests on: the weight of people, what clusters say, what people say, and the arms with intercepts
     double trust
     View seen
-    double noise
-    const double *covariance
+    View people
     Offer longer
 
 
@@ -53,7 +54,7 @@ cdef struct Best:
 
 cdef inline double weighted(Both *both, double width2, double people2) noexcept nogil:
     """The bonus by both models, from xᵀMx and xᵀVx."""
-    return (1.0 - both.trust) * bonus(&both.seen, width2) + both.trust * both.noise * sqrt(people2)
+    return (1.0 - both.trust) * bonus(&both.seen, width2) + both.trust * bonus(&both.people, people2)
 
 
 cdef class Averaged(ByEvidence):
@@ -129,7 +130,7 @@ cdef class Averaged(ByEvidence):
         cdef double kept = max(0.0, min(KEPT, 1.0 - EARLY / self.rounds))
         cdef double step = natural_log(clusters.variance) - natural_log(people.variance)
         step += first * first / clusters.variance - second * second / people.variance
-        self.odds = kept * self.odds + min(max(0.5 * step, -STEP), STEP)
+        self.odds = kept * self.odds + (min(max(0.5 * step, -STEP), STEP) if step == step else -STEP)
 
     # Both learn.
 
@@ -155,13 +156,19 @@ cdef class Averaged(ByEvidence):
         cdef bint changed = ByEvidence.reassess(self, user, terms)
         if changed:
             self.people.reweigh(user, self.precisions[user] / before)
+        if self.precisions[user] < MISLED * before:
+            self.people.due = self.rounds
         return changed
 
     cdef int review(self, Py_ssize_t user) except -1 nogil:
         """Review the user's place, and fit the hierarchical model when that is due: seldom if nothing rests on it."""
-        cdef double due = self.people.due
+        cdef double due
         ByEvidence.review(self, user)
+        due = self.people.due
         self.people.review(user)
+        if self.people.due > due and not self.people.is_sound():
+            self.people.start_over()
+            self.odds = -DISTRUSTED
         if self.people.due > due and self.trust() == 0.0:
             self.people.due = max(self.people.due, 2.0 * self.rounds)
         return 0
@@ -171,11 +178,14 @@ cdef class Averaged(ByEvidence):
     cdef void look(self, Py_ssize_t user, Offer *offer, Both *both, double *mean) noexcept nogil:
         """What both models say of a user, and the mean of every arm by both, weighted."""
         cdef Py_ssize_t k
-        both.trust, both.noise = self.trust(), sqrt(self.people.noise2)
-        both.longer, both.covariance = self.people.lengthened(offer), self.people.covariance_of(user)
+        cdef int64_t pulls = self.people.pulls[user]
+        both.trust, both.longer = self.trust(), self.people.lengthened(offer)
         self.view(user, &both.seen)
+        both.people.estimate, both.people.inverse = self.people.mean_of(user), self.people.covariance_of(user)
+        both.people.beta = sqrt(self.people.noise2)
+        both.people.usual = <double> self.people.size / pulls if pulls > 0 else INFINITY
         means(both.seen.estimate, offer.items, offer.picks, offer.n, self.dim, mean)
-        means(self.people.mean_of(user), both.longer.items, NULL, offer.n, self.people.size, self.people_means)
+        means(both.people.estimate, both.longer.items, NULL, offer.n, self.people.size, self.people_means)
         for k in range(offer.n):
             mean[k] = (1.0 - both.trust) * (mean[k] + self.offset) + both.trust * self.people_means[k]
 
@@ -193,7 +203,7 @@ cdef class Averaged(ByEvidence):
         elif arms != NULL:
             found = arms
         quadratics(both.seen.inverse, offer.items, found, n, self.dim, out)
-        quadratics(both.covariance, both.longer.items, arms, n, self.people.size, self.people_widths)
+        quadratics(both.people.inverse, both.longer.items, arms, n, self.people.size, self.people_widths)
         for j in range(n):
             out[j] = weighted(both, max(out[j], 0.0), max(self.people_widths[j], 0.0))
 
@@ -210,12 +220,12 @@ cdef class Averaged(ByEvidence):
             return -1
         self.look(user, offer, &both, mean)
         first = SLACK * min(largest_eigenvalue(both.seen.inverse, self.work, self.dim), 1.0 / both.seen.ridge)
-        second = SLACK * largest_eigenvalue(both.covariance, self.people.scratch, self.people.size)
+        second = SLACK * largest_eigenvalue(both.people.inverse, self.people.scratch, self.people.size)
         for k in range(offer.n):
             self.upper[k] = mean[k] + weighted(&both, first * self.bounds[k], second * (1.0 + self.bounds[k]))
             if self.upper[k] > self.upper[top]:
                 top = k
-        best.arm, best.score, self.waiting[0] = -1, -INFINITY, top
+        best.arm, best.score, self.waiting[0] = top, -INFINITY, top
         self.consider(offer, &both, mean, 1, &best)
         for k in range(offer.n):
             if k != top and self.upper[k] >= best.score:

@@ -21,6 +21,8 @@ cnp.import_array()
 
 FIRST_REVIEW = 4
 """Pulls after which a user is first reviewed."""
+FREEDOM = 3
+"""The place of tr H among the terms of a user."""
 cdef enum:
     FEW = 8  # the sums of so many members are made anew rather than changed
 cdef double BELIEVED = 2.0  # the greatest reward counts for at most so many times the size of the second greatest
@@ -133,8 +135,10 @@ cdef class EvidenceRows(Prior):
             raise ValueError("has numbers in 'precisions' that are not above 0 and at most 1")
         if not (0 <= self.holder < self.n_users and 0 <= self.second <= abs(self.greatest)):
             raise ValueError("has a greatest reward that cannot be")
-        if not (self.array("counts")[sizes > 0] > 0).all():
-            raise ValueError("has clusters whose members do not count")
+        known = self.array("prior.terms")[:, FREEDOM]
+        counts = np.bincount(rows, (1.0 + known) / (1.0 + self.dim), minlength=self.n_users)
+        if known.min() < 0 or not np.allclose(self.array("counts")[sizes > 0], counts[sizes > 0], rtol=1e-6):
+            raise ValueError("has clusters that do not count as their members do")
         list_members(&self.members, self.row_of, self.n_users, self.n_users)
         self._scratch["used"][: self.n_clusters] = np.flatnonzero(sizes)
 
