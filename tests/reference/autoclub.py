@@ -14,11 +14,12 @@ from reference.users import Array, Users, solve
 
 @dataclass(eq=False)
 class Cluster:
-    """Its members, Λ as it was when it was built, and μ as it was then or in a member's last round. Row 1."""
+    """Its members, Λ as when it was built, and μ and m as then or in a member's last round. Row 1."""
 
     members: list[int]
     floor: float
     mean: Array
+    offset: float
 
 
 @dataclass(eq=False)
@@ -31,24 +32,34 @@ class Alternative:
     weight: float = 0.0
 
 
-class AutoCLUB(Users):
-    """Clusters by evidence. `margin` is how far the closest comparison of the last round was from a tie."""
+class ByEvidence(Users):
+    """The clusters of AutoCLUB, rows 1 to 11.
+
+    `margin` is how far the closest comparison of the last round was from a tie.
+    """
 
     def __init__(self, n_users: int, dim: int, *, ridge: float) -> None:
         super().__init__(n_users, dim, ridge=ridge)
         self.q = [0.0] * n_users
+        self.s: list[Array] = [np.zeros(dim) for _ in range(n_users)]
+        self.total = [0.0] * n_users
+        self.offset = 0.0  # Row 8
+        self.told: list[tuple[int, Array, float]] = []
+        self.omega = [1.0] * n_users  # Row 4
+        self.peaks = [0.0] * n_users  # Row 4
         self.noise2 = 1.0  # Row 4
         self.lam = ridge  # Row 8
         self.mu: Array = np.zeros(dim)  # Row 8
-        # The terms of each user's last review: T, RSS, tr H, λ‖δ‖², tr H², tr H² ln λ, κ; and its v.
-        self.terms: list[Array] = [np.zeros(7) for _ in range(n_users)]
+        # The terms of each user's last review: T, ωΣr², RSS, tr H, λ‖δ‖², tr H², tr H² ln λ, κ and two for m;
+        # and its v.
+        self.terms: list[Array] = [np.zeros(10) for _ in range(n_users)]
         self.votes: list[Array] = [np.zeros(dim) for _ in range(n_users)]
         self.due = [4] * n_users
         self.share = [1.0] * n_users
         self.rest: list[Array] = [np.zeros(dim) for _ in range(n_users)]
-        self.partition = [Cluster(list(range(n_users)), ridge, np.zeros(dim))]
+        self.partition = [Cluster(list(range(n_users)), ridge, np.zeros(dim), 0.0)]
         self.margin = math.inf
-        self.reviews = self.moves = 0
+        self.reviews = self.moves = self.reweighted = 0
 
     @property
     def exploring(self) -> bool:
@@ -57,7 +68,12 @@ class AutoCLUB(Users):
     @property
     def floor(self) -> float:
         """Λ. Row 1."""
-        return max(self.lam, self.ridge)
+        return max(self.lam, min(3 * self.lam, self.usual_lam()))
+
+    def usual_lam(self) -> float:
+        """The ridge times the mean of ‖x‖². Row 8."""
+        reach = sum(float(np.trace(gram)) for gram in self.S)
+        return self.ridge * reach / self.rounds if reach > 0 else self.ridge
 
     def exceeds(self, difference: float) -> bool:
         """Whether the difference is above 0; the margin remembers by how little."""
@@ -70,15 +86,18 @@ class AutoCLUB(Users):
     def clusters(self) -> list[frozenset[int]]:
         return [frozenset(self.home(i).members) for i in range(self.n_users)]
 
-    def sums(self, members: list[int]) -> tuple[Array, Array]:
+    def sums(self, members: list[int], offset: float | None = None) -> tuple[Array, Array]:
+        """S and b − ms. Row 1."""
+        m = self.offset if offset is None else offset
         gram, moment = np.zeros((self.dim, self.dim)), np.zeros(self.dim)
         for i in members:
-            gram, moment = gram + self.S[i], moment + self.b[i]
+            gram = gram + self.omega[i] * self.S[i]
+            moment = moment + self.omega[i] * (self.b[i] - m * self.s[i])
         return gram, moment
 
     def theta(self, cluster: Cluster) -> Array:
         """θ̂ = M(b + Λμ). Row 1."""
-        gram, moment = self.sums(cluster.members)
+        gram, moment = self.sums(cluster.members, cluster.offset)
         return solve(cluster.floor * np.eye(self.dim) + gram, moment + cluster.floor * cluster.mean)
 
     def estimates(self) -> Array:
@@ -89,12 +108,17 @@ class AutoCLUB(Users):
 
     def settle_noise(self) -> None:
         """σ̂². Row 4."""
-        square = sum(self.q) / self.rounds
-        pulls, residual, freedom, *_ = np.sum(self.terms, axis=0)
-        if pulls == 0:
-            self.noise2 = max(square, 1e-100)
+        pulls, square, residual, freedom, *_ = np.sum(self.terms, axis=0)
+        self.noise2 = max(float(residual / (pulls - freedom)), 1e-12 * float(square / pulls), 1e-100)
+
+    def guess(self) -> None:
+        """m, σ̂² and λ before the first review. Rows 4 and 8."""
+        square, self.offset = sum(self.q) / self.rounds, sum(self.total) / self.rounds
+        if self.rounds > 1 and square > 0 and self.exceeds(3.1 * self.offset**2 / (2.1 * square) - 1):
+            self.noise2 = max(square - self.offset**2, 1e-12 * square, 1e-100)
         else:
-            self.noise2 = max(float(residual / (pulls - freedom)), 1e-12 * square, 1e-100)
+            self.noise2, self.offset = max(square, 1e-100), 0.0
+        self.lam = self.usual_lam()
 
     def scores(self, user: int, arms: Array) -> Array:
         """xᵀθ̂ + σ̂√(w² max(1, 2 ln(Nw²/d))), w² = xᵀMx. Row 11."""
@@ -107,26 +131,58 @@ class AutoCLUB(Users):
         for x in arms:
             width2 = float(x @ solve(matrix, x))
             more = 2 * math.log(max(1.0, pulls * width2 / self.dim))
-            found.append(float(x @ theta) + sigma * math.sqrt(width2 * max(1.0, more)))
+            found.append(self.offset + float(x @ theta) + sigma * math.sqrt(width2 * max(1.0, more)))
         return np.array(found)
 
     def update(self, user: int, x: Array, reward: float) -> None:
         self.margin = math.inf
-        self.absorb(user, x, reward)
-        self.q[user] += reward**2
-        self.rounds += 1
-        self.home(user).mean = self.mu  # Row 1
-        if not any(terms[0] for terms in self.terms):
-            self.settle_noise()
+        self.learn(user, x, reward)
         if self.pulls[user] >= self.due[user]:
             self.review(user)
+
+    def learn(self, user: int, x: Array, reward: float) -> None:
+        self.rounds += 1
+        self.listen(user, x, reward)
+        if not any(terms[0] for terms in self.terms):
+            self.guess()
+        self.solved_now(user)
+
+    def solved_now(self, user: int) -> None:
+        """A cluster's θ̂ is computed with today's μ and m. Row 1."""
+        self.home(user).mean, self.home(user).offset = self.mu, self.offset
+
+    def listen(self, user: int, x: Array, reward: float) -> None:
+        """No reward counts for more than twice the second greatest in size. Row 1."""
+        self.peaks[user] = max(self.peaks[user], abs(reward - self.offset))
+        holder, _, greatest = max(self.told, key=lambda told: abs(told[2]), default=(user, x, 0.0))
+        before = min(abs(greatest), 2 * self.second())
+        self.absorb(user, x, 0.0)
+        self.told.append((user, x, reward))
+        most = 2 * self.second()
+        if min(abs(greatest), most) > before:
+            self.solved_now(holder)
+        for i in {user, holder}:
+            own = [(y, min(most, max(-most, r))) for j, y, r in self.told if j == i]
+            self.b[i] = np.sum([r * y for y, r in own], axis=0)
+            self.q[i], self.total[i] = sum(r**2 for _, r in own), sum(r for _, r in own)
+            self.s[i] = np.sum([y for y, _ in own], axis=0)
+
+    def second(self) -> float:
+        return sorted([0.0, 0.0, *(abs(told[2]) for told in self.told)])[-2]
 
     def review(self, user: int) -> None:
         """Rows 4 to 10 in this order, then row 3."""
         self.reviews += 1
-        self.regress(user)
-        self.settle_noise()
         came = self.home(user)
+        terms, vote = self.regress(user)
+        omega = self.judged(user, terms)
+        if self.exceeds(abs(math.log(omega / self.omega[user])) - 0.1):
+            self.omega[user] = omega
+            self.reweighted += 1
+            self.rebuild(came)
+            terms, vote = self.regress(user)
+        self.terms[user], self.votes[user] = terms, vote
+        self.settle_noise()
         options = self.alternatives(user)
         best = self.weigh(user, options)
         self.mix(user, options, best)
@@ -137,22 +193,49 @@ class AutoCLUB(Users):
         pace = Fraction(13, 10) if stayed and not merged and sure else Fraction(11, 10)
         self.due[user] = max(self.pulls[user] + 1, math.ceil(pace * self.pulls[user]))  # Row 3
 
-    def regress(self, user: int) -> None:
-        """Row 4."""
-        gram, moment = self.S[user], self.b[user]
+    def regress(self, user: int) -> tuple[Array, Array]:
+        """The terms of a user, and its v. Row 4."""
+        gram, moment = self.sums([user])
+        omega, m, s = self.omega[user], self.offset, self.s[user]
         inverse = np.linalg.inv(self.lam * np.eye(self.dim) + gram)
         c = moment - gram @ self.mu
         delta = inverse @ c
-        hat = np.eye(self.dim) - self.lam * inverse
+        hat = inverse @ gram
         penalty = self.lam * float(delta @ delta)
-        residual = max(0.0, self.q[user] - self.mu @ (moment + c) - c @ delta - penalty)
-        information = np.trace(hat @ hat)
+        about = self.q[user] - 2 * m * self.total[user] + m**2 * self.pulls[user]
+        residual = max(0.0, omega * about - self.mu @ (moment + c) - c @ delta - penalty)
+        ground = omega * (self.pulls[user] - omega * float(s @ inverse @ s))
+        shift = omega * (self.total[user] - m * self.pulls[user] - s @ (self.mu + delta)) + m * ground
+        information = float(np.sum(hat * hat.T))
         level = information * math.log(self.lam)
-        say = information / np.trace(hat) if np.trace(hat) > 1e-12 else 0.0
-        self.terms[user] = np.array(
-            [self.pulls[user], residual, np.trace(hat), penalty, information, level, say], dtype=np.float64
-        )
-        self.votes[user] = delta + say * self.mu
+        say = min(1.0, information / np.trace(hat)) if np.trace(hat) > 1e-100 else 0.0
+        terms = [
+            self.pulls[user],
+            omega * self.q[user],
+            residual,
+            np.trace(hat),
+            penalty,
+            information,
+            level,
+            say,
+        ]
+        return np.array([*terms, shift, ground], dtype=np.float64), delta + say * self.mu
+
+    def judged(self, user: int, terms: Array) -> float:
+        """ω. Row 4."""
+        others = [terms for i, terms in enumerate(self.terms) if i != user]
+        pulls, square, residual, freedom, *_ = np.sum(others, axis=0) if others else np.zeros(10)
+        if not pulls - freedom > 1e-12 * pulls:
+            return 1.0
+        usual = max(residual / (pulls - freedom), 1e-12 * square / pulls, self.least_noise())
+        level = (terms[2] / self.omega[user] / usual + 20) / (terms[0] - terms[3] + 20)
+        return float(min(1.0, 2.0 / level))
+
+    def least_noise(self) -> float:
+        """4^e/2¹⁴, with 2^e a size of rewards that 2 + √n users have had. Row 4."""
+        peaks = sorted(self.peaks, reverse=True)
+        size = [*peaks, 0.0, 0.0][1 + math.isqrt(self.n_users)]
+        return max(4.0 ** (math.frexp(size)[1] - 1) / 2**14, 1e-100) if size > 0 else 1e-100
 
     def evidence(self, members: list[int]) -> float:
         """E. Row 2."""
@@ -175,14 +258,16 @@ class AutoCLUB(Users):
         return found + [Alternative(c, list(c.members)) for c in elsewhere[:2]]
 
     def misfit(self, user: int, cluster: Cluster) -> float:
-        """(θ̂ᵀSᵢθ̂ − 2bᵢᵀθ̂)/(2σ̂²) − ln n(h). Row 5."""
+        """ω(θ̂ᵀSᵢθ̂ − 2bᵢᵀθ̂)/(2σ̂²) − ln n(h). Row 5."""
         theta = self.theta(cluster)
-        residual = float(theta @ self.S[user] @ theta - 2 * self.b[user] @ theta)
-        return residual / (2 * self.noise2) - math.log(self.count(list(cluster.members)))
+        residual = float(
+            theta @ self.S[user] @ theta - 2 * (self.b[user] - self.offset * self.s[user]) @ theta
+        )
+        return self.omega[user] * residual / (2 * self.noise2) - math.log(self.count(list(cluster.members)))
 
     def count(self, members: list[int]) -> float:
         """n(h). Row 6."""
-        return sum((1 + float(self.terms[i][2])) / (1 + self.dim) for i in members)
+        return sum((1 + float(self.terms[i][3])) / (1 + self.dim) for i in members)
 
     def alpha(self) -> float:
         """Row 6."""
@@ -217,9 +302,13 @@ class AutoCLUB(Users):
 
     def settle_prior(self) -> None:
         """Row 8."""
-        _, _, freedom, penalty, information, level, say = np.sum(self.terms, axis=0)
+        pulls, _, _, freedom, penalty, information, level, say, shift, ground = np.sum(self.terms, axis=0)
+        if ground > 1e-12 * pulls:
+            self.offset = float(shift / ground)
+            if not self.exceeds(self.offset**2 / (2.1 * self.noise2) - 1):
+                self.offset = 0.0
         k = self.dim / 5
-        target = level + k * math.log(self.ridge) + freedom - penalty / self.noise2
+        target = level + k * math.log(self.usual_lam()) + freedom - penalty / self.noise2
         step = target / (information + k) - math.log(self.lam)
         total = np.sum(self.votes, axis=0)
         spread = sum(float(vote @ vote) for vote in self.votes)
@@ -232,7 +321,7 @@ class AutoCLUB(Users):
 
     def rebuild(self, cluster: Cluster) -> None:
         """Row 1."""
-        cluster.floor, cluster.mean = self.floor, self.mu
+        cluster.floor, cluster.mean, cluster.offset = self.floor, self.mu, self.offset
 
     def move(self, user: int, came: Cluster, best: Alternative) -> bool:
         """Row 9; returns whether the user stayed."""
@@ -248,7 +337,7 @@ class AutoCLUB(Users):
             self.partition.remove(came)
         if best.cluster is None:
             self.splits += 1
-            self.partition.append(Cluster([user], self.floor, self.mu))
+            self.partition.append(Cluster([user], self.floor, self.mu, self.offset))
         else:
             best.cluster.members.append(user)
             self.rebuild(best.cluster)
@@ -287,7 +376,11 @@ class AutoCLUB(Users):
             self.b.append(np.zeros(self.dim))
             self.pulls.append(0)
             self.q.append(0.0)
-            self.terms.append(np.zeros(7))
+            self.s.append(np.zeros(self.dim))
+            self.total.append(0.0)
+            self.omega.append(1.0)
+            self.peaks.append(0.0)
+            self.terms.append(np.zeros(10))
             self.votes.append(np.zeros(self.dim))
             self.due.append(4)
             self.share.append(1.0)
@@ -296,4 +389,4 @@ class AutoCLUB(Users):
             waiting[0].members += range(first, self.n_users)
             waiting[0].mean = self.mu
         else:
-            self.partition.append(Cluster(list(range(first, self.n_users)), self.floor, self.mu))
+            self.partition.append(Cluster(list(range(first, self.n_users)), self.floor, self.mu, self.offset))

@@ -84,9 +84,9 @@ class Hier:
         drawn = m + scale * math.sqrt(self.noise2) * np.linalg.cholesky(V) @ rng.standard_normal(self.size)
         return np.array([float(self.lengthened(x) @ drawn) for x in arms])
 
-    def absorb(self, user: int, x: Array, reward: float) -> None:
-        """Row 3."""
-        x = self.lengthened(x)
+    def absorb(self, user: int, x: Array, reward: float, weight: float = 1.0) -> None:
+        """Row 3; a reward of a weight is both multiplied by its root."""
+        x, reward = math.sqrt(weight) * self.lengthened(x), math.sqrt(weight) * reward
         m, V = self.posterior(user)
         gain = V @ x / (1.0 + x @ V @ x)
         self.m[user], self.V[user] = m + gain * (reward - x @ m), V - np.outer(gain, V @ x)
@@ -102,8 +102,8 @@ class Hier:
         if self.rounds >= self.due and not given:
             self.fit()
             self.fits += 1
-            seen = len(self.seen())
-            self.due = self.rounds + max(1, self.rounds // 6) + max(0, seen - 256)
+            soon = max(self.rounds // 6, min(self.rounds, 1 + self.size**2 // 8))
+            self.due = self.rounds + soon + max(0, len(self.seen()) - 256)
 
     def update(self, user: int, x: Array, reward: float) -> None:
         self.absorb(user, x, reward)

@@ -4,11 +4,8 @@ Each class is a reference with `update_list`: all rewards of a list are absorbed
 absorbs one; then the algorithm asks once who is alike, as it does after one reward.
 """
 
-import math
-
 import numpy as np
 
-from reference.autoclub import AutoCLUB
 from reference.club import CLUB
 from reference.graphs import GOBLin, GraphUCB
 from reference.lints import LinTS
@@ -99,19 +96,3 @@ class ListSCLUB(SCLUB):
         self.split(user, self.rounds)  # Alg. 3, line 13, once
         self.checked.add(user)  # Alg. 3, line 14
         self.merge(self.rounds)  # Alg. 3, line 15, once
-
-
-class ListAutoCLUB(AutoCLUB):
-    """A review comes if the pulls reach their mark anywhere in the list, and sees all of it."""
-
-    def update_list(self, user: int, xs: Array, clicked: int | None) -> None:
-        self.margin = math.inf
-        for x, reward in observed(xs, clicked):
-            self.absorb(user, x, reward)
-            self.q[user] += reward**2
-            self.rounds += 1
-        self.home(user).mean = self.mu  # Row 1
-        if not any(terms[0] for terms in self.terms):
-            self.settle_noise()  # Row 4
-        if self.pulls[user] >= self.due[user]:
-            self.review(user)  # Rows 3 to 10, once

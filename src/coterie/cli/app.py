@@ -7,7 +7,20 @@ from typing import Annotated
 import typer
 
 import coterie
-from coterie.cli import bench, compare, data, evaluate, keys, policies, reproduce, run, serve, store, theory
+from coterie.cli import (
+    bench,
+    compare,
+    data,
+    evaluate,
+    explain,
+    keys,
+    policies,
+    reproduce,
+    run,
+    serve,
+    store,
+    theory,
+)
 from coterie.cli.errors import MainGroup
 from coterie.cli.options import CommandWithExamples, examples, show_help
 
@@ -48,6 +61,7 @@ def _add_commands() -> None:
     app.command(cls=CommandWithExamples, epilog=compare.EPILOG)(compare.compare)
     app.command(cls=CommandWithExamples, epilog=evaluate.EPILOG)(evaluate.evaluate)
     app.command(cls=CommandWithExamples, epilog=policies.EPILOG)(policies.policies)
+    app.command(cls=CommandWithExamples, epilog=explain.EPILOG)(explain.explain)
     app.command(cls=CommandWithExamples, epilog=theory.EPILOG)(theory.theory)
     app.command(cls=CommandWithExamples, epilog=bench.EPILOG)(bench.bench)
     app.command(cls=CommandWithExamples, epilog=serve.EPILOG)(serve.serve)

@@ -1,5 +1,6 @@
 """Named arrays that grow with the number of users: the state of a compiled policy, for snapshots, copies and new users."""
 
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -35,8 +36,8 @@ def ridge_fields(prefix, rows):
 cdef class NamedArrays:
     """All arrays and single numbers of a state by name.
 
-    A subclass lists its arrays in `FIELDS` and its numbers, which are attributes, in `NUMBERS`. Arrays have room for more
-    users than there are; `bind` takes their addresses whenever they were allocated.
+    A subclass lists its arrays in `FIELDS` and its numbers, attributes of its own or of a part of it, in `NUMBERS`.
+    Arrays have room for more users than there are; `bind` takes their addresses whenever they were allocated.
     """
 
     FIELDS = {}
@@ -89,15 +90,16 @@ cdef class NamedArrays:
 
     def numbers(self):
         """The single numbers of the state by name."""
-        return {name: getattr(self, name) for name in self.NUMBERS}
+        return {name: attrgetter(name)(self) for name in self.NUMBERS}
 
     def restore(self, arrays, numbers):
         """Take over a state whose arrays have the shapes of this learner; ValueError if it contradicts itself."""
         for name in self.FIELDS:
             self.array(name)[...] = arrays[name]
         for name in self.NUMBERS:
-            setattr(self, name, numbers[name])
-            if getattr(self, name) != numbers[name]:
+            owner, _, own = name.rpartition(".")
+            setattr(attrgetter(owner)(self) if owner else self, own, numbers[name])
+            if attrgetter(name)(self) != numbers[name]:
                 raise ValueError(f"has {name} = {numbers[name]!r}, which is no whole number")
         if not 0 <= self.rounds <= MOST_COUNTED:
             raise ValueError(f"has {self.rounds} rounds")

@@ -14,7 +14,7 @@ from coterie.policies._autoclub_prior cimport Terms
 from coterie.policies._autoclub_rows cimport MOST, OTHERS, EvidenceRows
 from coterie.policies._elementary cimport exponential, log_gamma, natural_log
 from coterie.policies._linalg cimport (
-    add_scaled, apply, back_substitute, dot, eliminate, finish_inverse, quadratic
+    add_scaled, apply, back_substitute, dot, eliminate, finish_inverse, means, quadratics
 )
 from coterie.policies._members cimport insert_member, join_members, remove_member
 
@@ -22,7 +22,7 @@ cdef int64_t SOON = 11, LATER = 13  # the next review comes at this many tenths 
 cdef double SURE = 0.99  # a user is in doubt while the best alternative weighs less than this
 cdef double STALE = 0.1  # a cluster is rebuilt when ln λ has moved by more than this since it was built
 cdef double NEW = 1.0 / 3.0  # a preference never seen before is this many times as likely beforehand as one of those seen
-cdef double TINY = 1e-12
+cdef double LEAST = 1e-100  # below this, nothing is known of a user
 
 
 cdef class ByEvidence(EvidenceRows):
@@ -36,14 +36,13 @@ cdef class ByEvidence(EvidenceRows):
         cdef bint changed
         if self.pulls[user] < self.due[user]:
             return 0
-        gains[MOST - 1] = self.regress(user, self.fits + (MOST - 1) * d) + self.novelty()
-        self.crowds(user)
+        gains[MOST - 1] = self.tell(user, self.fits + (MOST - 1) * d) + self.novelty()
         n = self.screen(user, rows)
         gains[n], chosen = gains[MOST - 1], n
         for k in range(d if n < MOST - 1 else 0):
             self.fits[n * d + k] = self.fits[(MOST - 1) * d + k]
         for k in range(n):
-            gains[k] = self.weigh(user, rows[k], self.fits + k * d) + natural_log(self.counts[rows[k]])
+            gains[k] = self.weigh(user, rows[k], self.fits + k * d) + natural_log(self.crowd(rows[k], user))
             if gains[k] > gains[chosen]:
                 chosen = k
         for k in range(n):
@@ -65,54 +64,92 @@ cdef class ByEvidence(EvidenceRows):
         """E(S, c) from ln|λI + S| and cᵀ(λI + S)⁻¹c."""
         return 0.5 * (self.dim * natural_log(self.weight) - logdet + explained / self.noise2)
 
-    cdef double explain(self, const double *first, const double *second, double sign, const double *centred) noexcept nogil:
-        """E(S₁ ± S₂, c); what `eliminate` leaves behind stays in `upper` and `reduced`."""
+    cdef double explain(
+        self, const double *first, const double *second, double sign, const double *centred
+    ) noexcept nogil:
+        """E(S₁ ± S₂, c); what `eliminate` leaves behind stays in `matrix` and `reduced`."""
         cdef double logdet, explained
         cdef Py_ssize_t i
         for i in range(self.dim):
             self.reduced[i] = centred[i]
         self.combine(first, second, sign, self.weight)
-        eliminate(self.upper, self.reduced, self.dim, 0.5 * self.weight, &logdet, &explained)
+        eliminate(self.matrix, self.reduced, self.dim, 0.5 * self.weight, &logdet, &explained)
         return self.evidence(logdet, explained)
 
-    cdef void centre(self, const double *gram, const double *moment, double *out) noexcept nogil:
-        """c = b − Sμ: the moment about the mean preference."""
+    cdef void centre(
+        self, const double *gram, const double *moment, const double *total, double *out
+    ) noexcept nogil:
+        """c = b − ms − Sμ: the moment about the offset and the mean preference."""
         cdef Py_ssize_t i
         apply(gram, self.mean, out, self.dim)
         for i in range(self.dim):
-            out[i] = moment[i] - out[i]
+            out[i] = moment[i] - self.offset * total[i] - out[i]
 
-    cdef double regress(self, Py_ssize_t user, double *fit) noexcept nogil:
-        """A user's own regression: tells the common estimates of it, and returns its evidence."""
+    cdef double tell(self, Py_ssize_t user, double *fit) noexcept nogil:
+        """What the user's own regression tells the common estimates; returns its evidence."""
         cdef Py_ssize_t i, d = self.dim
-        cdef const double *gram = self.grams + user * d * d
-        cdef const double *moment = self.moments + user * d
-        cdef double logdet, explained, trace = 0.0, around, weight = self.weight
         cdef Terms terms
-        self.centre(gram, moment, self.centred)
-        for i in range(d):
-            self.reduced[i] = self.centred[i]
-        self.combine(gram, gram, 0.0, weight)
-        eliminate(self.upper, self.reduced, d, 0.5 * weight, &logdet, &explained)
-        back_substitute(self.upper, self.reduced, fit, d)
-        finish_inverse(self.upper, self.factor, self.inverse, d)
-        for i in range(d):
-            trace += self.inverse[i * d + i]
-        around = self.squared[user] - dot(self.mean, moment, d) - dot(self.mean, self.centred, d)
-        terms.pulls = self.pulls[user]
-        terms.penalty = weight * dot(fit, fit, d)
-        terms.residual = max(around - explained - terms.penalty, 0.0)
-        terms.freedom = d - weight * trace
-        terms.information = d - 2.0 * weight * trace + weight * weight * dot(self.inverse, self.inverse, d * d)
-        terms.level = terms.information * natural_log(weight)
-        terms.say = min(max(terms.information / terms.freedom, 0.0), 1.0) if terms.freedom > TINY else 0.0
+        cdef double logdet, explained
+        self.regress(user, fit, &terms, &logdet, &explained)
+        if self.reassess(user, &terms):
+            self.regress(user, fit, &terms, &logdet, &explained)
         for i in range(d):
             self.around[i] = fit[i] + terms.say * self.mean[i]
+        self.counts[self.row_of[user]] += (terms.freedom - self.terms[user].freedom) / (1.0 + d)
         self.replace_terms(user, &terms, self.around)
         for i in range(d):
             fit[i] += self.mean[i]
         self.settle_noise()
         return self.evidence(logdet, explained)
+
+    cdef void regress(
+        self, Py_ssize_t user, double *fit, Terms *terms, double *logdet, double *explained
+    ) noexcept nogil:
+        """A user's own regression; `fit` is left holding δ, `centred` ωc."""
+        cdef Py_ssize_t i, d = self.dim
+        cdef const double *gram = self.grams + user * d * d
+        cdef const double *moment = self.moments + user * d
+        cdef double around, known, weight = self.weight, precision = self.precisions[user]
+        cdef const double *total = self.totals + user * d
+        cdef double level = self.levels[user] - self.offset * self.pulls[user]
+        self.centre(gram, moment, total, self.centred)
+        around = self.squared[user] - self.offset * (self.levels[user] + level)
+        around -= dot(self.mean, moment, d) - self.offset * dot(self.mean, total, d) + dot(self.mean, self.centred, d)
+        for i in range(d):
+            self.centred[i] *= precision
+            self.reduced[i] = self.centred[i]
+        self.combine(gram, gram, precision - 1.0, weight)
+        eliminate(self.matrix, self.reduced, d, 0.5 * weight, logdet, explained)
+        back_substitute(self.matrix, self.reduced, fit, d)
+        finish_inverse(self.matrix, self.factor, self.inverse, d)
+        apply(self.inverse, total, self.reduced, d)
+        terms.ground = precision * (self.pulls[user] - precision * dot(total, self.reduced, d))
+        terms.shift = precision * (level - dot(total, self.mean, d) - dot(total, fit, d)) + self.offset * terms.ground
+        terms.pulls, terms.square, terms.freedom = self.pulls[user], precision * self.squared[user], 0.0
+        for i in range(d):  # H = I − λA⁻¹, but its diagonal as that of A⁻¹S: nothing cancels where H is next to nothing
+            known = precision * dot(self.inverse + i * d, gram + i * d, d)
+            terms.freedom += known
+            self.inverse[i * d + i] = known / weight
+        terms.information = weight * weight * dot(self.inverse, self.inverse, d * d)
+        terms.penalty = weight * dot(fit, fit, d)
+        terms.residual = max(precision * around - explained[0] - terms.penalty, 0.0)
+        terms.level = terms.information * natural_log(weight)
+        terms.say = min(terms.information / terms.freedom, 1.0) if terms.freedom > LEAST else 0.0
+
+    cdef bint reassess(self, Py_ssize_t user, Terms *terms) noexcept nogil:
+        """Judge how noisy the user's rewards are beside those of others; returns whether it counts differently now."""
+        cdef double precision = self.precision_of(user, terms, self.precisions[user])
+        if not fabs(natural_log(precision / self.precisions[user])) > STALE:
+            return False
+        cdef Py_ssize_t row = self.row_of[user]
+        if not self.few(row, user):
+            self.add_sums(row, user, precision - self.precisions[user])
+        self.precisions[user] = precision
+        if self.few(row, user):
+            self.sum_members(row)
+        self.epochs[row] += 1
+        self.rebuild(row)
+        return True
 
     cdef double weigh(self, Py_ssize_t user, Py_ssize_t row, double *fit) noexcept nogil:
         """E(h ∪ i) − E(h): how much better a cluster explains the user than nothing does.
@@ -123,30 +160,34 @@ cdef class ByEvidence(EvidenceRows):
         cdef const double *gram = self.pool_grams + row * d * d
         cdef const double *own = self.grams + user * d * d
         cdef double without, together
-        self.centre(gram, self.pools.moment + row * d, self.around)
+        self.centre(gram, self.pools.moment + row * d, self.pool_totals + row * d, self.around)
         if self.row_of[user] == row:
             add_scaled(self.around, -1.0, self.centred, d)
-            without = self.explain(gram, own, -1.0, self.around)
+            without = self.explain(gram, own, -self.precisions[user], self.around)
             add_scaled(self.around, 1.0, self.centred, d)
             together = self.explain(gram, gram, 0.0, self.around)
         else:
             without = self.explain(gram, gram, 0.0, self.around)
             add_scaled(self.around, 1.0, self.centred, d)
-            together = self.explain(gram, own, 1.0, self.around)
-        back_substitute(self.upper, self.reduced, fit, d)
+            together = self.explain(gram, own, self.precisions[user], self.around)
+        back_substitute(self.matrix, self.reduced, fit, d)
         add_scaled(fit, 1.0, self.mean, d)
         return together - without
 
     # Where a user might belong.
 
-    cdef void crowds(self, Py_ssize_t but) noexcept nogil:
-        """The members of each cluster but one user, each counted as far as it is known: (1 + tr H) / (1 + d)."""
-        cdef Py_ssize_t row, user
-        for row in range(self.n_users):
-            self.counts[row] = 0.0
-        for user in range(self.n_users):
-            if user != but:
-                self.counts[self.row_of[user]] += (1.0 + self.terms[user].freedom) / (1.0 + self.dim)
+    cdef double crowd(self, Py_ssize_t row, Py_ssize_t but) noexcept nogil:
+        """The members of a cluster but one user, each counted as far as it is known."""
+        cdef double count = 0.0
+        cdef int64_t user = self.members.head[row]
+        if self.row_of[but] != row:
+            return self.counts[row]
+        if not self.few(row, but):
+            return self.counts[row] - self.crowd_of(but)
+        while user >= 0:
+            count += self.crowd_of(user) if user != but else 0.0
+            user = self.members.next[user]
+        return count
 
     cdef double novelty(self) noexcept nogil:
         """ln α of the Chinese restaurant: a share of all users seen, counted as far as they are known."""
@@ -154,19 +195,23 @@ cdef class ByEvidence(EvidenceRows):
 
     cdef Py_ssize_t screen(self, Py_ssize_t user, int64_t *rows) noexcept nogil:
         """The clusters to weigh: the user's own if others are in it, and those likeliest if θ̂ were the truth."""
-        cdef Py_ssize_t row, k, n = 0, d = self.dim, own = self.row_of[user]
+        cdef Py_ssize_t row, k, j, n = 0, d = self.dim, own = self.row_of[user]
         cdef double losses[OTHERS + 1]
         cdef int64_t best[OTHERS + 1]
         cdef double loss
-        cdef const double *theta
+        cdef double *explained = self.losses + self.n_users
         for k in range(OTHERS + 1):
             losses[k], best[k] = INFINITY, -1
-        for row in range(self.n_users):
-            if self.sizes[row] == 0 or row == own:
+        for k in range(d):
+            self.around[k] = self.moments[user * d + k] - self.offset * self.totals[user * d + k]
+        quadratics(self.grams + user * d * d, self.pools.estimate, self.used, self.n_clusters, d, self.losses)
+        means(self.around, self.pools.estimate, self.used, self.n_clusters, d, explained)
+        for j in range(self.n_clusters):
+            row = self.used[j]
+            if row == own:
                 continue
-            theta = self.pools.estimate + row * d
-            loss = quadratic(self.grams + user * d * d, theta, d) - 2.0 * dot(theta, self.moments + user * d, d)
-            loss = 0.5 * loss / self.noise2 - natural_log(self.counts[row])
+            loss = 0.5 * self.precisions[user] * (self.losses[j] - 2.0 * explained[j]) / self.noise2
+            loss -= natural_log(self.counts[row])
             k = OTHERS
             while k > 0 and loss < losses[k]:
                 if k < OTHERS:
@@ -188,6 +233,7 @@ cdef class ByEvidence(EvidenceRows):
         for k in range(n):
             total += exponential(gains[k] - gains[chosen])
         self.shares[user] = 1.0 / total
+        self.alone[user] = exponential(gains[n - 1] - gains[chosen]) / total
         for k in range(d):
             self.mixtures[user * d + k] = 0.0
         for k in range(n):
@@ -212,10 +258,10 @@ cdef class ByEvidence(EvidenceRows):
         self.sizes[target] += 1
         if self.sizes[source] > 0:
             self.epochs[source] += 1
-            self.rebuild(source)
+            self.join(source, user, -1)
         else:
-            self.n_clusters -= 1
-        self.rebuild(target)
+            self.close_row(source)
+        self.join(target, user, 1)
         return target
 
     cdef bint merge(self, Py_ssize_t row, Py_ssize_t other) noexcept nogil:
@@ -225,10 +271,9 @@ cdef class ByEvidence(EvidenceRows):
         cdef const double *second = self.pool_grams + other * d * d
         cdef double gain, n, m
         cdef int64_t user
-        self.crowds(-1)
         n, m = self.counts[row], self.counts[other]
-        self.centre(first, self.pools.moment + row * d, self.around)
-        self.centre(second, self.pools.moment + other * d, self.centred)
+        self.centre(first, self.pools.moment + row * d, self.pool_totals + row * d, self.around)
+        self.centre(second, self.pools.moment + other * d, self.pool_totals + other * d, self.centred)
         gain = log_gamma(n + m) - log_gamma(n) - log_gamma(m) - self.novelty()
         gain -= self.explain(first, first, 0.0, self.around)
         gain -= self.explain(second, second, 0.0, self.centred)
@@ -243,6 +288,11 @@ cdef class ByEvidence(EvidenceRows):
         join_members(&self.members, row, other)
         self.sizes[row] += self.sizes[other]
         self.sizes[other] = 0
-        self.n_clusters -= 1
+        self.close_row(other)
+        add_scaled(self.pool_grams + row * d * d, 1.0, second, d * d)
+        add_scaled(self.pools.moment + row * d, 1.0, self.pools.moment + other * d, d)
+        add_scaled(self.pool_totals + row * d, 1.0, self.pool_totals + other * d, d)
+        self.pools.pulls[row] += self.pools.pulls[other]
+        self.counts[row] += self.counts[other]
         self.rebuild(row)
         return True

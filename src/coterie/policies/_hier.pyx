@@ -23,9 +23,6 @@ cdef class UpperBounds(LearntPrior):
     Widths are computed for all arms: each fit changes every posterior, so nothing is remembered.
     """
 
-    cdef double *longer_arms
-    cdef double *deviates
-
     cdef int reserve(self, Py_ssize_t n_arms) except -1:
         """Room for so many arms with their intercepts."""
         if n_arms > self.n_arms:

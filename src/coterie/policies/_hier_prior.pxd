@@ -25,6 +25,8 @@ cdef class LearntPrior(UserRows):
     cdef Fold everybody
     cdef Directions all_known, half_known
 
+    cdef bint is_sound(self) noexcept nogil
+    cdef void start_over(self) noexcept nogil
     cdef void fit(self) noexcept nogil
     cdef double largest_part(self) noexcept nogil
     cdef void settle_noise(self) noexcept nogil

@@ -7,7 +7,7 @@ too small. Σ is drawn towards an isotropic one by pseudo-users; how many, users
 import numpy as np
 
 cimport numpy as cnp
-from libc.math cimport INFINITY, sqrt
+from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
@@ -22,6 +22,7 @@ cdef double TINY = 1e-8  # σ̂² is no less than this part of the mean of r², 
 cdef double LEAST = 1e-100  # σ̂² of rewards that are all zero
 cdef enum:
     GRID = 5
+    AT_FIRST = 8  # fits come at twice the rewards until they are p²/8 rewards apart
     FREE = 256  # so many users cost little enough to fit often
     EXAMINERS = 32  # users of each half, at most, whose evidence counts
 cdef double[GRID] SHRINKAGES = [32.0, 8.0, 2.0, 0.5, 0.125]
@@ -54,12 +55,34 @@ cdef class LearntPrior(UserRows):
         return UserRows.bind(self)
 
     cdef int review(self, Py_ssize_t user) except -1 nogil:
-        """Fit the model anew when rewards are a sixth more, and one for each user beyond 256, if there is anything to learn."""
+        """Fit the model anew when rewards are a sixth more, or twice as many at first, if there is anything to learn.
+
+        A fit is also paid by a reward for each user beyond 256.
+        """
+        cdef int64_t soon
         if self.rounds < self.due or (self.noise_given and self.mean_given and self.covariance_given):
             return 0
         self.fit()
-        self.due = self.rounds + max(1, self.rounds // 6) + max(0, <int64_t> self.everybody.users - FREE)
+        soon = max(self.rounds // 6, min(self.rounds, 1 + <int64_t> (self.size * self.size) // AT_FIRST))
+        self.due = self.rounds + soon + max(0, <int64_t> self.everybody.users - FREE)
         return 0
+
+    cdef bint is_sound(self) noexcept nogil:
+        """Are σ, μ and Σ numbers, whatever the rewards were?"""
+        cdef Py_ssize_t i
+        cdef double total = self.noise2 + self.spread2
+        for i in range(self.size):
+            total += fabs(self.centre[i]) + self.relative[i * self.size + i] + self.newcomer[i * self.size + i]
+        return total < INFINITY
+
+    cdef void start_over(self) noexcept nogil:
+        """The prior as at the start; posteriors follow with the next fit."""
+        cdef Py_ssize_t i, p = self.size
+        self.noise2, self.spread2 = 1.0, 1.0 / self.ridge
+        for i in range(p):
+            self.centre[i] = 0.0
+        for i in range(p * p):
+            self.relative[i] = self.newcomer[i] = (1.0 / self.ridge if i % (p + 1) == 0 else 0.0)
 
     cdef void fit(self) noexcept nogil:
         """Posteriors under the prior of the last fit; then the prior of the next one."""

@@ -43,7 +43,12 @@ cdef class UserRows(Learner):
     cdef double *reduced
     cdef double *longer
 
-    cdef const double *lengthen(self, const double *x) noexcept nogil
+    cdef const double *lengthen(self, const double *x, double times) noexcept nogil
+    cdef void absorb_weighted(self, Py_ssize_t user, const double *x, double reward, double weight) noexcept nogil
+    cdef void amend(
+        self, Py_ssize_t user, const double *x, double weight, double before, double after
+    ) noexcept nogil
+    cdef void reweigh(self, Py_ssize_t user, double times) noexcept nogil
     cdef void condition(self) noexcept nogil
     cdef void condition_users(self) noexcept nogil
     cdef void condition_group(self, const Py_ssize_t *group, Py_ssize_t count, double floor) noexcept nogil

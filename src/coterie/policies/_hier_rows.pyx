@@ -7,7 +7,7 @@ stands for σ²V. So a posterior is a ridge regression, and its rank-one update 
 import numpy as np
 
 cimport numpy as cnp
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int64_t
 
 from coterie.policies._linalg import eliminated
@@ -105,21 +105,26 @@ cdef class UserRows(Learner):
         if np.diagonal(self.array("prior.covariance")).min() <= 0:
             raise ValueError("has a covariance of preferences that is none")
 
-    cdef const double *lengthen(self, const double *x) noexcept nogil:
-        """The vector with its intercept, if there is one."""
-        cdef Py_ssize_t i
-        if not self.intercept:
-            return x
-        self.longer[0] = 1.0
+    cdef const double *lengthen(self, const double *x, double times) noexcept nogil:
+        """So many times the vector with its intercept, if there is one."""
+        cdef Py_ssize_t i, first = self.intercept
+        self.longer[0] = times
         for i in range(self.dim):
-            self.longer[i + 1] = x[i]
+            self.longer[i + first] = times * x[i]
         return self.longer
 
     cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil:
-        """Add to the user's sums and to its posterior, which starts as the prior's."""
+        """Add to the user's sums and to its posterior."""
+        self.absorb_weighted(user, x, reward, 1.0)
+        return 0
+
+    cdef void absorb_weighted(self, Py_ssize_t user, const double *x, double reward, double weight) noexcept nogil:
+        """Add a reward of so much weight to the user's sums and to its posterior, which starts as the prior's."""
         cdef Py_ssize_t i, p = self.size
-        cdef const double *full = self.lengthen(x)
+        cdef double root = sqrt(weight)
+        cdef const double *full = self.lengthen(x, root)
         cdef double *covariance = self.covariances + user * p * p
+        reward *= root
         if self.pulls[user] == 0:
             for i in range(p * p):
                 covariance[i] = self.newcomer[i]
@@ -129,7 +134,26 @@ cdef class UserRows(Learner):
         add_outer(self.grams + user * p * p, full, p)
         self.squared[user] += reward * reward
         self.pulls[user] += 1
-        return 0
+
+    cdef void amend(
+        self, Py_ssize_t user, const double *x, double weight, double before, double after
+    ) noexcept nogil:
+        """A reward that was absorbed with some weight counts for something else."""
+        cdef Py_ssize_t p = self.size
+        cdef const double *full = self.lengthen(x, weight * (after - before))
+        add_scaled(self.moments + user * p, 1.0, full, p)
+        apply(self.covariances + user * p * p, full, self.total, p)
+        add_scaled(self.means + user * p, 1.0, self.total, p)
+        self.squared[user] += weight * (after * after - before * before)
+
+    cdef void reweigh(self, Py_ssize_t user, double times) noexcept nogil:
+        """All rewards of a user have so many times the weight; its posterior says so from the next fit on."""
+        cdef Py_ssize_t i, p = self.size
+        for i in range(p * p):
+            self.grams[user * p * p + i] *= times
+        for i in range(p):
+            self.moments[user * p + i] *= times
+        self.squared[user] *= times
 
     cdef void condition(self) noexcept nogil:
         """The posteriors of all users given all data, and of the mean, under today's σ and A."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coterie.policies._autoclub import ByEvidence
+from coterie.policies._autoclub_average import Averaged
 from coterie.policies.entries import Style, register
 from coterie.policies.plans import Plan
 
@@ -18,7 +18,9 @@ def AutoCLUB(n_users: int, dim: int, *, ridge: float = 1.0, seed: int = 0) -> Pl
 
     The policy to start with. It needs no gap, no noise level and no horizon: noise, prior and mean preference
     are estimated from all users. Each user is reviewed at ever longer intervals and put where its data is
-    explained best, in a cluster or alone.
+    explained best, in a cluster or alone. Beside the clusters a hierarchical model, that of `HierUCB`, learns
+    how people differ by degrees; decisions follow each as far as it has foretold rewards. Users whose rewards
+    are much noisier than others' count for less, and no single reward can spoil the rest.
 
     Parameters
     ----------
@@ -27,8 +29,8 @@ def AutoCLUB(n_users: int, dim: int, *, ridge: float = 1.0, seed: int = 0) -> Pl
     dim : int
         Length d of an arm's vector, at least 1.
     ridge : float, default 1.0
-        Initial λ of the ridge regressions, and the least that clusters act with; positive. Keep 1 for vectors
-        of about unit length; scale it with ‖x‖². λ itself is estimated.
+        Initial λ of the ridge regressions, in units of the mean of ‖x‖²; positive. λ itself is estimated.
+        Clusters act with up to three times as much, as far as that is no more than the ridge.
     seed : int, default 0
         Seed of the policy's own random numbers; AutoCLUB draws none.
 
@@ -48,16 +50,17 @@ def AutoCLUB(n_users: int, dim: int, *, ridge: float = 1.0, seed: int = 0) -> Pl
 
         E = ½(d ln λ − ln det(λI + S) + cᵀ(λI + S)⁻¹c/σ̂²)
 
-    Each round plays the arm of largest xᵀθ̂ + σ̂ √(w² max(1, 2 ln(Nw²/d))), w² = xᵀMx. The method is ours,
-    not the paper's; its page among the algorithms has every line.
+    Clusters score an arm by xᵀθ̂ + σ̂ √(w² max(1, 2 ln(Nw²/d))), w² = xᵀMx, the hierarchical model by its
+    upper bound; the arm of largest weighted sum is played. The method is ours, not the paper's; its page
+    among the algorithms has every line.
 
     Examples
     --------
     >>> policy = AutoCLUB(n_users=3, dim=2)
-    >>> policy.update(0, [1.0, 0.0], 0.8)
+    >>> policy.update_many([0, 0], [[1.0, 0.0], [0.0, 1.0]], [0.8, 0.1])
     >>> policy.recommend(1, [[1.0, 0.0], [-1.0, 0.0]])
     0
     >>> policy.labels().tolist()
     [0, 0, 0]
     """
-    return Plan(ByEvidence, {})
+    return Plan(Averaged, {})

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError
 from coterie.policies._learner import Learner
+from coterie.policies.explanations import UserExplanation, explained
 from coterie.policies.plans import MOST_USERS, PLANS, checked, frozen, grown
 from coterie.policies.plans import Plan as Plan
 from coterie.policies.plans import by_appearance as by_appearance
@@ -321,6 +322,28 @@ class LinearBandit:
                 raise self._too_long("arms", matrix)
             mean, width = self._learner.scores(user, matrix)
         return Scores(mean, width, mean + width)
+
+    def explain(self, user: int, arms: ArrayLike | None = None) -> UserExplanation:
+        """Tell whom a user learns from, what is known of it, and what scores are made of; of AutoCLUB only.
+
+        Parameters
+        ----------
+        user : int
+            User, from 0 to n_users − 1.
+        arms : array_like of shape (K, dim), optional
+            Arms whose scores are to be taken apart.
+
+        Returns
+        -------
+        UserExplanation
+            Plain data; `print` shows it in a few lines.
+        """
+        user = user_index(user, self._n_users)
+        matrix = None if arms is None else arms_matrix(arms, self._dim)
+        with self._lock:
+            if matrix is not None and not self._learner.accepts(matrix):
+                raise self._too_long("arms", matrix)
+            return explained(self, user, matrix)
 
     def labels(self) -> Ints:
         """Number the cluster of each user, in order of first appearance.

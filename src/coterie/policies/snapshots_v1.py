@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.errors import SnapshotError
 from coterie.policies._learner import Learner
 from coterie.types import Floats, Ints
 
@@ -16,22 +17,19 @@ CLOCKS = {
     "Components": ("rounds", "n_components"),
     "Neighbourhoods": ("rounds", "n_neighbourhoods"),
     "SplitMerge": ("rounds", "n_clusters", "slots", "compare_all"),
-    "ByEvidence": ("rounds", "n_clusters"),
     "JointRidge": ("rounds",),
     "WalkRidge": ("rounds",),
 }
 """What the positions of `clock` were, by kind of learner."""
-PRIOR = ("noise2", "weight", "squares", "reach", "seen", "fitted", "length2")
-"""What the positions of `prior.numbers` were."""
 
 
 def upgraded(learner: type[Learner], arrays: Arrays) -> tuple[Arrays, dict[str, float]]:
     """The arrays and numbers as this version has them."""
     left = dict(arrays)
     kind = learner.__name__
+    if kind not in CLOCKS:
+        raise SnapshotError("holds an AutoCLUB that learnt by other rules than today's: it cannot go on")
     numbers: dict[str, float] = dict(zip(CLOCKS[kind], left.pop("clock").tolist(), strict=True))
-    if kind == "ByEvidence":
-        numbers |= dict(zip(PRIOR, left.pop("prior.numbers").tolist(), strict=True))
     if kind == "JointRidge":
         for name in ("inverse", "moment", "estimate", "weights", "pulls"):
             left[f"joint.{name}"] = left.pop(name)

@@ -1,0 +1,62 @@
+"""`coterie explain`: why a saved AutoCLUB treats a user as it does."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from coterie.cli.options import Json, examples
+from coterie.cli.output import print_table, write_json
+
+if TYPE_CHECKING:
+    from coterie.policies.explanations import UserExplanation
+
+EPILOG = examples(
+    ("whom user 7 of a saved policy learns from", "coterie explain policy.npz 7"),
+    ("what the scores of some arms are made of", "coterie explain policy.npz 7 --arms arms.npy"),
+)
+
+
+def explain(
+    snapshot: Annotated[Path, typer.Argument(help="File that `policy.save` wrote.", dir_okay=False)],
+    user: Annotated[int, typer.Argument(help="Number of the user.", min=0)],
+    arms: Annotated[
+        Path | None, typer.Option(help="Vectors of arms, one a row: a .npy file.", dir_okay=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Why a saved policy treats a user as it does."""
+    from coterie.policies.snapshots import load
+
+    found = load(snapshot).explain(user, None if arms is None else _vectors(arms))
+    if as_json:
+        write_json(_record(found))
+        return
+    print(found)
+    if found.scores is not None:
+        columns = ("arm", *found.scores._fields, "score")
+        parts = found.scores
+        total = parts.offset + parts.cluster + parts.alternatives + parts.people + parts.bonus
+        rows = zip(*parts, total, strict=True)
+        print_table(columns, [(str(arm), *(f"{part:.4g}" for part in row)) for arm, row in enumerate(rows)])
+
+
+def _vectors(path: Path) -> Any:
+    """The rows of a .npy file; nothing in it is executed."""
+    import numpy as np
+
+    from coterie.errors import DataError
+
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"{path} is not a .npy file of numbers: {error}") from error
+
+
+def _record(found: UserExplanation) -> dict[str, Any]:
+    parts = None if found.scores is None else {k: v.tolist() for k, v in found.scores._asdict().items()}
+    plain = {k: getattr(v, "tolist", lambda v=v: v)() for k, v in asdict(found).items() if k != "scores"}
+    return {**plain, "scores": parts}

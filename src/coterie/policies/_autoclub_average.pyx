@@ -1,0 +1,279 @@
+"""AutoCLUB as it acts: clusters and a hierarchical model side by side, each trusted as far as it foretold the rewards.
+
+Where users fall into clusters, ByEvidence foretells best; where they differ by degrees, a learnt covariance of preferences
+does. Both learn from every reward; their predictive densities say how much of each a decision follows.
+"""
+
+import numpy as np
+
+cimport numpy as cnp
+from libc.math cimport INFINITY, sqrt
+from libc.stdint cimport int64_t
+
+from coterie.policies._autoclub cimport ByEvidence
+from coterie.policies._autoclub_prior cimport Terms
+from coterie.policies._elementary cimport exponential, natural_log
+from coterie.policies._hier cimport UpperBounds
+from coterie.policies._linalg cimport dot, largest_eigenvalue, means, quadratic, quadratics
+from coterie.policies._offers cimport Memory, Offer, View, bonus, largest, offer_of
+
+from coterie.policies._autoclub import ByEvidence as Clusters
+from coterie.policies._hier import UpperBounds as People
+
+cnp.import_array()
+
+cdef double KEPT = 0.9995  # the part of the log odds that a reward leaves: about the last 2,000 rewards count
+cdef double EARLY = 4.0  # after t rewards no more than 1 − 4/t of it: what was foretold with hardly any data is forgotten soon
+cdef double STEP = 1.0  # one reward changes the log odds by no more than this
+cdef double MISLED = 0.25  # people are fitted at once when a user turns out to count for less than this part
+cdef double DISTRUSTED = 50.0  # minus the log odds of people whose numbers have overflowed
+cdef double SLACK = 1.0 + 1e-9  # bounds of widths hold up to rounding
+cdef enum:
+    AT_A_TIME = 8  # exact widths are computed for so many arms together
+cdef double NOTHING = 0.001  # a model of less weight is left out
+
+
+cdef struct Foretold:
+    # What a model says of a reward before it is known
+    double mean
+    double variance
+
+
+cdef struct Both:
+    # What a decision rests on: the weight of people, what clusters say, what people say, and the arms with intercepts
+    double trust
+    View seen
+    View people
+    Offer longer
+
+
+cdef struct Best:
+    int64_t arm
+    double score
+
+
+cdef inline double weighted(Both *both, double width2, double people2) noexcept nogil:
+    """The bonus by both models, from xᵀMx and xᵀVx."""
+    return (1.0 - both.trust) * bonus(&both.seen, width2) + both.trust * bonus(&both.people, people2)
+
+
+cdef class Averaged(ByEvidence):
+    """Clusters by evidence and, beside them, `people` who differ by degrees; `odds` are the log odds of the latter.
+
+    The arrays of both are those of this learner; those of `people` have its name in front.
+    """
+
+    FIELDS = {**Clusters.FIELDS, **{f"people.{name}": field for name, field in People.FIELDS.items()}}
+    NUMBERS = (
+        *Clusters.NUMBERS, "odds", "people.noise2", "people.spread2", "people.shrinkage", "people.due"
+    )
+    cdef readonly UpperBounds people
+    cdef public double odds
+    cdef double *people_means
+    cdef double *people_widths
+
+    def __init__(self, n_users, dim, *, ridge, schedule, generator):
+        shared = {"ridge": ridge, "schedule": schedule, "generator": generator}
+        self.people = People(1, dim, intercept=True, noise=None, mean=None, covariance=None, **shared)
+        ByEvidence.__init__(self, n_users, dim, **shared)
+
+    @classmethod
+    def extents(cls, n_users, dim, **settings):
+        return {**Clusters.extents(n_users, dim), "size": dim + 1}
+
+    cdef int bind(self) except -1:
+        self.people.n_users = self.n_users
+        self.people._arrays = {name: self._arrays[f"people.{name}"] for name in People.FIELDS}
+        self.people.bind()
+        return ByEvidence.bind(self)
+
+    cdef int reserve(self, Py_ssize_t n_arms) except -1:
+        """Room for the scores of both models."""
+        if n_arms > self.n_arms:
+            self.people.reserve(n_arms)
+            self._scratch["people"] = np.empty((2, n_arms))
+            self.people_means = <double *> cnp.PyArray_DATA(self._scratch["people"])
+            self.people_widths = self.people_means + n_arms
+        return ByEvidence.reserve(self, n_arms)
+
+    cdef int welcome(self, Py_ssize_t known) except -1:
+        self.people.welcome(known)
+        return ByEvidence.welcome(self, known)
+
+    def refresh(self):
+        self.people.rounds = self.rounds
+        self.people.refresh()
+        ByEvidence.refresh(self)
+
+    # Which model to trust.
+
+    cdef double trust(self) noexcept nogil:
+        """The weight of the hierarchical model, 0 or 1 if nearly so."""
+        cdef double weight = 1.0 / (1.0 + exponential(-min(max(self.odds, -50.0), 50.0)))
+        return 0.0 if weight < NOTHING else 1.0 if weight > 1.0 - NOTHING else weight
+
+    cdef void foretell(self, Py_ssize_t user, const double *x, Foretold *clusters, Foretold *people) noexcept nogil:
+        """Mean and variance of the next reward by both models."""
+        cdef View seen
+        cdef Py_ssize_t p = self.people.size
+        cdef const double *full = self.people.lengthen(x, 1.0)
+        cdef double own = 1.0 / self.precisions[user]
+        self.view(user, &seen)
+        clusters.mean = self.offset + dot(seen.estimate, x, self.dim)
+        clusters.variance = self.noise2 * (own + max(quadratic(seen.inverse, x, self.dim), 0.0))
+        people.mean = dot(self.people.mean_of(user), full, p)
+        people.variance = self.people.noise2 * (own + max(quadratic(self.people.covariance_of(user), full, p), 0.0))
+
+    cdef void compare_models(self, double reward, Foretold *clusters, Foretold *people) noexcept nogil:
+        """The log odds move by the difference of the log predictive densities."""
+        cdef double first = reward - clusters.mean, second = reward - people.mean
+        cdef double kept = max(0.0, min(KEPT, 1.0 - EARLY / self.rounds))
+        cdef double step = natural_log(clusters.variance) - natural_log(people.variance)
+        step += first * first / clusters.variance - second * second / people.variance
+        self.odds = kept * self.odds + (min(max(0.5 * step, -STEP), STEP) if step == step else -STEP)
+
+    # Both learn.
+
+    cdef double restrain(self, Py_ssize_t user, const double *x, double reward) noexcept nogil:
+        """What a reward counts for: both models are judged by it, and the hierarchical one learns it."""
+        cdef Foretold clusters, people
+        cdef double counted
+        self.foretell(user, x, &clusters, &people)
+        counted = ByEvidence.restrain(self, user, x, reward)
+        self.compare_models(counted, &clusters, &people)
+        self.people.rounds = self.rounds
+        self.people.absorb_weighted(user, x, counted, self.precisions[user])
+        return counted
+
+    cdef void believe(self, double second) noexcept nogil:
+        cdef double before = self.counted()
+        ByEvidence.believe(self, second)
+        if self.counted() != before:
+            self.people.amend(self.holder, self.largest, self.precisions[self.holder], before, self.counted())
+
+    cdef bint reassess(self, Py_ssize_t user, Terms *terms) noexcept nogil:
+        cdef double before = self.precisions[user]
+        cdef bint changed = ByEvidence.reassess(self, user, terms)
+        if changed:
+            self.people.reweigh(user, self.precisions[user] / before)
+        if self.precisions[user] < MISLED * before:
+            self.people.due = self.rounds
+        return changed
+
+    cdef int review(self, Py_ssize_t user) except -1 nogil:
+        """Review the user's place, and fit the hierarchical model when that is due: seldom if nothing rests on it."""
+        cdef double due
+        ByEvidence.review(self, user)
+        due = self.people.due
+        self.people.review(user)
+        if self.people.due > due and not self.people.is_sound():
+            self.people.start_over()
+            self.odds = -DISTRUSTED
+        if self.people.due > due and self.trust() == 0.0:
+            self.people.due = max(self.people.due, 2.0 * self.rounds)
+        return 0
+
+    # Both decide.
+
+    cdef void look(self, Py_ssize_t user, Offer *offer, Both *both, double *mean) noexcept nogil:
+        """What both models say of a user, and the mean of every arm by both, weighted."""
+        cdef Py_ssize_t k
+        cdef int64_t pulls = self.people.pulls[user]
+        both.trust, both.longer = self.trust(), self.people.lengthened(offer)
+        self.view(user, &both.seen)
+        both.people.estimate, both.people.inverse = self.people.mean_of(user), self.people.covariance_of(user)
+        both.people.beta = sqrt(self.people.noise2)
+        both.people.usual = <double> self.people.size / pulls if pulls > 0 else INFINITY
+        means(both.seen.estimate, offer.items, offer.picks, offer.n, self.dim, mean)
+        means(both.people.estimate, both.longer.items, NULL, offer.n, self.people.size, self.people_means)
+        for k in range(offer.n):
+            mean[k] = (1.0 - both.trust) * (mean[k] + self.offset) + both.trust * self.people_means[k]
+
+    cdef void find_widths(
+        self, Offer *offer, Both *both, const int64_t *arms, Py_ssize_t n, double *out
+    ) noexcept nogil:
+        """The bonus of some arms, by both models, weighted; of the first n where `arms` is NULL."""
+        cdef Py_ssize_t j
+        cdef int64_t rows[AT_A_TIME]
+        cdef const int64_t *found = offer.picks
+        if arms != NULL and offer.picks != NULL:
+            for j in range(n):
+                rows[j] = offer.picks[arms[j]]
+            found = rows
+        elif arms != NULL:
+            found = arms
+        quadratics(both.seen.inverse, offer.items, found, n, self.dim, out)
+        quadratics(both.people.inverse, both.longer.items, arms, n, self.people.size, self.people_widths)
+        for j in range(n):
+            out[j] = weighted(both, max(out[j], 0.0), max(self.people_widths[j], 0.0))
+
+    cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, Memory *memory) except -2 nogil:
+        """The first arm of largest score, -1 if an arm is too long; widths are bounded first, and few computed."""
+        cdef Both both
+        cdef Py_ssize_t k, top = 0, count = 0
+        cdef double first, second
+        cdef double *mean = self.widths
+        cdef Best best
+        if self.trust() == 0.0:
+            return ByEvidence.decide(self, user, offer, memory)
+        if self.too_long(offer):
+            return -1
+        self.look(user, offer, &both, mean)
+        first = SLACK * min(largest_eigenvalue(both.seen.inverse, self.work, self.dim), 1.0 / both.seen.ridge)
+        second = SLACK * largest_eigenvalue(both.people.inverse, self.people.scratch, self.people.size)
+        for k in range(offer.n):
+            self.upper[k] = mean[k] + weighted(&both, first * self.bounds[k], second * (1.0 + self.bounds[k]))
+            if self.upper[k] > self.upper[top]:
+                top = k
+        best.arm, best.score, self.waiting[0] = top, -INFINITY, top
+        self.consider(offer, &both, mean, 1, &best)
+        for k in range(offer.n):
+            if k != top and self.upper[k] >= best.score:
+                self.waiting[count] = k
+                count += 1
+                if count == AT_A_TIME:
+                    self.consider(offer, &both, mean, count, &best)
+                    count = 0
+        self.consider(offer, &both, mean, count, &best)
+        return best.arm
+
+    cdef void consider(
+        self, Offer *offer, Both *both, const double *mean, Py_ssize_t count, Best *best
+    ) noexcept nogil:
+        """The exact scores of the waiting arms against the best so far."""
+        cdef Py_ssize_t j
+        cdef int64_t k
+        cdef double[AT_A_TIME] found
+        self.find_widths(offer, both, self.waiting, count, found)
+        for j in range(count):
+            k = self.waiting[j]
+            if mean[k] + found[j] > best.score or (mean[k] + found[j] == best.score and k < best.arm):
+                best.arm, best.score = k, mean[k] + found[j]
+
+    cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil:
+        """The k arms with the largest scores, largest first, ties to the lower index."""
+        cdef Both both
+        cdef Py_ssize_t j
+        self.look(user, offer, &both, self.upper)
+        self.find_widths(offer, &both, NULL, offer.n, self.widths)
+        for j in range(offer.n):
+            self.upper[j] += self.widths[j]
+        largest(self.upper, offer.n, k, out)
+        return 0
+
+    def scores(self, Py_ssize_t user, arms):
+        """Expected reward and bonus of every arm."""
+        cdef Offer offer = offer_of(arms, self.dim)
+        cdef Both both
+        mean, width = np.empty(offer.n), np.empty(offer.n)
+        cdef double *first = <double *> cnp.PyArray_DATA(mean)
+        cdef double *second = <double *> cnp.PyArray_DATA(width)
+        self.reserve(offer.n)
+        with nogil:
+            self.look(user, &offer, &both, first)
+            self.find_widths(&offer, &both, NULL, offer.n, second)
+        return mean, width
+
+    def explained(self, Py_ssize_t user):
+        """What is known of a user, by name."""
+        return {**ByEvidence.explained(self, user), "people": self.trust()}

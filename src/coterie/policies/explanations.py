@@ -1,0 +1,160 @@
+"""Why AutoCLUB treats a user as it does: whom it learns from, and what its scores are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from coterie.errors import ArgumentError
+from coterie.types import Floats, Ints
+
+if TYPE_CHECKING:
+    from coterie.policies.base import LinearBandit
+
+
+class ScoreParts(NamedTuple):
+    """What the score of each arm is made of; the parts sum to `Scores.ucb`.
+
+    Parameters
+    ----------
+    offset : array of float, shape (K,)
+        What is common to all rewards, as far as clusters are followed.
+    cluster : array of float, shape (K,)
+        What the user's cluster says, by its weight.
+    alternatives : array of float, shape (K,)
+        What other places where the user may belong say, by their weights at the user's last review.
+    people : array of float, shape (K,)
+        What the model of people who differ by degrees says, by its weight.
+    bonus : array of float, shape (K,)
+        Bonus for what is not known yet.
+    """
+
+    offset: Floats
+    cluster: Floats
+    alternatives: Floats
+    people: Floats
+    bonus: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class UserExplanation:
+    """What `LinearBandit.explain` tells of a user.
+
+    Parameters
+    ----------
+    user : int
+        The user.
+    rewards : int
+        Number of rewards that it has given.
+    known : float
+        How much its own rewards tell of its preference, from 0 to 1 (tr H/d of its last review).
+    precision : float
+        What its rewards count for beside those of others, at most 1; less if they are much noisier.
+    cluster : array of int
+        Users it learns from, itself included, ascending.
+    influence : array of float
+        Share of each of them in what the cluster has learnt; they sum to 1 if there are any rewards.
+    weight : float
+        Posterior probability of its cluster among the places where it may belong, from its last review.
+    alone : float
+        That of a preference of its own, which is `weight` itself if that is where it is.
+    elsewhere : float
+        That of the other clusters that were considered.
+    people : float
+        How much decisions follow the model of people who differ by degrees, instead of clusters; 0 to 1.
+    noise : float
+        Standard deviation of rewards, common to all users.
+    scores : ScoreParts or None
+        Scores of the arms that were asked for, taken apart.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> policy = coterie.AutoCLUB(n_users=2, dim=1)
+    >>> policy.update(0, [1.0], 0.5)
+    >>> policy.update(0, [-1.0], -0.5)
+    >>> policy.update(1, [1.0], 0.5)
+    >>> print(policy.explain(0))
+    user 0: 2 rewards, preference 0 % known from them
+    learns from user 0 (67 %), user 1 (33 %); belongs there with probability 1.00
+    decisions follow clusters by 65 %, people who differ by degrees by 35 %
+    """
+
+    user: int
+    rewards: int
+    known: float
+    precision: float
+    cluster: Ints
+    influence: Floats
+    weight: float
+    alone: float
+    elsewhere: float
+    people: float
+    noise: float
+    scores: ScoreParts | None = None
+
+    def __str__(self) -> str:
+        """A few lines for people; at most five of the cluster are named."""
+        order = np.argsort(-self.influence, kind="stable")[:5]
+        named = ", ".join(
+            f"user {self.cluster[k]} ({self.influence[k]:.0%})".replace("%", " %") for k in order
+        )
+        more = len(self.cluster) - len(order)
+        known = f"preference {100 * self.known:.0f} % known from them"
+        lines = [
+            f"user {self.user}: {self.rewards:,} rewards, {known}",
+            f"learns from {named}{f' and {more:,} more' if more else ''}; "
+            f"belongs there with probability {self.weight:.2f}",
+        ]
+        if self.alone < self.weight < 1:
+            lines[-1] += f", has a preference of its own with {self.alone:.2f}"
+        share = round(100 * self.people)
+        lines.append(
+            f"decisions follow clusters by {100 - share} %, people who differ by degrees by {share} %"
+        )
+        if self.precision < 1:
+            lines.append(f"noisier than others: each of its rewards counts as {self.precision:.2g}")
+        return "\n".join(lines)
+
+
+def explained(policy: LinearBandit, user: int, arms: Floats | None) -> UserExplanation:
+    """The explanation of a user, who is known, and of arms, if there are any; the policy is locked."""
+    learner: Any = policy.learner
+    if not hasattr(learner, "explained"):
+        raise ArgumentError(
+            f"{policy.name} has nothing to explain beyond `scores` and `cluster_of`; AutoCLUB has"
+        )
+    numbers, cluster = learner.explained(user), learner.cluster_of(user)
+    counts = learner.array("precisions")[cluster] * learner.array("pulls")[cluster]
+    influence = counts / counts.sum() if counts.any() else np.zeros(len(cluster))
+    parts = None
+    if arms is not None:
+        parts = _parts(learner, user, arms, numbers["people"], numbers["offset"])
+    return UserExplanation(
+        user=user,
+        rewards=numbers["rewards"],
+        known=numbers["known"],
+        precision=numbers["precision"],
+        cluster=cluster,
+        influence=influence,
+        weight=numbers["weight"],
+        alone=numbers["alone"],
+        elsewhere=max(
+            0.0,
+            1.0 - numbers["weight"] - (0.0 if numbers["alone"] == numbers["weight"] else numbers["alone"]),
+        ),
+        people=numbers["people"],
+        noise=numbers["noise"],
+        scores=parts,
+    )
+
+
+def _parts(learner: Any, user: int, arms: Floats, people: float, offset: float) -> ScoreParts:
+    """The scores of arms, taken apart; both models as far as each is followed."""
+    mean, bonus = learner.scores(user, arms)
+    degrees = people * learner.people.scores(user, arms)[0]
+    elsewhere = (1.0 - people) * (arms @ learner.array("mixtures")[user])
+    common = np.full(len(arms), (1.0 - people) * offset)
+    return ScoreParts(common, mean - common - elsewhere - degrees, elsewhere, degrees, bonus)

@@ -1,0 +1,66 @@
+"""Explanations: they say what the policy does, and their parts sum to its scores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import coterie
+
+
+def taught() -> coterie.LinearBandit:
+    """Six users in two clusters, of whom user 5 answers at random."""
+    policy, rng = coterie.AutoCLUB(6, 3), np.random.default_rng(3)
+    tastes = rng.normal(size=(2, 3))
+    for turn in range(900):
+        user, arms = turn % 6, rng.normal(size=(5, 3))
+        x = arms[policy.recommend(user, arms)]
+        noise = 0.1 * rng.normal() if user < 5 else 20.0 * rng.normal()
+        policy.update(user, x, float(4.0 + x @ tastes[user % 2] + noise))
+    return policy
+
+
+def test_the_parts_of_a_score_sum_to_it() -> None:
+    policy, arms = taught(), np.random.default_rng(0).normal(size=(7, 3))
+    for user in range(6):
+        parts = policy.explain(user, arms).scores
+        assert parts is not None
+        np.testing.assert_allclose(np.sum(parts, axis=0), policy.scores(user, arms).ucb, atol=1e-12)
+        trust = policy.explain(user).people
+        np.testing.assert_allclose(parts.offset, 4.0 * (1.0 - trust), atol=0.1)
+        assert np.any(parts.people != 0) == (trust > 0)
+
+
+def test_a_user_learns_from_its_cluster_and_noise_counts_less() -> None:
+    policy = taught()
+    found = policy.explain(1)
+    assert found.cluster.tolist() == policy.cluster_of(1).tolist()
+    assert {1, 3} <= set(found.cluster.tolist())
+    assert found.influence.sum() == pytest.approx(1.0)
+    assert found.rewards == 150
+    assert found.known > 0.9
+    assert found.noise == pytest.approx(0.1, rel=0.3)
+    assert found.precision == 1.0
+    liar = policy.explain(5)
+    assert liar.precision < 0.01
+    assert "noisier than others" in str(liar)
+    assert found.scores is None
+    for user in range(6):
+        one = policy.explain(user)
+        other = one.alone if one.alone != one.weight else 0.0
+        assert one.weight + other + one.elsewhere == pytest.approx(1.0)
+        assert f"decisions follow clusters by {100 - round(100 * one.people)} %" in str(one)
+
+
+def test_nobody_else_explains_and_wrong_arguments_are_refused() -> None:
+    with pytest.raises(coterie.ArgumentError, match="LinUCBOne has nothing to explain"):
+        coterie.LinUCBOne(2, 2, beta=0.1).explain(0)
+    with pytest.raises(coterie.ArgumentError):
+        coterie.AutoCLUB(2, 2).explain(2)
+    with pytest.raises(coterie.ArgumentError):
+        coterie.AutoCLUB(2, 2).explain(0, [[1.0]])
+
+
+def test_of_a_newcomer_nothing_is_known() -> None:
+    found = coterie.AutoCLUB(3, 2).explain(0)
+    assert (found.rewards, found.known, found.influence.sum()) == (0, 0.0, 0.0)
