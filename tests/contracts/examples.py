@@ -13,6 +13,7 @@ from coterie import (
     SACLUB,
     SASCLUB,
     SCLUB,
+    SCLUB2019,
     AutoCLUB,
     DynUCB,
     GOBLin,
@@ -94,6 +95,10 @@ EXAMPLES: dict[str, Maker] = {
     "CLUB theory": lambda m: CLUB(m.n_users, m.dim, confidence=THEORY, ridge=m.ridge, seed=m.seed),
     "SCLUB": lambda m: SCLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
     "SCLUB arrivals": lambda m: SCLUB(
+        m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed, arrivals=0.3
+    ),
+    "SCLUB2019": lambda m: SCLUB2019(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
+    "SCLUB2019 arrivals": lambda m: SCLUB2019(
         m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed, arrivals=0.3
     ),
     "UniCLUB": lambda m: UniCLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),

@@ -23,6 +23,7 @@ TOLD: dict[str, dict[str, Any]] = {
     "GraphUCB": {"params": {"graph": RING.tolist()}, "users": USERS},
     "CLUB": {"params": TUNED},
     "SCLUB": {"params": TUNED},
+    "SCLUB2019": {"params": TUNED},
     "UniCLUB": {"params": {**TUNED, "explore": 12}},
     "UniSCLUB": {"params": {**TUNED, "explore": 12}},
     "PhaseUniCLUB": {"params": {**TUNED, "explore": 12, "phase": 4, "growth": 1}},

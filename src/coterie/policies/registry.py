@@ -26,6 +26,7 @@ from coterie.policies.phase import PhaseUniCLUB as PhaseUniCLUB
 from coterie.policies.sclub import SASCLUB as SASCLUB
 from coterie.policies.sclub import SCLUB as SCLUB
 from coterie.policies.sclub import UniSCLUB as UniSCLUB
+from coterie.policies.sclub2019 import SCLUB2019 as SCLUB2019
 
 REGISTRY: Mapping[str, PolicyEntry] = MappingProxyType(ENTRIES)
 """Filled by the imports above."""
