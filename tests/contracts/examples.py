@@ -70,6 +70,9 @@ EXAMPLES: dict[str, Maker] = {
     "AutoCLUB": lambda m: AutoCLUB(m.n_users, m.dim, ridge=m.ridge, seed=m.seed),
     "LinUCBOne": lambda m: LinUCBOne(m.n_users, m.dim, beta=0.3, ridge=m.ridge, seed=m.seed),
     "LinUCBInd": lambda m: LinUCBInd(m.n_users, m.dim, beta=0.3, ridge=m.ridge, seed=m.seed),
+    "LinUCBInd growing": lambda m: LinUCBInd(
+        m.n_users, m.dim, beta=0.3, growing=True, ridge=m.ridge, seed=m.seed
+    ),
     "LinUCBOracle": lambda m: LinUCBOracle(
         m.n_users, m.dim, labels=halves(m.n_users), beta=0.3, ridge=m.ridge, seed=m.seed
     ),
@@ -92,6 +95,9 @@ EXAMPLES: dict[str, Maker] = {
     ),
     "HierTS": lambda m: HierTS(m.n_users, m.dim, ridge=m.ridge, seed=m.seed),
     "CLUB": lambda m: CLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
+    "CLUB growing": lambda m: CLUB(
+        m.n_users, m.dim, confidence=TUNED, growing=True, ridge=m.ridge, seed=m.seed
+    ),
     "CLUB theory": lambda m: CLUB(m.n_users, m.dim, confidence=THEORY, ridge=m.ridge, seed=m.seed),
     "SCLUB": lambda m: SCLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
     "SCLUB arrivals": lambda m: SCLUB(

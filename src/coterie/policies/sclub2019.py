@@ -21,6 +21,7 @@ def SCLUB2019(
     dim: int,
     *,
     confidence: Confidence,
+    growing: bool = False,
     ridge: float = 1.0,
     seed: int = 0,
     arrivals: float | None = None,
@@ -42,6 +43,8 @@ def SCLUB2019(
         for σ = 0.1, `Tuned(alpha=7.5, beta=0.5)` for clicks. A cluster's own radius is small, so that users
         part sooner than by `SCLUB` with the same alpha, and merge later. Too small an alpha and every user
         ends up alone, too large and all stay together. Try several on a simulation of your size.
+    growing : bool, default False
+        Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
     ridge : float, default 1.0
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
@@ -84,4 +87,4 @@ def SCLUB2019(
         "shape": confidence.shape(n_users, dim, ridge),
         "arrivals": 0.0 if arrivals is None else positive("arrivals", arrivals),
     }
-    return Plan(SnapshotSets, settings)
+    return Plan(SnapshotSets, settings, growing=growing)
