@@ -10,6 +10,8 @@ import numpy as np
 
 from coterie import (
     CLUB,
+    RCLUMB,
+    RSCLUMB,
     SACLUB,
     SASCLUB,
     SCLUB,
@@ -106,6 +108,12 @@ EXAMPLES: dict[str, Maker] = {
     "SCLUB2019": lambda m: SCLUB2019(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
     "SCLUB2019 arrivals": lambda m: SCLUB2019(
         m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed, arrivals=0.3
+    ),
+    "RCLUMB": lambda m: RCLUMB(
+        m.n_users, m.dim, confidence=TUNED, misspecification=0.05, ridge=m.ridge, seed=m.seed
+    ),
+    "RSCLUMB": lambda m: RSCLUMB(
+        m.n_users, m.dim, confidence=TUNED, misspecification=0.05, ridge=m.ridge, seed=m.seed
     ),
     "UniCLUB": lambda m: UniCLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
     "UniCLUB theory": lambda m: UniCLUB(m.n_users, m.dim, confidence=THEORY, ridge=m.ridge, seed=m.seed),

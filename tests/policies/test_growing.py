@@ -17,7 +17,7 @@ from policies.agreeing import ROUNDS, TIE, alpha, clusters, radius
 from reference import club, linucb, phase, sclub
 from worlds import World, world
 
-GIVEN: dict[str, Any] = {"confidence": TUNED, "labels": halves(6)}
+GIVEN: dict[str, Any] = {"confidence": TUNED, "labels": halves(6), "misspecification": 0.0}
 OWN = ("GOBLin", "GraphUCB")
 """These have another bonus with `growing`, of their sources."""
 GROWING = [name for name in REGISTRY if "growing" in REGISTRY[name].parameters and name not in OWN]
@@ -61,8 +61,9 @@ def test_it_survives_new_users_and_a_snapshot(name: str, tmp_path: Any) -> None:
 
 
 def test_what_is_no_truth_value_is_refused() -> None:
+    wrong: Any = 2
     with pytest.raises(coterie.ArgumentError, match="growing"):
-        coterie.CLUB(3, 2, confidence=THEORY, growing=2)  # type: ignore[arg-type]
+        coterie.CLUB(3, 2, confidence=THEORY, growing=wrong)
 
 
 class Pair(NamedTuple):

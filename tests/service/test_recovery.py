@@ -24,6 +24,8 @@ TOLD: dict[str, dict[str, Any]] = {
     "CLUB": {"params": TUNED},
     "SCLUB": {"params": TUNED},
     "SCLUB2019": {"params": TUNED},
+    "RCLUMB": {"params": TUNED},
+    "RSCLUMB": {"params": TUNED},
     "UniCLUB": {"params": {**TUNED, "explore": 12}},
     "UniSCLUB": {"params": {**TUNED, "explore": 12}},
     "PhaseUniCLUB": {"params": {**TUNED, "explore": 12, "phase": 4, "growth": 1}},
