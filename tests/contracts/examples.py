@@ -10,6 +10,7 @@ import numpy as np
 
 from coterie import (
     CLUB,
+    RCLUBWCU,
     RCLUMB,
     RSCLUMB,
     SACLUB,
@@ -108,6 +109,9 @@ EXAMPLES: dict[str, Maker] = {
     "SCLUB2019": lambda m: SCLUB2019(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
     "SCLUB2019 arrivals": lambda m: SCLUB2019(
         m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed, arrivals=0.3
+    ),
+    "RCLUBWCU": lambda m: RCLUBWCU(
+        m.n_users, m.dim, confidence=TUNED, threshold=0.3, corruption=0.2, ridge=m.ridge, seed=m.seed
     ),
     "RCLUMB": lambda m: RCLUMB(
         m.n_users, m.dim, confidence=TUNED, misspecification=0.05, ridge=m.ridge, seed=m.seed

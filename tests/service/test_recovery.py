@@ -24,6 +24,7 @@ TOLD: dict[str, dict[str, Any]] = {
     "CLUB": {"params": TUNED},
     "SCLUB": {"params": TUNED},
     "SCLUB2019": {"params": TUNED},
+    "RCLUBWCU": {"params": TUNED},
     "RCLUMB": {"params": TUNED},
     "RSCLUMB": {"params": TUNED},
     "UniCLUB": {"params": {**TUNED, "explore": 12}},

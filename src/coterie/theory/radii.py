@@ -22,7 +22,7 @@ class Radius(NamedTuple):
 
         f(T) = (√(base + slope·ln(1 + scale·T)) + shift) / √(floor + growth·T) + offset
 
-    with an offset of 0. `RCLUMB` and `RSCLUMB` give it another.
+    with an offset of 0. `RCLUMB`, `RSCLUMB` and `RCLUBWCU` give it another.
 
     Examples
     --------
