@@ -7,7 +7,7 @@ from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int64_t
 
 from coterie.policies._learner cimport Learner
-from coterie.policies._linalg cimport apply, distance2, dot, largest_eigenvalue, means
+from coterie.policies._linalg cimport ARMS_AT_A_TIME, apply, distance2, dot, largest_eigenvalue, means, quadratics
 from coterie.policies._offers cimport Memory, Offer, View, largest, offer_of, row
 from coterie.policies._phase cimport Neighbourhoods
 from coterie.policies._sclub cimport SplitMerge
@@ -30,10 +30,10 @@ cdef double bonus(View *seen, double factor, const double *x, double *work, Py_s
 cdef Py_ssize_t best_arm(Learner self, View *seen, double factor, Offer *offer) noexcept nogil:
     """The arm of the largest score, the first on ties; -1 if an arm is too long.
 
-    √(xᵀM⁻¹SM⁻¹x) ≤ √(xᵀM⁻¹x), which is at most ‖x‖ times the root of M⁻¹'s largest eigenvalue: only arms that could have the
-    largest score by that are computed.
+    √(xᵀM⁻¹SM⁻¹x) ≤ √(xᵀM⁻¹x), which is at most ‖x‖ times the root of M⁻¹'s largest eigenvalue: arms that cannot have the
+    largest score by the latter get no width, and those that cannot by the former no exact bonus.
     """
-    cdef Py_ssize_t k, best = 0, d = self.dim
+    cdef Py_ssize_t k, best = 0, top = -1, d = self.dim
     cdef double most, score, other
     if self.too_long(offer):
         return -1
@@ -45,12 +45,38 @@ cdef Py_ssize_t best_arm(Learner self, View *seen, double factor, Offer *offer) 
             best = k
     score = self.widths[best] + bonus(seen, factor, row(offer, best, d), self.work, d)
     self.upper[best] = -INFINITY
+    tighten(self, seen, factor, offer, score)
     for k in range(offer.n):
-        if self.upper[k] > score or (self.upper[k] == score and k < best):
-            other = self.widths[k] + bonus(seen, factor, row(offer, k, d), self.work, d)
-            if other > score or (other == score and k < best):
-                best, score = k, other
+        if top < 0 or self.upper[k] > self.upper[top]:
+            top = k
+    while self.upper[top] >= score:  # the most promising first, then in order
+        other = self.widths[top] + bonus(seen, factor, row(offer, top, d), self.work, d)
+        if other > score or (other == score and top < best):
+            best, score = top, other
+        self.upper[top] = -INFINITY
+        top = 0
+        while top < offer.n - 1 and self.upper[top] < score:
+            top += 1
     return best
+
+
+cdef void tighten(Learner self, View *seen, double factor, Offer *offer, double score) noexcept nogil:
+    """Replace upper scores that reach so high by those of the arms' widths, eight at a time."""
+    cdef Py_ssize_t j, k, count = 0, d = self.dim
+    cdef int64_t rows[ARMS_AT_A_TIME]
+    cdef double widths2[ARMS_AT_A_TIME]
+    for k in range(offer.n):
+        if self.upper[k] >= score:
+            self.waiting[count] = k
+            rows[count] = k if offer.picks == NULL else offer.picks[k]
+            count += 1
+        if count == ARMS_AT_A_TIME or (count and k == offer.n - 1):
+            quadratics(seen.inverse, offer.items, rows, count, d, widths2)
+            for j in range(count):
+                self.upper[self.waiting[j]] = self.widths[self.waiting[j]] + (seen.beta + factor) * sqrt(
+                    SLACK * max(widths2[j], 0.0)
+                )
+            count = 0
 
 
 cdef void rank_arms(Learner self, View *seen, double factor, Offer *offer, Py_ssize_t k, int64_t *out) noexcept nogil:

@@ -37,7 +37,7 @@ def _settings(
     use_when="rewards deviate from a linear model by a known bound",
     style=Style("RCLUMB", "#882255", "D", "--"),
     grid=GRID,
-    cost=60.0,
+    cost=50.0,
 )
 def RCLUMB(
     n_users: int,
