@@ -10,9 +10,13 @@ import numpy as np
 
 from coterie import (
     CLUB,
+    RCLUBWCU,
+    RCLUMB,
+    RSCLUMB,
     SACLUB,
     SASCLUB,
     SCLUB,
+    SCLUB2019,
     AutoCLUB,
     DynUCB,
     GOBLin,
@@ -69,6 +73,9 @@ EXAMPLES: dict[str, Maker] = {
     "AutoCLUB": lambda m: AutoCLUB(m.n_users, m.dim, ridge=m.ridge, seed=m.seed),
     "LinUCBOne": lambda m: LinUCBOne(m.n_users, m.dim, beta=0.3, ridge=m.ridge, seed=m.seed),
     "LinUCBInd": lambda m: LinUCBInd(m.n_users, m.dim, beta=0.3, ridge=m.ridge, seed=m.seed),
+    "LinUCBInd growing": lambda m: LinUCBInd(
+        m.n_users, m.dim, beta=0.3, growing=True, ridge=m.ridge, seed=m.seed
+    ),
     "LinUCBOracle": lambda m: LinUCBOracle(
         m.n_users, m.dim, labels=halves(m.n_users), beta=0.3, ridge=m.ridge, seed=m.seed
     ),
@@ -91,10 +98,26 @@ EXAMPLES: dict[str, Maker] = {
     ),
     "HierTS": lambda m: HierTS(m.n_users, m.dim, ridge=m.ridge, seed=m.seed),
     "CLUB": lambda m: CLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
+    "CLUB growing": lambda m: CLUB(
+        m.n_users, m.dim, confidence=TUNED, growing=True, ridge=m.ridge, seed=m.seed
+    ),
     "CLUB theory": lambda m: CLUB(m.n_users, m.dim, confidence=THEORY, ridge=m.ridge, seed=m.seed),
     "SCLUB": lambda m: SCLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
     "SCLUB arrivals": lambda m: SCLUB(
         m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed, arrivals=0.3
+    ),
+    "SCLUB2019": lambda m: SCLUB2019(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
+    "SCLUB2019 arrivals": lambda m: SCLUB2019(
+        m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed, arrivals=0.3
+    ),
+    "RCLUBWCU": lambda m: RCLUBWCU(
+        m.n_users, m.dim, confidence=TUNED, threshold=0.3, corruption=0.2, ridge=m.ridge, seed=m.seed
+    ),
+    "RCLUMB": lambda m: RCLUMB(
+        m.n_users, m.dim, confidence=TUNED, misspecification=0.05, ridge=m.ridge, seed=m.seed
+    ),
+    "RSCLUMB": lambda m: RSCLUMB(
+        m.n_users, m.dim, confidence=TUNED, misspecification=0.05, ridge=m.ridge, seed=m.seed
     ),
     "UniCLUB": lambda m: UniCLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
     "UniCLUB theory": lambda m: UniCLUB(m.n_users, m.dim, confidence=THEORY, ridge=m.ridge, seed=m.seed),

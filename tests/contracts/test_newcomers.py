@@ -61,7 +61,7 @@ def test_a_policy_that_grew_before_any_feedback_is_as_if_made_so(example: str) -
     whole = make(example, n_users=6)
     assert grown.n_users == whole.n_users
     assert grown.exploration == whole.exploration
-    if not example.startswith(("GOBLin", "GraphUCB", "SCLUB", "UniSCLUB", "SASCLUB")):
+    if not example.startswith(("GOBLin", "GraphUCB", "SCLUB", "UniSCLUB", "SASCLUB", "RSCLUMB")):
         assert play(grown, 200) == play(whole, 200)
         assert np.array_equal(grown.labels(), whole.labels())
 

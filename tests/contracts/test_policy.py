@@ -288,7 +288,7 @@ def test_labels_are_numbered_by_appearance_and_a_cluster_holds_its_user(example:
         cluster = policy.cluster_of(user).tolist()
         assert user in cluster
         assert cluster == sorted(set(cluster))
-        if policy.name != "PhaseUniCLUB":
+        if policy.name not in ("PhaseUniCLUB", "RCLUMB"):  # whose clusters overlap
             assert cluster == np.flatnonzero(labels == labels[user]).tolist()
         assert all(user in policy.cluster_of(other) for other in cluster)
 
@@ -303,4 +303,5 @@ def test_late_batched_and_unordered_feedback_is_taken_in(example: str) -> None:
         late.update_many(users[batch], xs[batch], rewards[batch])
     assert late.rounds == prompt.rounds == 120
     assert np.array_equal(late.pulls, prompt.pulls)
-    assert np.allclose(late.estimates, prompt.estimates, atol=1e-10)
+    if example != "RCLUBWCU":  # what a reward weighs there depends on what came before it
+        assert np.allclose(late.estimates, prompt.estimates, atol=1e-10)

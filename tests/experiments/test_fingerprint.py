@@ -68,6 +68,12 @@ def test_other_families_other_datasets_and_lists_do_not_count(root: Path) -> Non
     )
 
 
+def test_files_of_a_family_count_for_those_that_import_them(root: Path) -> None:
+    assert names(root, "sclub2019") >= {"policies/_sclub.pyx", "policies/_sclub2019.pyx"}
+    assert "policies/_sclub2019.pyx" not in names(root, "sclub")
+    assert "policies/_club.pyx" not in names(root, "sclub2019")
+
+
 def test_adding_a_policy_in_files_of_its_own_changes_no_other(root: Path) -> None:
     before = {family: names(root, family) for family in FAMILIES}
     for path in ("mine.py", "_mine.pyx", "_mine.pxd", "mine_rounds.py"):

@@ -23,6 +23,7 @@ OTHER = {
     "adversary": "one",
     "spread": 0.5,
     "late": 0.5,
+    "corruption": "random",
 }
 
 

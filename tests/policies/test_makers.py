@@ -92,10 +92,10 @@ def made(name: str, **params: Any) -> Any:
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [
-        ("LinUCBInd", ("beta", "ridge")),
-        ("CLUB", ("alpha", "beta", "ridge")),
-        ("PhaseUniCLUB", ("alpha", "beta", "explore", "phase", "ridge", "growth")),
-        ("SCLUB", ("alpha", "beta", "ridge", "arrivals")),
+        ("LinUCBInd", ("beta", "growing", "ridge")),
+        ("CLUB", ("alpha", "beta", "growing", "ridge")),
+        ("PhaseUniCLUB", ("alpha", "beta", "explore", "phase", "growing", "ridge", "growth")),
+        ("SCLUB", ("alpha", "beta", "growing", "ridge", "arrivals")),
         ("GraphUCB", ("alpha", "ridge", "growing", "delta")),
         ("AutoCLUB", ("ridge",)),
     ],

@@ -34,6 +34,10 @@ class Block(NamedTuple):
         Whether `items` are the same in every block.
     length : int, default 1
         Arms shown in a round; above 1, a list that is scanned from the top until the first reward of 1.
+    signs : array of float, shape (n,), optional
+        What the user of each round makes of a mean when it tells its reward: 1 is honest, −1 tells the
+        contrary (with `binary`, a mean m becomes 1 − m), 0 tells nothing (0 or ½). None if all are honest.
+        Regret is that of the true means.
 
     Examples
     --------
@@ -53,6 +57,7 @@ class Block(NamedTuple):
     binary: bool
     lasting: bool
     length: int = 1
+    signs: Floats | None = None
 
     def first(self, rounds: int) -> Block:
         """Leave out what comes after some rounds.
@@ -75,6 +80,7 @@ class Block(NamedTuple):
             means=self.means[:rounds],
             noise=self.noise[:rounds],
             delays=self.delays[:rounds],
+            signs=None if self.signs is None else self.signs[:rounds],
         )
 
 

@@ -53,6 +53,8 @@ class Cascade(Peopled):
             raise ArgumentError(
                 f"base must be Stochastic or Smoothed with noise=Bernoulli(), got {shown(base)}"
             )
+        if base.corrupted:
+            raise ArgumentError("users who lie are for single arms, not for lists: corrupted must be 0")
         self.base, self.length = base, whole("length", length, 1, base.n_arms)
         self.dataset, self.population, self.delay = base.dataset, base.population, base.delay
         self.seed, self.n_arms, self.noise = base.seed, base.n_arms, base.noise

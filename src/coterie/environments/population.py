@@ -12,10 +12,11 @@ from coterie.datasets.dataset import Dataset
 from coterie.environments._sampling import products
 from coterie.environments.blocks import BLOCK
 from coterie.environments.delays import Delay, as_delay
+from coterie.environments.deviations import Deviations
 from coterie.environments.noise import Noise, as_noise
 from coterie.errors import ArgumentError
 from coterie.seeding import check_seed, stream
-from coterie.types import Floats, Ints
+from coterie.types import Bools, Floats, Ints
 from coterie.validation import counted, nonnegative, shown, whole
 
 
@@ -202,6 +203,10 @@ class LinearWorld(Peopled):
     settled: int = 10_000
     drift: float = 0.0
     delay: int | Delay = 0
+    misspecification: float = 0.0
+    corrupted: float = 0.0
+    corruption: Literal["flip", "random"] = "flip"
+    corrupted_rounds: int = 10_000
 
     def __post_init__(self) -> None:
         """Draw the users and their clusters."""
@@ -213,8 +218,22 @@ class LinearWorld(Peopled):
         if not 1 <= whole("n_arms", self.n_arms, 1) <= len(self.dataset.items):
             items = len(self.dataset.items)
             raise ArgumentError(f"n_arms must be from 1 to the {items} items, got {self.n_arms!r}")
+        self.deviations = Deviations(
+            n_users=self.population.n_users,
+            n_items=len(self.dataset.items),
+            seed=self.seed,
+            misspecification=self.misspecification,
+            corrupted=self.corrupted,
+            corruption=self.corruption,
+            corrupted_rounds=self.corrupted_rounds,
+        )
         if self.noise.binary:
-            check_probabilities(self.lasting_means)
+            check_probabilities(self.lasting_means, self.misspecification)
+
+    @property
+    def liars(self) -> Bools:
+        """Who is corrupted, shape (n_users,)."""
+        return self.deviations.liars
 
     @cached_property
     def lasting_means(self) -> Floats:
@@ -228,11 +247,12 @@ def expected_rewards(preferences: Floats, items: Floats) -> Floats:
     return products(items, np.ascontiguousarray(everything), preferences, np.arange(len(preferences)))
 
 
-def check_probabilities(means: Floats) -> None:
-    """Bernoulli rewards need means that are probabilities."""
-    if means.min() < 0 or means.max() > 1:
+def check_probabilities(means: Floats, deviation: float = 0.0) -> None:
+    """Bernoulli rewards need means that are probabilities, and stay so when they deviate."""
+    least, most = means.min() - deviation, means.max() + deviation
+    if least < 0 or most > 1:
         raise ArgumentError(
-            f"Bernoulli rewards need means in [0, 1], got {means.min():.3g} to {means.max():.3g}; "
+            f"Bernoulli rewards need means in [0, 1], got {least:.3g} to {most:.3g}; "
             "coterie.environments.lifted(dataset) maps means from [-1, 1] to [0, 1]"
         )
 

@@ -84,6 +84,17 @@ class Smoothed(LinearWorld):
         Distance that each preference wanders in a thousand rounds, at least 0; its length stays the same.
     delay : int or Delay, default 0
         Rounds until feedback arrives: the same for all, or random.
+    misspecification : float, default 0.0
+        Bound ε* on the deviation of a mean from xᵀθ, at least 0: each user has a fixed one for each item
+        behind an arm, whatever its perturbation, uniform in [−ε*, ε*] (Wang et al. 2023, *misspecified user
+        models*).
+    corrupted : float, default 0.0
+        Share of users, from 0 to 1, who lie in the first `corrupted_rounds` rounds (Wang et al. 2023,
+        *corrupted user detection*). Regret is that of the true means, reward what was told.
+    corruption : {"flip", "random"}, default "flip"
+        What they tell: the contrary, −xᵀθ + noise, or noise alone; of clicks 1 − p or ½ in place of p.
+    corrupted_rounds : int, default 10_000
+        Rounds in which they lie, at least 1.
 
     Raises
     ------
@@ -146,10 +157,11 @@ class Smoothed(LinearWorld):
         rng = stream(self.seed, "rounds", str(number))
         users = self.population.arrivals(rng, number, BLOCK)
         items = self.dataset.items
-        behind = self._adversary(rng, items, BLOCK, self.n_arms)
+        behind = np.ascontiguousarray(self._adversary(rng, items, BLOCK, self.n_arms), np.int64)
         arms = self._blurred(rng, items, behind, number).reshape(-1, self.dim)
         picks = np.arange(BLOCK * self.n_arms).reshape(BLOCK, self.n_arms)
         means = products(arms, picks, self.population.preferences_in(number), self.labels[users])
+        means = self.deviations.added(means, users, behind)
         noise = as_noise(self.noise)
         if noise.binary:
             check_probabilities(means)
@@ -162,6 +174,7 @@ class Smoothed(LinearWorld):
             delays=as_delay(self.delay).draw(rng, BLOCK),
             binary=noise.binary,
             lasting=False,
+            signs=self.deviations.signs(users, number),
         )
 
     def _blurred(self, rng: np.random.Generator, items: Floats, behind: Ints, number: int) -> Floats:

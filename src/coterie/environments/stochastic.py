@@ -51,6 +51,16 @@ class Stochastic(LinearWorld):
         Distance that each preference wanders in a thousand rounds, at least 0; its length stays the same.
     delay : int or Delay, default 0
         Rounds until feedback arrives: the same for all, or random.
+    misspecification : float, default 0.0
+        Bound ε* on the deviation of a mean from xᵀθ, at least 0: each user has a fixed one for each item,
+        uniform in [−ε*, ε*] (Wang et al. 2023, *misspecified user models*).
+    corrupted : float, default 0.0
+        Share of users, from 0 to 1, who lie in the first `corrupted_rounds` rounds (Wang et al. 2023,
+        *corrupted user detection*). Regret is that of the true means, reward what was told.
+    corruption : {"flip", "random"}, default "flip"
+        What they tell: the contrary, −xᵀθ + noise, or noise alone; of clicks 1 − p or ½ in place of p.
+    corrupted_rounds : int, default 10_000
+        Rounds in which they lie, at least 1.
 
     Raises
     ------
@@ -96,16 +106,17 @@ class Stochastic(LinearWorld):
         picks = distinct(rng.random((BLOCK, self.n_arms)), len(self.dataset.items))
         noise, table = as_noise(self.noise), self._table(number)
         if noise.binary and self.population.drift > 0:
-            check_probabilities(table)
+            check_probabilities(table, self.misspecification)
         return Block(
             users=users,
             items=self.dataset.items,
             picks=picks,
-            means=looked_up(table, self.labels[users], picks),
+            means=self.deviations.added(looked_up(table, self.labels[users], picks), users, picks),
             noise=noise.draw(rng, BLOCK),
             delays=as_delay(self.delay).draw(rng, BLOCK),
             binary=noise.binary,
             lasting=True,
+            signs=self.deviations.signs(users, number),
         )
 
     def _table(self, number: int) -> Floats:

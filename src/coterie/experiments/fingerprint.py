@@ -1,13 +1,14 @@
 """Which version of the code made a result: a hash of the files that can change its numbers.
 
 Files of a policy are named after its family, the module of its maker: `club.py`, `_club.pyx`, `club/...`.
-They count for policies of that family only; files of `coterie.policies` that belong to no family count for
-all. Datasets are told apart in the same way.
+They count for policies of that family, and of families whose files import them; files of `coterie.policies`
+that belong to no family count for all. Datasets are told apart in the same way.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from hashlib import sha256
@@ -21,6 +22,9 @@ ROOT = Path(datasets.__file__).parents[1]
 COMPILED = (".pyx", ".pxd", ".pxi", ".c", ".h")
 DIRECTIVES = ("# cython:", "#cython:", "# distutils:", "#distutils:")
 """Comments that the compiler reads."""
+
+IMPORTED = re.compile(r"^from coterie\.policies\._?(\w+) c?import", re.MULTILINE)
+"""A line that imports from another module of policies."""
 
 IGNORED = {
     "policies": ("__init__", "entries", "protocols", "registry", "snapshots", "snapshots_v1"),
@@ -69,14 +73,25 @@ def family_of(make: Callable[..., object]) -> str:
 
 def sources(root: Path, family: str, *, families: Iterable[str], dataset: str) -> list[Path]:
     """The files that count for a policy of this family on this dataset."""
-    loaders = datasets.names()
+    loaders, needed = datasets.names(), _imported_families(root, family, frozenset(families))
     return sorted(
         path
         for path in _files(root)
-        if _counts(path.relative_to(root), "policies", family, families)
+        if any(_counts(path.relative_to(root), "policies", one, families) for one in needed)
         or _counts(path.relative_to(root), "datasets", dataset, loaders)
         or _is_shared(path.relative_to(root))
     )
+
+
+def _imported_families(root: Path, family: str, families: frozenset[str]) -> list[str]:
+    """A family and those whose files it imports, directly or not."""
+    found = [family]
+    for own in found:
+        for path in sorted((root / "policies").iterdir()):
+            if path.suffix in (".py", *COMPILED) and path.stem.lstrip("_") == own:
+                imported = IMPORTED.findall(path.read_text(encoding="utf-8"))
+                found += [one for one in dict.fromkeys(imported) if one in families and one not in found]
+    return found
 
 
 def _files(root: Path) -> Iterator[Path]:

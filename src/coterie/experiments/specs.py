@@ -197,7 +197,7 @@ class EnvironmentSpec:
         `seed` of `load`, which matters to 'synthetic' only, or of `load_payoffs`.
     spread : float, default 1.0
         Factor of the gap between clusters, above 0 and at most 1.
-    sizes, zipf, late, settled, drift, delay
+    sizes, zipf, late, settled, drift, delay, misspecification, corrupted, corruption, corrupted_rounds
         As for `Stochastic`.
     sigma, truncation, adversary
         As for `Smoothed`; other settings ignore them.
@@ -244,6 +244,10 @@ class EnvironmentSpec:
     settled: int = 10_000
     drift: float = 0.0
     delay: int = 0
+    misspecification: float = 0.0
+    corrupted: float = 0.0
+    corruption: Literal["flip", "random"] = "flip"
+    corrupted_rounds: int = 10_000
     sigma: float = sqrt(0.1)
     truncation: float = 1.0
     adversary: str = "random"

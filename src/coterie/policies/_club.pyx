@@ -22,8 +22,6 @@ cdef class Components(CuttingGraph):
     FIELDS = {**Base.FIELDS, "labels": Field(("users",), "int64")}
     NUMBERS = ("rounds", "n_components")
 
-    cdef public int64_t n_components
-
     cdef int welcome(self, Py_ssize_t known) except -1:
         """With newcomers, who know everybody, all are one component."""
         cdef Py_ssize_t row, user

@@ -10,6 +10,7 @@ from coterie.policies._offers cimport Memory, Offer, View
 cdef class Learner(NamedArrays):
     cdef readonly double ridge
     cdef readonly bint explored
+    cdef public bint grows
     cdef readonly object schedule
     cdef readonly object generator
     cdef object _scratch
@@ -31,6 +32,7 @@ cdef class Learner(NamedArrays):
 
     cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil
     cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil
+    cdef int look(self, Py_ssize_t user, View *seen) except -1 nogil
     cdef int review(self, Py_ssize_t user) except -1 nogil
     cdef int label(self, int64_t *out) except -1 nogil
 

@@ -12,6 +12,7 @@ LONGEST2: float
 class Learner(NamedArrays):
     ridge: float
     explored: bool
+    grows: bool
     schedule: Schedule
     generator: np.random.Generator
     def __init__(

@@ -115,6 +115,14 @@ cdef class Learner(NamedArrays):
 
     # What loops call.
 
+    @cython.final
+    cdef int look(self, Py_ssize_t user, View *seen) except -1 nogil:
+        """The same, with β√ln(t + 1) in place of β if the bonus grows; t is the round to be played."""
+        self.view(user, seen)
+        if self.grows:
+            seen.beta *= sqrt(natural_log(self.rounds + 2.0))
+        return 0
+
     cdef int reserve(self, Py_ssize_t n_arms) except -1:
         """Room for decisions among so many arms."""
         if n_arms <= self.n_arms:
@@ -179,7 +187,7 @@ cdef class Learner(NamedArrays):
         cdef Py_ssize_t k, arm
         cdef double most
         cdef double *remembered
-        self.view(user, &seen)
+        self.look(user, &seen)
         if memory == NULL or seen.row < 0:
             if self.too_long(offer):
                 return -1
@@ -261,7 +269,7 @@ cdef class Learner(NamedArrays):
         """The k arms with the largest scores, largest first, ties to the lower index."""
         cdef View seen
         cdef Py_ssize_t j
-        self.view(user, &seen)
+        self.look(user, &seen)
         means(seen.estimate, offer.items, offer.picks, offer.n, self.dim, self.upper)
         quadratics(seen.inverse, offer.items, offer.picks, offer.n, self.dim, self.widths)
         for j in range(offer.n):
@@ -373,7 +381,7 @@ cdef class Learner(NamedArrays):
         cdef double *second = <double *> cnp.PyArray_DATA(width)
         cdef Py_ssize_t k
         with nogil:
-            self.view(user, &seen)
+            self.look(user, &seen)
             means(seen.estimate, offer.items, NULL, offer.n, self.dim, first)
             quadratics(seen.inverse, offer.items, NULL, offer.n, self.dim, second)
             for k in range(offer.n):

@@ -45,13 +45,6 @@ cdef class Neighbourhoods(CuttingGraph):
     }
     NUMBERS = ("rounds", "n_neighbourhoods")
 
-    cdef int64_t *sharers
-    cdef uint64_t *members
-    cdef int64_t patience
-    cdef Ridge once
-    cdef uint64_t *around
-    cdef public int64_t n_neighbourhoods
-
     def __init__(self, n_users, dim, *, beta, shape, first, ridge, schedule, generator):
         self.patience = first
         CuttingGraph.__init__(self, n_users, dim, beta=beta, shape=shape, ridge=ridge, schedule=schedule, generator=generator)

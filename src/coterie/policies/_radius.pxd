@@ -1,4 +1,4 @@
-"""The radius f(T) inside which an estimate is trusted, as six numbers; see `coterie.theory.Radius`."""
+"""The radius f(T) inside which an estimate is trusted, as seven numbers; see `coterie.theory.Radius`."""
 
 from libc.math cimport sqrt
 from libc.stdint cimport int64_t
@@ -7,23 +7,24 @@ from coterie.policies._elementary cimport natural_log
 
 
 cdef struct Radius:
-    # f(T) = (√(base + slope·ln(1 + scale·T)) + shift) / √(floor + growth·T)
+    # f(T) = (√(base + slope·ln(1 + scale·T)) + shift) / √(floor + growth·T) + offset
     double base
     double slope
     double scale
     double shift
     double floor
     double growth
+    double offset
 
 
 cdef inline double radius(Radius *shape, int64_t pulls) noexcept nogil:
     """f(T) for a user or cluster with T pulls."""
     cdef double top = sqrt(shape.base + shape.slope * natural_log(1.0 + shape.scale * pulls)) + shape.shift
-    return top / sqrt(shape.floor + shape.growth * pulls)
+    return top / sqrt(shape.floor + shape.growth * pulls) + shape.offset
 
 
 cdef inline Radius radius_of(object shape) except *:
-    """The six numbers of f as a record."""
+    """The seven numbers of f as a record."""
     cdef Radius r
-    r.base, r.slope, r.scale, r.shift, r.floor, r.growth = shape
+    r.base, r.slope, r.scale, r.shift, r.floor, r.growth, r.offset = shape
     return r

@@ -9,10 +9,10 @@ from libc.stdint cimport int64_t
 from coterie.policies._elementary cimport natural_log
 from coterie.policies._learner cimport Learner
 from coterie.policies._linalg cimport (
-    Ridge, absorb_row, add_outer, add_scaled, clear_row, copy_row, distance2, dot, pool_from_gram
+    absorb_row, add_outer, add_scaled, clear_row, copy_row, distance2, dot, pool_from_gram
 )
-from coterie.policies._members cimport Members, append_members, insert_member, join_members, list_members, remove_member
-from coterie.policies._radius cimport Radius, radius, radius_of
+from coterie.policies._members cimport append_members, insert_member, join_members, list_members, remove_member
+from coterie.policies._radius cimport radius, radius_of
 from coterie.policies._offers cimport View, show_row
 
 from coterie.policies._arrays import Field, ridge_fields
@@ -57,32 +57,9 @@ cdef class SplitMerge(Learner):
     }
     NUMBERS = ("rounds", "n_clusters", "compare_all")
 
-    cdef Ridge users
-    cdef Ridge pools
-    cdef Members members
-    cdef Radius shape
-    cdef object _shape
-    cdef bint reshaped
-    cdef double beta, arrivals
-    cdef double *grams
-    cdef double *pool_grams
-    cdef double *radii
-    cdef char *checked
-    cdef int64_t *sizes
-    cdef int64_t *unchecked
-    cdef int64_t *order
-    cdef double *slack  # of users: f(T) − ‖θ̂‖
-    cdef double *reach  # of clusters: f(T)
-    cdef double *length  # of clusters: ‖θ̂‖
-    cdef char *touched  # has a cluster changed in this round?
-    cdef int64_t *changed  # the clusters that have
-    cdef int64_t *places  # where in `order` they stand
-    cdef Py_ssize_t n_changed
-    cdef public int64_t n_clusters
-    cdef public bint compare_all
-
     def __init__(self, n_users, dim, *, double beta, shape, double arrivals, ridge, schedule, generator):
         self.beta, self._shape, self.shape, self.arrivals = beta, shape, radius_of(shape), arrivals
+        self.closeness = 1.0
         Learner.__init__(self, n_users, dim, ridge=ridge, schedule=schedule, generator=generator)
 
     def adjust(self, *, beta, shape, arrivals):
@@ -277,7 +254,7 @@ cdef class SplitMerge(Learner):
 
     cdef bint close(self, Py_ssize_t a, Py_ssize_t b) noexcept nogil:
         """Are two checked clusters alike?   (Merge, line 2)."""
-        cdef double reach = self.reach[a] + self.reach[b], apart = fabs(self.length[a] - self.length[b]), often
+        cdef double reach = self.closeness * (self.reach[a] + self.reach[b]), apart = fabs(self.length[a] - self.length[b]), often
         if self.unchecked[a] or self.unchecked[b]:
             return False
         if apart * (1.0 - ROUNDING) > reach:  # ‖a − b‖ ≥ |‖a‖ − ‖b‖|

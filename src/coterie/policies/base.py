@@ -373,6 +373,27 @@ class LinearBandit:
         with self._lock:
             return self._learner.cluster_of(user)
 
+    def suspects(self, delta: float = 0.01, *, noise: float = 1.0) -> Ints:
+        """List the users whose rewards seem corrupted (OCCUD); only RCLUBWCU knows.
+
+        Parameters
+        ----------
+        delta : float, default 0.01
+            Probability δ, strictly between 0 and 1, that an honest user is listed.
+        noise : float, default 1.0
+            Standard deviation σ of the noise of honest rewards, at least 0; 1 as in the source.
+
+        Returns
+        -------
+        array of int
+            Users, ascending.
+        """
+        from coterie.policies.rclubwcu import find_suspects
+
+        lies = self._arguments.get("threshold", 0.0) * self._arguments.get("corruption", 0.0)
+        with self._lock:
+            return find_suspects(self._learner, lies=lies, delta=delta, noise=noise)
+
     def add_users(self, n: int, *, labels: ArrayLike | None = None) -> Ints:
         """Add users, who start as the algorithm's users do.
 

@@ -24,7 +24,15 @@ def _plan(n_users: int, dim: int, confidence: Confidence, ridge: float, schedule
     style=Style("CLUB", "#E69F00", "o", "--"),
     grid=GRID,
 )
-def CLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.0, seed: int = 0) -> Plan:
+def CLUB(
+    n_users: int,
+    dim: int,
+    *,
+    confidence: Confidence,
+    growing: bool = False,
+    ridge: float = 1.0,
+    seed: int = 0,
+) -> Plan:
     """Make a CLUB policy: users share data while a graph connects them   (Gentile et al. 2014).
 
     All users are connected at the start. When the estimates of two users differ too much their edge is cut;
@@ -43,6 +51,8 @@ def CLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.0, 
         sooner: too small and every user ends up alone, too large and all stay together. Try several on a
         simulation of your size. `Theory` has the paper's constants; at the paper's size they separate
         two users only after about 10⁶ pulls each.
+    growing : bool, default False
+        Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
     ridge : float, default 1.0
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
@@ -82,7 +92,7 @@ def CLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.0, 
     >>> policy.labels().tolist()
     [0, 0, 0]
     """
-    return _plan(n_users, dim, confidence, ridge, never())
+    return _plan(n_users, dim, confidence, ridge, never())._replace(growing=growing)
 
 
 @register(
@@ -91,7 +101,15 @@ def CLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.0, 
     style=Style("UniCLUB", "#D55E00", "o", "-"),
     grid=UNIFORM_GRID,
 )
-def UniCLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.0, seed: int = 0) -> Plan:
+def UniCLUB(
+    n_users: int,
+    dim: int,
+    *,
+    confidence: Confidence,
+    growing: bool = False,
+    ridge: float = 1.0,
+    seed: int = 0,
+) -> Plan:
     """Make a UniCLUB policy: CLUB after T0 rounds of uniform exploration   (Li et al. 2025, Alg. 1).
 
     Parameters
@@ -104,6 +122,8 @@ def UniCLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.
         β, f(T) and the length T0 of exploration. Use `Tuned(alpha=15σ, beta=σ, explore=10 * n_users)` with σ
         the standard deviation of the noise: 2 to 20 uniform rounds a user are usual; alpha and beta are as
         for `CLUB`. `Theory(..., gamma=...)` has the paper's T0, about 10¹⁰ rounds at the paper's size.
+    growing : bool, default False
+        Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
     ridge : float, default 1.0
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
@@ -135,7 +155,9 @@ def UniCLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.
     >>> policy.exploring, policy.exploration.first
     (True, 30)
     """
-    return _plan(n_users, dim, confidence, ridge, uniform_first(confidence.exploration(n_users, dim)))
+    return _plan(
+        n_users, dim, confidence, ridge, uniform_first(confidence.exploration(n_users, dim))
+    )._replace(growing=growing)
 
 
 @register(
@@ -144,7 +166,15 @@ def UniCLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.
     style=Style("SACLUB", "#E69F00", "P", "-"),
     grid=GRID,
 )
-def SACLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.0, seed: int = 0) -> Plan:
+def SACLUB(
+    n_users: int,
+    dim: int,
+    *,
+    confidence: Confidence,
+    growing: bool = False,
+    ridge: float = 1.0,
+    seed: int = 0,
+) -> Plan:
     """Make a SACLUB policy: CLUB for smoothed adversarial contexts   (Li et al. 2025, Sec. 4.2).
 
     Parameters
@@ -157,6 +187,8 @@ def SACLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.0
         β and f(T). `SmoothedTheory(...)` has the paper's constants, which at the paper's size separate two
         users only after about 10⁶ pulls each. In practice use `Tuned(alpha=15σ, beta=σ)`, with σ the standard
         deviation of the noise of rewards, as for `CLUB`.
+    growing : bool, default False
+        Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
     ridge : float, default 1.0
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
@@ -184,4 +216,4 @@ def SACLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.0
     >>> SACLUB(n_users=3, dim=2, confidence=confidence).exploring
     False
     """
-    return _plan(n_users, dim, confidence, ridge, never())
+    return _plan(n_users, dim, confidence, ridge, never())._replace(growing=growing)

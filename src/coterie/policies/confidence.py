@@ -64,7 +64,7 @@ class Confidence(Protocol):
         Returns
         -------
         Radius
-            f(T) as six numbers; `at(pulls)` evaluates it.
+            f(T) as seven numbers; `at(pulls)` evaluates it.
         """
 
     def exploration(self, n_users: int, dim: int) -> int:

@@ -27,7 +27,9 @@ def _plan(rows: Ints, beta: float) -> Plan:
     grid=GRID,
     clusters=False,
 )
-def LinUCBOne(n_users: int, dim: int, *, beta: float = 1.0, ridge: float = 1.0, seed: int = 0) -> Plan:
+def LinUCBOne(
+    n_users: int, dim: int, *, beta: float = 1.0, growing: bool = False, ridge: float = 1.0, seed: int = 0
+) -> Plan:
     """Make one LinUCB that all users share.
 
     The baseline for users who all want the same.
@@ -41,6 +43,8 @@ def LinUCBOne(n_users: int, dim: int, *, beta: float = 1.0, ridge: float = 1.0, 
     beta : float, default 1.0
         Factor β of the bonus, at least 0, in the unit of rewards. Set it to the standard deviation σ of the
         noise: 0.1 for σ = 0.1, 0.5 for clicks. Smaller exploits more, larger explores more.
+    growing : bool, default False
+        Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
     ridge : float, default 1.0
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
@@ -72,7 +76,7 @@ def LinUCBOne(n_users: int, dim: int, *, beta: float = 1.0, ridge: float = 1.0, 
     >>> policy.recommend(1, np.eye(2))
     0
     """
-    return _plan(np.zeros(n_users, np.int64), beta)
+    return _plan(np.zeros(n_users, np.int64), beta)._replace(growing=growing)
 
 
 @register(
@@ -82,7 +86,9 @@ def LinUCBOne(n_users: int, dim: int, *, beta: float = 1.0, ridge: float = 1.0, 
     grid=GRID,
     clusters=False,
 )
-def LinUCBInd(n_users: int, dim: int, *, beta: float = 1.0, ridge: float = 1.0, seed: int = 0) -> Plan:
+def LinUCBInd(
+    n_users: int, dim: int, *, beta: float = 1.0, growing: bool = False, ridge: float = 1.0, seed: int = 0
+) -> Plan:
     """Make a LinUCB for each user, which learns from nobody else.
 
     The baseline for users who have nothing in common, or who all have plenty of data.
@@ -96,6 +102,8 @@ def LinUCBInd(n_users: int, dim: int, *, beta: float = 1.0, ridge: float = 1.0, 
     beta : float, default 1.0
         Factor β of the bonus, at least 0, in the unit of rewards. Set it to the standard deviation σ of the
         noise: 0.1 for σ = 0.1, 0.5 for clicks. Smaller exploits more, larger explores more.
+    growing : bool, default False
+        Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
     ridge : float, default 1.0
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
@@ -124,7 +132,7 @@ def LinUCBInd(n_users: int, dim: int, *, beta: float = 1.0, ridge: float = 1.0, 
     >>> LinUCBInd(n_users=3, dim=2, beta=0.5).labels().tolist()
     [0, 1, 2]
     """
-    return _plan(np.arange(n_users), beta)
+    return _plan(np.arange(n_users), beta)._replace(growing=growing)
 
 
 @register(
@@ -135,7 +143,14 @@ def LinUCBInd(n_users: int, dim: int, *, beta: float = 1.0, ridge: float = 1.0, 
     clusters=False,
 )
 def LinUCBOracle(
-    n_users: int, dim: int, *, labels: ArrayLike, beta: float = 1.0, ridge: float = 1.0, seed: int = 0
+    n_users: int,
+    dim: int,
+    *,
+    labels: ArrayLike,
+    beta: float = 1.0,
+    growing: bool = False,
+    ridge: float = 1.0,
+    seed: int = 0,
 ) -> Plan:
     """Make a LinUCB for each known cluster.
 
@@ -152,6 +167,8 @@ def LinUCBOracle(
     beta : float, default 1.0
         Factor β of the bonus, at least 0, in the unit of rewards. Set it to the standard deviation σ of the
         noise: 0.1 for σ = 0.1, 0.5 for clicks. Smaller exploits more, larger explores more.
+    growing : bool, default False
+        Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
     ridge : float, default 1.0
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
@@ -180,4 +197,4 @@ def LinUCBOracle(
     >>> LinUCBOracle(n_users=4, dim=2, labels=[1, 1, 0, 1]).cluster_of(0).tolist()
     [0, 1, 3]
     """
-    return _plan(by_appearance(label_vector(labels, n_users)), beta)
+    return _plan(by_appearance(label_vector(labels, n_users)), beta)._replace(growing=growing)

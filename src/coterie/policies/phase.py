@@ -16,7 +16,13 @@ from coterie.policies.plans import Plan
     cost=40.0,
 )
 def PhaseUniCLUB(
-    n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.0, seed: int = 0
+    n_users: int,
+    dim: int,
+    *,
+    confidence: Confidence,
+    growing: bool = False,
+    ridge: float = 1.0,
+    seed: int = 0,
 ) -> Plan:
     """Make a PhaseUniCLUB policy: CLUB that explores in ever longer phases   (Li et al. 2025, Alg. 2).
 
@@ -32,6 +38,8 @@ def PhaseUniCLUB(
         β, f(T), T_init and the phases. Use `Tuned(alpha=15σ, beta=σ, explore=10 * n_users, phase=4 *
         n_users)` with σ the standard deviation of the noise; alpha and beta are as for `CLUB`. `Theory` needs
         no gamma here, but its first phase explores for 10⁹ rounds at the paper's size.
+    growing : bool, default False
+        Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
     ridge : float, default 1.0
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
@@ -67,4 +75,4 @@ def PhaseUniCLUB(
         "shape": confidence.shape(n_users, dim, ridge),
         "first": schedule.first,
     }
-    return Plan(Neighbourhoods, settings, schedule)
+    return Plan(Neighbourhoods, settings, schedule, growing=growing)

@@ -14,7 +14,7 @@ from coterie.policies.confidence import Confidence
 from coterie.policies.schedule import Schedule
 from coterie.seeding import check_seed
 from coterie.types import Ints
-from coterie.validation import label_vector, positive, shown, user_graph, whole
+from coterie.validation import flag, label_vector, positive, shown, user_graph, whole
 
 A = TypeVar("A", bound=np.ndarray[Any, Any])
 
@@ -25,17 +25,20 @@ MOST_DIM = 2**20
 
 
 class Plan(NamedTuple):
-    """A policy as data: the class of its learner, its settings, and when arms are played uniformly."""
+    """A policy as data: its learner and settings, when arms are played uniformly, and if the bonus grows."""
 
     learner: type[Learner]
     settings: dict[str, Any]
     schedule: Schedule = Schedule()
+    growing: bool = False
 
     def build(self, n_users: int, dim: int, ridge: float, generator: np.random.Generator) -> Learner:
         """Build the learner, before its first round."""
-        return self.learner(
+        made = self.learner(
             n_users, dim, ridge=ridge, schedule=self.schedule, generator=generator, **self.settings
         )
+        made.grows = flag("growing", self.growing)
+        return made
 
 
 PLANS: dict[str, Callable[..., Plan]] = {}

@@ -23,9 +23,13 @@ from coterie.policies.linucb import LinUCBInd as LinUCBInd
 from coterie.policies.linucb import LinUCBOne as LinUCBOne
 from coterie.policies.linucb import LinUCBOracle as LinUCBOracle
 from coterie.policies.phase import PhaseUniCLUB as PhaseUniCLUB
+from coterie.policies.rclubwcu import RCLUBWCU as RCLUBWCU
+from coterie.policies.rclumb import RCLUMB as RCLUMB
+from coterie.policies.rclumb import RSCLUMB as RSCLUMB
 from coterie.policies.sclub import SASCLUB as SASCLUB
 from coterie.policies.sclub import SCLUB as SCLUB
 from coterie.policies.sclub import UniSCLUB as UniSCLUB
+from coterie.policies.sclub2019 import SCLUB2019 as SCLUB2019
 
 REGISTRY: Mapping[str, PolicyEntry] = MappingProxyType(ENTRIES)
 """Filled by the imports above."""

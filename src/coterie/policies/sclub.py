@@ -34,6 +34,7 @@ def SCLUB(
     dim: int,
     *,
     confidence: Confidence,
+    growing: bool = False,
     ridge: float = 1.0,
     seed: int = 0,
     arrivals: float | None = None,
@@ -56,6 +57,8 @@ def SCLUB(
         sooner: too small and every user ends up alone, too large and all stay together. Try several on a
         simulation of your size. `Theory` has the paper's constants; at the paper's size they separate
         two users only after about 10⁶ pulls each.
+    growing : bool, default False
+        Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
     ridge : float, default 1.0
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
@@ -94,7 +97,7 @@ def SCLUB(
     [0, 1, 2]
     """
     alpha_p = 0.0 if arrivals is None else positive("arrivals", arrivals)
-    return _plan(n_users, dim, confidence, ridge, never(), alpha_p)
+    return _plan(n_users, dim, confidence, ridge, never(), alpha_p)._replace(growing=growing)
 
 
 @register(
@@ -104,7 +107,15 @@ def SCLUB(
     grid=UNIFORM_GRID,
     cost=COST,
 )
-def UniSCLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.0, seed: int = 0) -> Plan:
+def UniSCLUB(
+    n_users: int,
+    dim: int,
+    *,
+    confidence: Confidence,
+    growing: bool = False,
+    ridge: float = 1.0,
+    seed: int = 0,
+) -> Plan:
     """Make a UniSCLUB policy: SCLUB after 2·T0 rounds of uniform exploration   (Li et al. 2025, Alg. 3).
 
     Parameters
@@ -118,6 +129,8 @@ def UniSCLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1
         the standard deviation of the noise: 2 to 20 uniform rounds a user are usual; alpha and beta are as
         for `SCLUB`. `Theory(..., gamma=...)` has the paper's T0, about 10¹⁰ rounds at the paper's size.
         The policy explores twice as long as `explore` says.
+    growing : bool, default False
+        Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
     ridge : float, default 1.0
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
@@ -146,7 +159,7 @@ def UniSCLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1
     (True, 30)
     """
     length = min(2 * confidence.exploration(n_users, dim), FOREVER)
-    return _plan(n_users, dim, confidence, ridge, uniform_first(length))
+    return _plan(n_users, dim, confidence, ridge, uniform_first(length))._replace(growing=growing)
 
 
 @register(
@@ -156,7 +169,15 @@ def UniSCLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1
     grid=GRID,
     cost=COST,
 )
-def SASCLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.0, seed: int = 0) -> Plan:
+def SASCLUB(
+    n_users: int,
+    dim: int,
+    *,
+    confidence: Confidence,
+    growing: bool = False,
+    ridge: float = 1.0,
+    seed: int = 0,
+) -> Plan:
     """Make a SASCLUB policy: SCLUB for smoothed adversarial contexts   (Li et al. 2025, Sec. 4.2).
 
     Parameters
@@ -169,6 +190,8 @@ def SASCLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.
         β and f(T). `SmoothedTheory(...)` has the paper's constants, which at the paper's size separate two
         users only after about 10⁶ pulls each. In practice use `Tuned(alpha=15σ, beta=σ)`, with σ the standard
         deviation of the noise of rewards, as for `SCLUB`.
+    growing : bool, default False
+        Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
     ridge : float, default 1.0
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
@@ -196,4 +219,4 @@ def SASCLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.
     >>> SASCLUB(n_users=3, dim=2, confidence=confidence).exploring
     False
     """
-    return _plan(n_users, dim, confidence, ridge, never())
+    return _plan(n_users, dim, confidence, ridge, never())._replace(growing=growing)

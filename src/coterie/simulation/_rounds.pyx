@@ -255,6 +255,8 @@ def play(Learner learner, block, Ledger ledger, Pending pending, Remembered reme
     if k != pending.length or (pending.slots == 0 and delays.shape[0] and np.max(block.delays) > 0):
         raise ArgumentError("the environment must show lists of one length, and state its longest delay")
     cdef double mean, best, reward
+    cdef const double[::1] signs = np.empty(0) if block.signs is None else block.signs
+    cdef bint honest = block.signs is None
     offer.items, offer.n = &items[0, 0], picks.shape[1]
     learner.reserve(offer.n)
     with nogil:
@@ -270,6 +272,8 @@ def play(Learner learner, block, Ledger ledger, Pending pending, Remembered reme
                 memcpy(&xs[j, 0], offer.items + offer.picks[chosen[j]] * dim, dim * sizeof(double))
                 if observed == j and (j == 0 or rewards[j - 1] != 1.0):  # nothing was clicked above
                     mean = means[t, chosen[j]]
+                    if not honest:
+                        mean = signs[t] * mean + (0.5 * (1.0 - signs[t]) if binary else 0.0)
                     rewards[j] = (1.0 if noise[t, j] < mean else 0.0) if binary else mean + noise[t, j]
                     reward = rewards[j]
                     observed += 1

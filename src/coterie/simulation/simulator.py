@@ -327,7 +327,8 @@ def check_block(block: Block, n_users: int, dim: int, longest: int) -> None:
     """Refuse rounds with wrong users, items or delays: compiled code trusts them."""
     n, width = block.picks.shape
     shapes = (block.users.shape, block.means.shape, block.noise.size, block.delays.shape)
-    if shapes != ((n,), (n, width), n * block.length, (n,)) or block.items.shape[1:] != (dim,):
+    told = block.signs is None or block.signs.shape == (n,)
+    if shapes != ((n,), (n, width), n * block.length, (n,)) or block.items.shape[1:] != (dim,) or not told:
         raise ArgumentError("the environment must give a block whose arrays have the shapes that Block tells")
     within = (
         (block.users, n_users, "users"),

@@ -7,18 +7,22 @@ from typing import NamedTuple
 
 
 class Radius(NamedTuple):
-    """The radius f within which an estimate is trusted, as six numbers.
+    """The radius f within which an estimate is trusted, as seven numbers.
 
     Parameters
     ----------
     base, slope, scale, shift, floor, growth : float
         The numbers of the formula below.
+    offset : float, default 0.0
+        What no data takes away: of users whose rewards deviate from a linear model, or are corrupted.
 
     Notes
     -----
     The paper's f (Alg. 1) and the tuned α √((1 + ln(1 + T))/(1 + T)) are both of the form
 
-        f(T) = (√(base + slope·ln(1 + scale·T)) + shift) / √(floor + growth·T)
+        f(T) = (√(base + slope·ln(1 + scale·T)) + shift) / √(floor + growth·T) + offset
+
+    with an offset of 0. `RCLUMB`, `RSCLUMB` and `RCLUBWCU` give it another.
 
     Examples
     --------
@@ -32,6 +36,7 @@ class Radius(NamedTuple):
     shift: float
     floor: float
     growth: float
+    offset: float = 0.0
 
     def at(self, pulls: float) -> float:
         """Evaluate f(T).
@@ -47,13 +52,13 @@ class Radius(NamedTuple):
             f(T).
         """
         top = math.sqrt(self.base + self.slope * math.log1p(self.scale * pulls)) + self.shift
-        return top / math.sqrt(self.floor + self.growth * pulls)
+        return top / math.sqrt(self.floor + self.growth * pulls) + self.offset
 
 
 def radius_shape(
     n_users: int, dim: int, ridge: float, *, lambda_x: float, delta: float, norm: float
 ) -> Radius:
-    """Compute the six numbers of the paper's f   (Alg. 1; Eq. 4).
+    """Compute the numbers of the paper's f   (Alg. 1; Eq. 4).
 
     Parameters
     ----------

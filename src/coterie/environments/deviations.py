@@ -1,0 +1,74 @@
+"""Worlds that are not as a policy believes: means that deviate from a linear model, and users who lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from coterie.environments.blocks import BLOCK
+from coterie.errors import ArgumentError
+from coterie.seeding import stream
+from coterie.types import Bools, Floats, Ints
+from coterie.validation import nonnegative, whole
+
+SIGNS = {"flip": -1.0, "random": 0.0}
+"""What a lie makes of a mean: its contrary, or nothing."""
+
+
+@dataclass(frozen=True)
+class Deviations:
+    """A fixed deviation for each user and item, and the users who lie at first; see `Stochastic`."""
+
+    n_users: int
+    n_items: int
+    seed: int
+    misspecification: float = 0.0
+    corrupted: float = 0.0
+    corruption: Literal["flip", "random"] = "flip"
+    corrupted_rounds: int = 10_000
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        nonnegative("misspecification", self.misspecification)
+        if nonnegative("corrupted", self.corrupted) > 1:
+            raise ArgumentError(f"corrupted must be a share from 0 to 1, got {self.corrupted!r}")
+        if self.corruption not in SIGNS:
+            raise ArgumentError(f"corruption must be 'flip' or 'random', got {self.corruption!r}")
+        whole("corrupted_rounds", self.corrupted_rounds, 1)
+
+    @cached_property
+    def liars(self) -> Bools:
+        """Who is corrupted: the given share of users, to the nearest, drawn at random."""
+        chosen = np.zeros(self.n_users, np.bool_)
+        count = round(self.corrupted * self.n_users)
+        chosen[stream(self.seed, "corrupted").permutation(self.n_users)[:count]] = True
+        return chosen
+
+    @cached_property
+    def _keys(self) -> tuple[np.ndarray[tuple[int], np.dtype[np.uint64]], ...]:
+        """A random word for each user, and one for each item."""
+        rng = stream(self.seed, "misspecification")
+        sizes = (self.n_users, self.n_items)
+        return tuple(rng.integers(2**64, size=n, dtype=np.uint64) for n in sizes)
+
+    def of(self, users: Ints, items: Ints) -> Floats:
+        """Compute the deviations of a round's user for the items of its arms, shape (rounds, arms)."""
+        user_keys, item_keys = self._keys
+        word = user_keys[users][:, None] + item_keys[items]
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            word = (word ^ (word >> np.uint64(shift))) * np.uint64(factor)
+        share = ((word ^ (word >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) / 2.0**53
+        return np.asarray(self.misspecification * (2.0 * share - 1.0))
+
+    def added(self, means: Floats, users: Ints, items: Ints) -> Floats:
+        """Add the deviations to expected rewards, if there are any."""
+        return means + self.of(users, items) if self.misspecification else means
+
+    def signs(self, users: Ints, number: int) -> Floats | None:
+        """What each round's user makes of a mean when it tells its reward; None if nobody lies."""
+        rounds = number * BLOCK + np.arange(len(users))
+        lies = self.liars[users] & (rounds < self.corrupted_rounds)
+        return np.where(lies, SIGNS[self.corruption], 1.0) if lies.any() else None

@@ -1,0 +1,20 @@
+"""PhaseUniCLUB's neighbourhoods, for families that decide differently on them."""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from coterie.policies._graph cimport CuttingGraph
+from coterie.policies._linalg cimport Ridge
+
+
+cdef class Neighbourhoods(CuttingGraph):
+    cdef int64_t *sharers
+    cdef uint64_t *members
+    cdef int64_t patience
+    cdef Ridge once
+    cdef uint64_t *around
+    cdef public int64_t n_neighbourhoods
+
+    cdef void look_around(self, Py_ssize_t user) noexcept nogil
+    cdef void pool(self, Ridge *pools, Py_ssize_t row) noexcept nogil
+    cdef void leave(self, Py_ssize_t user) noexcept nogil
+    cdef void settle(self, Py_ssize_t user) noexcept nogil

@@ -1,0 +1,51 @@
+"""SCLUB's sets that split and merge, for families that part or merge them by another rule."""
+
+from libc.stdint cimport int64_t
+
+from coterie.policies._learner cimport Learner
+from coterie.policies._linalg cimport Ridge
+from coterie.policies._members cimport Members
+from coterie.policies._radius cimport Radius
+
+
+cdef double arrival_radius(int64_t t) noexcept nogil
+
+
+cdef class SplitMerge(Learner):
+    cdef Ridge users
+    cdef Ridge pools
+    cdef Members members
+    cdef Radius shape
+    cdef object _shape
+    cdef bint reshaped
+    cdef double beta, arrivals
+    cdef double closeness  # clusters merge at this share of the distance at which users part
+    cdef double *grams
+    cdef double *pool_grams
+    cdef double *radii
+    cdef char *checked
+    cdef int64_t *sizes
+    cdef int64_t *unchecked
+    cdef int64_t *order
+    cdef double *slack  # of users: f(T) − ‖θ̂‖
+    cdef double *reach  # of clusters: f(T)
+    cdef double *length  # of clusters: ‖θ̂‖
+    cdef char *touched  # has a cluster changed in this round?
+    cdef int64_t *changed  # the clusters that have
+    cdef int64_t *places  # where in `order` they stand
+    cdef Py_ssize_t n_changed
+    cdef public int64_t n_clusters
+    cdef public bint compare_all
+
+    cdef void trust(self, Py_ssize_t user) noexcept nogil
+    cdef void measure(self, Py_ssize_t slot) noexcept nogil
+    cdef void pool(self, Py_ssize_t slot) noexcept nogil
+    cdef Py_ssize_t open(self, Py_ssize_t size) noexcept nogil
+    cdef void begin_phase(self) noexcept nogil
+    cdef void touch(self, Py_ssize_t slot) noexcept nogil
+    cdef bint parts(self, Py_ssize_t user, Py_ssize_t slot) noexcept nogil
+    cdef Py_ssize_t split(self, Py_ssize_t user, Py_ssize_t slot) noexcept nogil
+    cdef bint close(self, Py_ssize_t a, Py_ssize_t b) noexcept nogil
+    cdef void merge(self, bint every) noexcept nogil
+    cdef (Py_ssize_t, Py_ssize_t) first_close(self, bint every) noexcept nogil
+    cdef void join(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil

@@ -1,0 +1,3 @@
+from coterie.policies._sclub import SplitMerge
+
+class SnapshotSets(SplitMerge): ...
