@@ -14,6 +14,7 @@ from coterie import (
     SASCLUB,
     SCLUB,
     AutoCLUB,
+    CoDBand,
     DynUCB,
     GOBLin,
     GraphUCB,
@@ -78,6 +79,12 @@ EXAMPLES: dict[str, Maker] = {
         m.n_users, m.dim, labels=halves(m.n_users), beta=0.3, ridge=m.ridge, seed=m.seed
     ),
     "DynUCB": lambda m: DynUCB(m.n_users, m.dim, n_clusters=3, alpha=0.3, ridge=m.ridge, seed=m.seed),
+    "CoDBand": lambda m: CoDBand(
+        m.n_users, m.dim, noise=0.1, shape=2.0, window=0, ridge=m.ridge, seed=m.seed
+    ),
+    "CoDBand changing": lambda m: CoDBand(
+        m.n_users, m.dim, noise=0.02, concentration=1.0, window=3, ridge=m.ridge, seed=m.seed
+    ),
     "HierUCB": lambda m: HierUCB(m.n_users, m.dim, ridge=m.ridge, seed=m.seed),
     "HierUCB plain": lambda m: HierUCB(m.n_users, m.dim, intercept=False, ridge=m.ridge, seed=m.seed),
     "HierUCB given": lambda m: HierUCB(
@@ -121,8 +128,10 @@ EXAMPLES: dict[str, Maker] = {
 }
 """By the policy's name, followed by the option that makes it a variant."""
 ALL = sorted(EXAMPLES)
-SAMPLING = [example for example in ALL if example.startswith(("LinTS", "HierTS"))]
+SAMPLING = [example for example in ALL if example.startswith(("LinTS", "HierTS", "CoDBand"))]
 """Decisions of these are drawn, and no argmax of scores."""
+FORGETTING = [example for example in ALL if example.endswith("changing")]
+"""These forget what a user told before it changed, so that the order of rewards matters."""
 SCORING = [example for example in ALL if example not in SAMPLING]
 
 

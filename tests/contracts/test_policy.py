@@ -11,6 +11,7 @@ import pytest
 from contracts.examples import (
     ALL,
     EXAMPLES,
+    FORGETTING,
     SCORING,
     World,
     changed,
@@ -303,4 +304,5 @@ def test_late_batched_and_unordered_feedback_is_taken_in(example: str) -> None:
         late.update_many(users[batch], xs[batch], rewards[batch])
     assert late.rounds == prompt.rounds == 120
     assert np.array_equal(late.pulls, prompt.pulls)
-    assert np.allclose(late.estimates, prompt.estimates, atol=1e-10)
+    if example not in FORGETTING:
+        assert np.allclose(late.estimates, prompt.estimates, atol=1e-10)

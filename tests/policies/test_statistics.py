@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from contracts.examples import ALL, grow, halves, make, play, ring
+from contracts.examples import ALL, FORGETTING, grow, halves, make, play, ring
 from coterie.policies._learner import Learner
 from coterie.policies.base import by_appearance
 from coterie.policies.laplacian import WALK_FLOOR
 from coterie.types import Floats
 from policies.histories import DIM, Event, Sums, events, live, rows, unpacked
 
-POOLED = [e for e in ALL if not e.startswith(("GOBLin", "GraphUCB", "AutoCLUB", "Hier"))]
+OTHERS = ("GOBLin", "GraphUCB", "AutoCLUB", "Hier")
+POOLED = [e for e in ALL if not e.startswith(OTHERS) and e not in FORGETTING]
 CLUSTERING = [e for e in POOLED if not e.startswith("Lin")]
 OVER_GRAPHS = [e for e in ALL if e.startswith(("GOBLin", "GraphUCB"))]
 CASES = settings(deadline=None, derandomize=True, max_examples=30)
