@@ -15,6 +15,7 @@ from coterie import (
     SCLUB,
     AutoCLUB,
     CoDBand,
+    DyClu,
     DynUCB,
     GOBLin,
     GraphUCB,
@@ -84,6 +85,10 @@ EXAMPLES: dict[str, Maker] = {
     ),
     "CoDBand changing": lambda m: CoDBand(
         m.n_users, m.dim, noise=0.02, concentration=1.0, window=3, ridge=m.ridge, seed=m.seed
+    ),
+    "DyClu": lambda m: DyClu(m.n_users, m.dim, window=0, ridge=m.ridge, seed=m.seed),
+    "DyClu changing": lambda m: DyClu(
+        m.n_users, m.dim, beta=0.3, noise=0.02, window=4, ridge=m.ridge, seed=m.seed
     ),
     "HierUCB": lambda m: HierUCB(m.n_users, m.dim, ridge=m.ridge, seed=m.seed),
     "HierUCB plain": lambda m: HierUCB(m.n_users, m.dim, intercept=False, ridge=m.ridge, seed=m.seed),

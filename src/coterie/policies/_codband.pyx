@@ -125,7 +125,7 @@ cdef class GibbsClusters(Learner):
             raise ValueError("has numbers in 'watched' that count nothing")
         if not self.concentration > 0:
             raise ValueError(f"has the concentration {self.concentration}, which is not above 0")
-        self.top = int(np.flatnonzero(periods)[-1]) + 1 if periods.any() else 0
+        self.top = int(np.flatnonzero(periods).max(initial=-1)) + 1
 
     # Decisions.
 
