@@ -10,6 +10,7 @@ import numpy as np
 
 from coterie import (
     CLUB,
+    LOCB,
     SACLUB,
     SASCLUB,
     SCLUB,
@@ -90,6 +91,7 @@ EXAMPLES: dict[str, Maker] = {
     "DyClu changing": lambda m: DyClu(
         m.n_users, m.dim, beta=0.3, noise=0.02, window=4, ridge=m.ridge, seed=m.seed
     ),
+    "LOCB": lambda m: LOCB(m.n_users, m.dim, confidence=TUNED, n_seeds=3, ridge=m.ridge, seed=m.seed),
     "HierUCB": lambda m: HierUCB(m.n_users, m.dim, ridge=m.ridge, seed=m.seed),
     "HierUCB plain": lambda m: HierUCB(m.n_users, m.dim, intercept=False, ridge=m.ridge, seed=m.seed),
     "HierUCB given": lambda m: HierUCB(

@@ -90,6 +90,9 @@ def rows(policy: LinearBandit) -> dict[int, Ints]:
     if "sharers" in held:
         members = unpacked(held["members"], policy.n_users)
         return {int(r): np.flatnonzero(members[r]) for r in np.flatnonzero(held["sharers"])}
+    if "seeds" in held:
+        members = unpacked(held["members"], policy.n_users)
+        return {int(r): np.flatnonzero(members[r]) for r in np.flatnonzero(held["seeds"] >= 0)}
     labels = held["labels"]
     return {int(r): np.flatnonzero(labels == r) for r in np.unique(labels[labels >= 0])}
 

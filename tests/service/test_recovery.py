@@ -22,6 +22,7 @@ TOLD: dict[str, dict[str, Any]] = {
     "GOBLin": {"params": {"graph": RING.tolist()}, "users": USERS},
     "GraphUCB": {"params": {"graph": RING.tolist()}, "users": USERS},
     "CLUB": {"params": TUNED},
+    "LOCB": {"params": TUNED},
     "SCLUB": {"params": TUNED},
     "UniCLUB": {"params": {**TUNED, "explore": 12}},
     "UniSCLUB": {"params": {**TUNED, "explore": 12}},

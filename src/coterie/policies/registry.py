@@ -24,6 +24,7 @@ from coterie.policies.lints import LinTSOracle as LinTSOracle
 from coterie.policies.linucb import LinUCBInd as LinUCBInd
 from coterie.policies.linucb import LinUCBOne as LinUCBOne
 from coterie.policies.linucb import LinUCBOracle as LinUCBOracle
+from coterie.policies.locb import LOCB as LOCB
 from coterie.policies.phase import PhaseUniCLUB as PhaseUniCLUB
 from coterie.policies.sclub import SASCLUB as SASCLUB
 from coterie.policies.sclub import SCLUB as SCLUB
