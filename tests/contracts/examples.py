@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie import (
+    CAB,
     CLUB,
     LOCB,
     SACLUB,
@@ -92,6 +93,7 @@ EXAMPLES: dict[str, Maker] = {
         m.n_users, m.dim, beta=0.3, noise=0.02, window=4, ridge=m.ridge, seed=m.seed
     ),
     "LOCB": lambda m: LOCB(m.n_users, m.dim, confidence=TUNED, n_seeds=3, ridge=m.ridge, seed=m.seed),
+    "CAB": lambda m: CAB(m.n_users, m.dim, alpha=0.1, ridge=m.ridge, seed=m.seed),
     "HierUCB": lambda m: HierUCB(m.n_users, m.dim, ridge=m.ridge, seed=m.seed),
     "HierUCB plain": lambda m: HierUCB(m.n_users, m.dim, intercept=False, ridge=m.ridge, seed=m.seed),
     "HierUCB given": lambda m: HierUCB(
@@ -138,7 +140,9 @@ ALL = sorted(EXAMPLES)
 SAMPLING = [example for example in ALL if example.startswith(("LinTS", "HierTS", "CoDBand"))]
 """Decisions of these are drawn, and no argmax of scores."""
 FORGETTING = [example for example in ALL if example.endswith("changing")]
-"""These forget what a user told before it changed, so that the order of rewards matters."""
+"""These forget what a user told before it changed."""
+ORDERLY = [*FORGETTING, "CAB"]
+"""Users' own estimates depend on the order of rewards: CAB shares them with whoever is near by then."""
 SCORING = [example for example in ALL if example not in SAMPLING]
 
 

@@ -11,7 +11,7 @@ import pytest
 from contracts.examples import (
     ALL,
     EXAMPLES,
-    FORGETTING,
+    ORDERLY,
     SCORING,
     World,
     changed,
@@ -304,5 +304,5 @@ def test_late_batched_and_unordered_feedback_is_taken_in(example: str) -> None:
         late.update_many(users[batch], xs[batch], rewards[batch])
     assert late.rounds == prompt.rounds == 120
     assert np.array_equal(late.pulls, prompt.pulls)
-    if example not in FORGETTING:
+    if example not in ORDERLY:
         assert np.allclose(late.estimates, prompt.estimates, atol=1e-10)

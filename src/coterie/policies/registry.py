@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from coterie.errors import unknown
 from coterie.policies.autoclub import AutoCLUB as AutoCLUB
+from coterie.policies.cab import CAB as CAB
 from coterie.policies.club import CLUB as CLUB
 from coterie.policies.club import SACLUB as SACLUB
 from coterie.policies.club import UniCLUB as UniCLUB
