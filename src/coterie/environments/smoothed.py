@@ -84,6 +84,10 @@ class Smoothed(LinearWorld):
         Distance that each preference wanders in a thousand rounds, at least 0; its length stays the same.
     delay : int or Delay, default 0
         Rounds until feedback arrives: the same for all, or random.
+    jumps : float, default 0.0
+        Rounds of its own after which a user's taste jumps to that of another cluster, on average; at least 1,
+        or 0 for never. It is uniform between 2/7 and 12/7 of that; 1750 makes 500 to 3,000, as in Li, Wu and
+        Wang (2021).
 
     Raises
     ------
@@ -149,7 +153,9 @@ class Smoothed(LinearWorld):
         behind = self._adversary(rng, items, BLOCK, self.n_arms)
         arms = self._blurred(rng, items, behind, number).reshape(-1, self.dim)
         picks = np.arange(BLOCK * self.n_arms).reshape(BLOCK, self.n_arms)
-        means = products(arms, picks, self.population.preferences_in(number), self.labels[users])
+        means = products(
+            arms, picks, self.population.preferences_in(number), self.population.clusters_of(users, number)
+        )
         noise = as_noise(self.noise)
         if noise.binary:
             check_probabilities(means)

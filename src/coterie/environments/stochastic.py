@@ -51,6 +51,10 @@ class Stochastic(LinearWorld):
         Distance that each preference wanders in a thousand rounds, at least 0; its length stays the same.
     delay : int or Delay, default 0
         Rounds until feedback arrives: the same for all, or random.
+    jumps : float, default 0.0
+        Rounds of its own after which a user's taste jumps to that of another cluster, on average; at least 1,
+        or 0 for never. It is uniform between 2/7 and 12/7 of that; 1750 makes 500 to 3,000, as in Li, Wu and
+        Wang (2021).
 
     Raises
     ------
@@ -101,7 +105,7 @@ class Stochastic(LinearWorld):
             users=users,
             items=self.dataset.items,
             picks=picks,
-            means=looked_up(table, self.labels[users], picks),
+            means=looked_up(table, self.population.clusters_of(users, number), picks),
             noise=noise.draw(rng, BLOCK),
             delays=as_delay(self.delay).draw(rng, BLOCK),
             binary=noise.binary,

@@ -197,7 +197,7 @@ class EnvironmentSpec:
         `seed` of `load`, which matters to 'synthetic' only, or of `load_payoffs`.
     spread : float, default 1.0
         Factor of the gap between clusters, above 0 and at most 1.
-    sizes, zipf, late, settled, drift, delay
+    sizes, zipf, late, settled, drift, delay, jumps
         As for `Stochastic`.
     sigma, truncation, adversary
         As for `Smoothed`; other settings ignore them.
@@ -244,6 +244,7 @@ class EnvironmentSpec:
     settled: int = 10_000
     drift: float = 0.0
     delay: int = 0
+    jumps: float = 0.0
     sigma: float = sqrt(0.1)
     truncation: float = 1.0
     adversary: str = "random"
