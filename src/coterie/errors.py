@@ -51,9 +51,9 @@ class UnknownName(CoterieError, LookupError):
     Examples
     --------
     >>> import coterie
-    >>> coterie.policies.find("CLAB")
+    >>> coterie.policies.find("CLBU")
     Traceback (most recent call last):
-    coterie.errors.UnknownName: no policy 'CLAB'; did you mean 'CLUB'? `coterie policies` lists all
+    coterie.errors.UnknownName: no policy 'CLBU'; did you mean 'CLUB'? `coterie policies` lists all
     """
 
 

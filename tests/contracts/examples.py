@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie import (
+    CAB,
     CLUB,
+    LOCB,
     RCLUBWCU,
     RCLUMB,
     RSCLUMB,
@@ -18,6 +20,8 @@ from coterie import (
     SCLUB,
     SCLUB2019,
     AutoCLUB,
+    CoDBand,
+    DyClu,
     DynUCB,
     GOBLin,
     GraphUCB,
@@ -85,6 +89,18 @@ EXAMPLES: dict[str, Maker] = {
         m.n_users, m.dim, labels=halves(m.n_users), beta=0.3, ridge=m.ridge, seed=m.seed
     ),
     "DynUCB": lambda m: DynUCB(m.n_users, m.dim, n_clusters=3, alpha=0.3, ridge=m.ridge, seed=m.seed),
+    "CoDBand": lambda m: CoDBand(
+        m.n_users, m.dim, noise=0.1, shape=2.0, window=0, ridge=m.ridge, seed=m.seed
+    ),
+    "CoDBand changing": lambda m: CoDBand(
+        m.n_users, m.dim, noise=0.02, concentration=1.0, window=3, ridge=m.ridge, seed=m.seed
+    ),
+    "DyClu": lambda m: DyClu(m.n_users, m.dim, window=0, ridge=m.ridge, seed=m.seed),
+    "DyClu changing": lambda m: DyClu(
+        m.n_users, m.dim, beta=0.3, noise=0.02, window=4, ridge=m.ridge, seed=m.seed
+    ),
+    "LOCB": lambda m: LOCB(m.n_users, m.dim, confidence=TUNED, n_seeds=3, ridge=m.ridge, seed=m.seed),
+    "CAB": lambda m: CAB(m.n_users, m.dim, alpha=0.1, ridge=m.ridge, seed=m.seed),
     "HierUCB": lambda m: HierUCB(m.n_users, m.dim, ridge=m.ridge, seed=m.seed),
     "HierUCB plain": lambda m: HierUCB(m.n_users, m.dim, intercept=False, ridge=m.ridge, seed=m.seed),
     "HierUCB given": lambda m: HierUCB(
@@ -144,8 +160,12 @@ EXAMPLES: dict[str, Maker] = {
 }
 """By the policy's name, followed by the option that makes it a variant."""
 ALL = sorted(EXAMPLES)
-SAMPLING = [example for example in ALL if example.startswith(("LinTS", "HierTS"))]
+SAMPLING = [example for example in ALL if example.startswith(("LinTS", "HierTS", "CoDBand"))]
 """Decisions of these are drawn, and no argmax of scores."""
+FORGETTING = [example for example in ALL if example.endswith("changing")]
+"""These forget what a user told before it changed."""
+ORDERLY = [*FORGETTING, "CAB"]
+"""Users' own estimates depend on the order of rewards: CAB shares them with whoever is near by then."""
 SCORING = [example for example in ALL if example not in SAMPLING]
 
 

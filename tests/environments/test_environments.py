@@ -91,6 +91,38 @@ def test_users_who_appear_late_do_not_come_before(data: Dataset) -> None:
     assert all(int(w.block(b).users.max()) < w.population.present(b) for b in range(12))
 
 
+def test_with_jumps_rewards_are_those_of_another_cluster_from_some_round_on(data: Dataset) -> None:
+    w, still = world(data, jumps=20.0), world(data)
+    jumped = 0
+    for number in range(12):
+        block, same = w.block(number), still.block(number)
+        np.testing.assert_array_equal(block.users, same.users)
+        np.testing.assert_array_equal(block.picks, same.picks)
+        now = w.population.clusters_of(block.users, number)
+        wanted = np.einsum("rkd,rd->rk", w.dataset.items[block.picks], w.preferences[now])
+        np.testing.assert_allclose(block.means, wanted, atol=1e-12)
+        jumped += int((now != w.labels[block.users]).sum())
+    assert 0.3 < jumped / (12 * 256) < 0.95
+    np.testing.assert_array_equal(world(data, jumps=20.0).block(11).means, w.block(11).means)
+
+
+@pytest.mark.parametrize("zipf", [0.0, 1.0])
+def test_a_taste_lasts_for_a_uniform_number_of_rounds_of_its_own(data: Dataset, zipf: float) -> None:
+    """Between 2/7 and 12/7 of `jumps`, times the rounds between two of the user's; then it is another one."""
+    w, rounds = world(data, jumps=7.0, zipf=zipf), np.arange(60_000)
+    shares = w.population.weights / w.population.weights.sum()
+    for user in range(w.n_users):
+        clusters = w.population._stays[user].at(rounds)
+        assert clusters[0] == w.labels[user]
+        ends = np.flatnonzero(np.diff(clusters)) + 1
+        stays = np.diff(np.concatenate([[0], ends])) * shares[user]
+        assert stays.min() >= 2 - 0.5
+        assert stays.max() <= 12 + 0.5
+        assert len(ends) > 60_000 * shares[user] / 12 - 1
+        if len(stays) > 300:
+            assert abs(stays.mean() - 7.0) < 0.6
+
+
 def test_preferences_drift_without_changing_length(data: Dataset) -> None:
     w = world(data, drift=0.3)
     start, later = w.population.preferences_in(0), w.population.preferences_in(20)
@@ -163,6 +195,9 @@ def test_an_adversary_of_ones_own_is_asked(data: Dataset) -> None:
         ({"noise": "loud"}, "noise"),
         ({"noise": True}, "noise"),
         ({"drift": np.inf}, "drift"),
+        ({"jumps": 0.5}, "jumps"),
+        ({"jumps": -1.0}, "jumps"),
+        ({"jumps": 10.0, "n_clusters": 1}, "jumps"),
     ],
 )
 def test_bad_settings_are_refused_in_one_sentence(data: Dataset, wrong: dict[str, Any], says: str) -> None:

@@ -121,7 +121,14 @@ def test_every_kind_of_environment_can_be_made(
 
 
 def test_every_argument_of_an_environment_is_passed_on(small: EnvironmentSpec, data: DataFiles) -> None:
-    changed: dict[str, Any] = {"sizes": "zipf", "zipf": 0.5, "late": 0.25, "settled": 99, "drift": 0.1}
+    changed: dict[str, Any] = {
+        "sizes": "zipf",
+        "zipf": 0.5,
+        "late": 0.25,
+        "settled": 99,
+        "drift": 0.1,
+        "jumps": 9.0,
+    }
     spec = replace(small, setting="smoothed", sigma=0.2, truncation=0.7, adversary="one", delay=3, **changed)
     made = spec.make(data.dataset(spec), 0)
     assert isinstance(made, environments.Smoothed)

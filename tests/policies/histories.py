@@ -90,7 +90,11 @@ def rows(policy: LinearBandit) -> dict[int, Ints]:
     if "sharers" in held:
         members = unpacked(held["members"], policy.n_users)
         return {int(r): np.flatnonzero(members[r]) for r in np.flatnonzero(held["sharers"])}
-    return {int(r): np.flatnonzero(held["labels"] == r) for r in np.unique(held["labels"])}
+    if "seeds" in held:
+        members = unpacked(held["members"], policy.n_users)
+        return {int(r): np.flatnonzero(members[r]) for r in np.flatnonzero(held["seeds"] >= 0)}
+    labels = held["labels"]
+    return {int(r): np.flatnonzero(labels == r) for r in np.unique(labels[labels >= 0])}
 
 
 def unpacked(words: Words, n: int) -> Bools:

@@ -25,7 +25,7 @@ from policies.agreeing import (
     radius,
     small,
 )
-from reference import averaged, lints, lists
+from reference import averaged, codband, lints, lists
 from reference.cascade import first_click
 from worlds import Array, Round, World, friends, world
 
@@ -150,7 +150,7 @@ def show(pair: Pair, turn: Round, length: int, rng: np.random.Generator) -> list
     if slow.exploring:
         assert shown == lists.shuffled(rng, len(turn.arms), length)
         return shown
-    scored = slow.sample if isinstance(slow, lints.LinTS) else slow.scores
+    scored = slow.sample if isinstance(slow, lints.LinTS | codband.CoDBand) else slow.scores
     assert len(shown) == length
     assert_ranked(shown, scored(turn.user, turn.arms), turn.arms)
     return shown

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from contracts.examples import ALL, grow, halves, make, play, ring
+from contracts.examples import ALL, FORGETTING, grow, halves, make, play, ring
 from coterie.policies._learner import Learner
 from coterie.policies.base import by_appearance
 from coterie.policies.laplacian import WALK_FLOOR
 from coterie.types import Floats
 from policies.histories import DIM, Event, Sums, events, live, rows, unpacked
 
-POOLED = [e for e in ALL if not e.startswith(("GOBLin", "GraphUCB", "AutoCLUB", "Hier"))]
+OTHERS = ("GOBLin", "GraphUCB", "AutoCLUB", "Hier", "DyClu", "CAB")
+POOLED = [e for e in ALL if not e.startswith(OTHERS) and e not in FORGETTING]
 CLUSTERING = [e for e in POOLED if not e.startswith("Lin")]
 OVER_GRAPHS = [e for e in ALL if e.startswith(("GOBLin", "GraphUCB"))]
 CASES = settings(deadline=None, derandomize=True, max_examples=30)
@@ -128,7 +129,7 @@ def test_the_regression_over_a_graph_is_the_dense_one_after_any_history(
         assert np.allclose(policy.learner.array("logdets"), dense, atol=1e-9)
 
 
-@pytest.mark.parametrize("example", [e for e in CLUSTERING if "edges" in make(e).learner.FIELDS])
+@pytest.mark.parametrize("example", [e for e in ALL if "edges" in make(e).learner.FIELDS])
 @CASES
 @given(history=events())
 def test_a_graph_stays_symmetric_without_loops_and_knows_its_components(
@@ -142,7 +143,7 @@ def test_a_graph_stays_symmetric_without_loops_and_knows_its_components(
     assert not graph.diagonal().any()
     reached = np.linalg.matrix_power((graph | np.eye(n, dtype=bool)).astype(float), n) > 0
     assert np.array_equal(policy.labels(), by_appearance(reached.argmax(axis=1)))
-    if policy.name == "PhaseUniCLUB":
+    if policy.name in ("PhaseUniCLUB", "DyClu"):
         assert all(set(policy.cluster_of(u)) == {u, *np.flatnonzero(graph[u])} for u in range(n))
 
 

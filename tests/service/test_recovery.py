@@ -24,6 +24,7 @@ TOLD: dict[str, dict[str, Any]] = {
     "GOBLin": {"params": {"graph": RING.tolist()}, "users": USERS},
     "GraphUCB": {"params": {"graph": RING.tolist()}, "users": USERS},
     "CLUB": {"params": TUNED},
+    "LOCB": {"params": TUNED},
     "SCLUB": {"params": TUNED},
     "SCLUB2019": {"params": TUNED},
     "RCLUBWCU": {"params": TUNED},

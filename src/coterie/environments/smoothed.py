@@ -95,6 +95,10 @@ class Smoothed(LinearWorld):
         What they tell: the contrary, −xᵀθ + noise, or noise alone; of clicks 1 − p or ½ in place of p.
     corrupted_rounds : int, default 10_000
         Rounds in which they lie, at least 1.
+    jumps : float, default 0.0
+        Rounds of its own after which a user's taste jumps to that of another cluster, on average; at least 1,
+        or 0 for never. It is uniform between 2/7 and 12/7 of that; 1750 makes 500 to 3,000, as in Li, Wu and
+        Wang (2021).
 
     Raises
     ------
@@ -160,7 +164,9 @@ class Smoothed(LinearWorld):
         behind = np.ascontiguousarray(self._adversary(rng, items, BLOCK, self.n_arms), np.int64)
         arms = self._blurred(rng, items, behind, number).reshape(-1, self.dim)
         picks = np.arange(BLOCK * self.n_arms).reshape(BLOCK, self.n_arms)
-        means = products(arms, picks, self.population.preferences_in(number), self.labels[users])
+        means = products(
+            arms, picks, self.population.preferences_in(number), self.population.clusters_of(users, number)
+        )
         means = self.deviations.added(means, users, behind)
         noise = as_noise(self.noise)
         if noise.binary:

@@ -61,6 +61,10 @@ class Stochastic(LinearWorld):
         What they tell: the contrary, −xᵀθ + noise, or noise alone; of clicks 1 − p or ½ in place of p.
     corrupted_rounds : int, default 10_000
         Rounds in which they lie, at least 1.
+    jumps : float, default 0.0
+        Rounds of its own after which a user's taste jumps to that of another cluster, on average; at least 1,
+        or 0 for never. It is uniform between 2/7 and 12/7 of that; 1750 makes 500 to 3,000, as in Li, Wu and
+        Wang (2021).
 
     Raises
     ------
@@ -111,7 +115,9 @@ class Stochastic(LinearWorld):
             users=users,
             items=self.dataset.items,
             picks=picks,
-            means=self.deviations.added(looked_up(table, self.labels[users], picks), users, picks),
+            means=self.deviations.added(
+                looked_up(table, self.population.clusters_of(users, number), picks), users, picks
+            ),
             noise=noise.draw(rng, BLOCK),
             delays=as_delay(self.delay).draw(rng, BLOCK),
             binary=noise.binary,

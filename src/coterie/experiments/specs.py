@@ -197,7 +197,9 @@ class EnvironmentSpec:
         `seed` of `load`, which matters to 'synthetic' only, or of `load_payoffs`.
     spread : float, default 1.0
         Factor of the gap between clusters, above 0 and at most 1.
-    sizes, zipf, late, settled, drift, delay, misspecification, corrupted, corruption, corrupted_rounds
+    sizes, zipf, late, settled, drift, delay, jumps
+        As for `Stochastic`.
+    misspecification, corrupted, corruption, corrupted_rounds
         As for `Stochastic`.
     sigma, truncation, adversary
         As for `Smoothed`; other settings ignore them.
@@ -248,6 +250,7 @@ class EnvironmentSpec:
     corrupted: float = 0.0
     corruption: Literal["flip", "random"] = "flip"
     corrupted_rounds: int = 10_000
+    jumps: float = 0.0
     sigma: float = sqrt(0.1)
     truncation: float = 1.0
     adversary: str = "random"

@@ -1,6 +1,6 @@
 """One protocol for the parameters of every policy: which are tried, and which are chosen.
 
-Grids are in units that fit every environment: α and β in units of the noise σ, lengths of exploration in
+Grids are in units that fit every environment: α, β and σ in units of the noise, lengths of exploration in
 rounds a user. The protocol knows σ and the number of users, and nothing else about the environment. The
 factor β of the confidence widths is tuned too, or set to what the theory asks for.
 """
@@ -19,7 +19,7 @@ import numpy as np
 from coterie.errors import ArgumentError
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec
 from coterie.experiments.store import Run, Store
-from coterie.policies.makers import find_maker, is_own
+from coterie.policies.makers import TUNED, find_maker, is_own
 from coterie.policies.registry import find
 from coterie.theory import beta
 
@@ -32,7 +32,9 @@ BUDGET = 24
 Widths: TypeAlias = Literal["tuned", "theory"]
 """Where β comes from: a grid like the other parameters, or the theory."""
 
-USUAL: Mapping[str, float] = MappingProxyType({"alpha": 15.0, "beta": 1.0, "explore": 10.0, "phase": 4.0})
+USUAL: Mapping[str, float] = MappingProxyType(
+    {"alpha": 15.0, "beta": 1.0, "explore": 10.0, "phase": 4.0, "noise": 1.0}
+)
 """Places to start from, in the units of grids."""
 
 
@@ -44,7 +46,7 @@ def in_units(name: str, value: float, environment: EnvironmentSpec) -> float:
     >>> in_units("explore", 2.0, EnvironmentSpec(n_users=50))
     100
     """
-    if name in ("alpha", "beta"):
+    if name in ("alpha", "beta", "noise"):
         return float(f"{value * environment.reward_deviation:.6g}")
     if name in ("explore", "phase"):
         return round(value * environment.n_users)
@@ -107,8 +109,11 @@ def usual_spec(policy: str, environment: EnvironmentSpec) -> PolicySpec:
     maker = find_maker(policy)
     usual = {name: in_units(name, value, environment) for name, value in USUAL.items()}
     usual[width_parameter(policy)] = usual["beta"]
-    ours = not is_own(policy) or "confidence" in maker.arguments
-    return PolicySpec(policy, {name: usual[name] for name in usual if ours and name in maker.parameters})
+    if is_own(policy):
+        taken = TUNED if "confidence" in maker.arguments else ()
+    else:
+        taken = tuple(name for name, _ in find(policy).grid.axes())
+    return PolicySpec(policy, {name: usual[name] for name in usual if name in taken})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,8 +53,8 @@ class Grid:
     Parameters
     ----------
     **values : tuple of float
-        Values of each parameter. `alpha` and `beta` are in units of the noise σ, `explore` and `phase` in
-        rounds per user; other parameters are taken as they are.
+        Values of each parameter. `alpha`, `beta` and `noise` are in units of the noise σ, `explore` and
+        `phase` in rounds per user; other parameters are taken as they are.
 
     Examples
     --------

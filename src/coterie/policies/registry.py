@@ -7,9 +7,12 @@ from types import MappingProxyType
 
 from coterie.errors import unknown
 from coterie.policies.autoclub import AutoCLUB as AutoCLUB
+from coterie.policies.cab import CAB as CAB
 from coterie.policies.club import CLUB as CLUB
 from coterie.policies.club import SACLUB as SACLUB
 from coterie.policies.club import UniCLUB as UniCLUB
+from coterie.policies.codband import CoDBand as CoDBand
+from coterie.policies.dyclu import DyClu as DyClu
 from coterie.policies.dynucb import DynUCB as DynUCB
 from coterie.policies.entries import ENTRIES, PolicyEntry
 from coterie.policies.hier import HierTS as HierTS
@@ -22,6 +25,7 @@ from coterie.policies.lints import LinTSOracle as LinTSOracle
 from coterie.policies.linucb import LinUCBInd as LinUCBInd
 from coterie.policies.linucb import LinUCBOne as LinUCBOne
 from coterie.policies.linucb import LinUCBOracle as LinUCBOracle
+from coterie.policies.locb import LOCB as LOCB
 from coterie.policies.phase import PhaseUniCLUB as PhaseUniCLUB
 from coterie.policies.rclubwcu import RCLUBWCU as RCLUBWCU
 from coterie.policies.rclumb import RCLUMB as RCLUMB

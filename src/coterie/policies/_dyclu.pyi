@@ -1,0 +1,3 @@
+from coterie.policies._dyclu_models import LeastSquares
+
+class HomogeneousUsers(LeastSquares): ...

@@ -1,0 +1,3 @@
+from coterie.policies._learner import Learner
+
+class LeastSquares(Learner): ...

@@ -1,0 +1,109 @@
+"""DyClu against its naive transcription: the same arms, neighbours, links and changes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import coterie
+from policies.agreeing import SEEDS, Pair, clusters, small
+from policies.test_agreement_lists import show_all
+from reference import dyclu
+from worlds import Array, Round, World, world
+
+pytestmark = pytest.mark.slow
+
+ROUNDS = 120
+CLOSE = 1e-6
+"""Nearer to its limit than this, rounding decides a test."""
+
+
+class Both(NamedTuple):
+    fast: coterie.LinearBandit
+    slow: dyclu.DyClu
+
+
+def settings(seed: int) -> dict[str, Any]:
+    """σ given or estimated, a given or theoretical factor, with and without detector and outdated models."""
+    return {
+        "beta": (0.4, None)[seed % 2],
+        "level": (0.01, 0.2, 1e-4)[seed % 3],
+        "noise": (None, 0.1, 0.05)[(seed // 2) % 3],
+        "window": (20, 4, 0)[(seed // 3) % 3],
+        "outdated": seed % 4 != 1,
+    }
+
+
+def both(n_users: int, w: World, seed: int) -> Both:
+    given = settings(seed)
+    fast = coterie.DyClu(n_users, w.dim, ridge=w.ridge, seed=seed, **given)
+    return Both(fast, dyclu.DyClu(n_users, w.dim, ridge=w.ridge, **given))
+
+
+def play(pair: Both, turn: Round, rewards: Array) -> None:
+    scores = pair.slow.scores(turn.user, turn.arms)
+    arm = pair.fast.recommend(turn.user, turn.arms)
+    assert scores[arm] >= scores.max() - 1e-7
+    np.testing.assert_allclose(pair.fast.scores(turn.user, turn.arms).ucb, scores, atol=1e-7)
+    pair.fast.update(turn.user, turn.arms[arm], float(rewards[arm]))
+    pair.slow.update(turn.user, turn.arms[arm], float(rewards[arm]))
+
+
+def walk(w: World, seed: int) -> tuple[int, dyclu.DyClu]:
+    """Play on both up to the first tie. Tastes turn; some users come late."""
+    late = seed % 3 if w.n_users > 3 else 0
+    pair, half = both(w.n_users - late, w, seed), len(w.rounds) // 2
+    for t, turn in enumerate(w.rounds):
+        if t == half and late:
+            pair.fast.add_users(late)
+            pair.slow.welcome(late)
+        shown = turn._replace(user=turn.user % pair.slow.n_users)
+        level = -2.0 if (t // 40) % 2 else 1.0
+        play(pair, shown, level * np.array([w.reward(turn, arm) for arm in range(w.n_arms)]))
+        if pair.slow.margin < CLOSE:
+            return t, pair.slow
+        assert clusters(pair.fast) == pair.slow.clusters()
+    assert pair.fast.pulls.sum() == pair.fast.rounds == len(w.rounds)
+    return len(w.rounds), pair.slow
+
+
+def low(w: World) -> World:
+    """The same world in few dimensions, with few users."""
+    dim, n_users = min(w.dim, 4), min(w.n_users, 8)
+    rounds = [turn._replace(user=turn.user % n_users, arms=turn.arms[:, :dim].copy()) for turn in w.rounds]
+    return w._replace(
+        dim=dim,
+        n_users=n_users,
+        labels=w.labels[:n_users],
+        preferences=w.preferences[:, :dim],
+        rounds=rounds,
+    )
+
+
+def test_dyclu_agrees_with_its_reference_while_edges_go_and_return_and_users_change() -> None:
+    compared = 0
+    events = dict.fromkeys(("cuts", "returns", "refused", "changes", "linked"), 0)
+    for seed in SEEDS:
+        for shrink, n in ((low, 2 * ROUNDS), (small, ROUNDS)):
+            rounds, slow = walk(shrink(world(seed, n)), seed)
+            compared += rounds
+            for name in events:
+                events[name] += getattr(slow, name)
+    assert compared > 0.9 * len(SEEDS) * 3 * ROUNDS
+    assert events["cuts"] > 1000
+    assert events["returns"] > 300
+    assert events["refused"] > 200
+    assert events["changes"] > 50
+    assert events["linked"] > 300
+
+
+def dyclu_lists(w: World, seed: int) -> Pair:
+    return Pair(*both(w.n_users, w, seed))
+
+
+def test_lists_of_dyclu_agree_with_their_reference_while_edges_are_cut() -> None:
+    counted, played = show_all(dyclu_lists, 60, low)
+    assert counted.decided > 0.9 * len(SEEDS) * 60
+    assert sum(slow.cuts for slow in played if isinstance(slow, dyclu.DyClu)) > 50
