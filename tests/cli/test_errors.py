@@ -37,6 +37,12 @@ WRONG = [
     (["run", "CLUB", "--param", "alpha=inf"], "alpha must be a finite number"),
     (["run", "--policy", "CLBU"], "did you mean 'CLUB'?"),
     (["run", "CLUB", "--set", "late=2"], "late"),
+    (["run", "CLUB", "--set", "liars=60"], "liars must be at most 50, got 60"),
+    (["run", "CLUB", "--set", "liars=some"], "liars must be a whole number, got 'some'"),
+    (["run", "CLUB", "--set", "within=-1"], "within must be at least 0"),
+    (["run", "CLUB", "--set", "onehot=true"], "as many items as coordinates, got 5000 of 50"),
+    (["run", "CLUB", "--set", "rank=51"], "rank must be at most 50, got 51"),
+    (["run", "CLUB", "--set", "feature_scale=0"], "feature_scale must be positive, got 0"),
     (
         ["run", "CLUB", "--setting", "hostile"],
         "setting must be one of stochastic, smoothed, lastfm-2014, rated, stream, payoffs, got 'hostile'",

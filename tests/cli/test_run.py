@@ -55,6 +55,25 @@ def test_json_has_everything(coterie: Call) -> None:
     assert ind["microseconds_a_round"] > 0
 
 
+def test_a_world_can_be_disturbed(coterie: Call) -> None:
+    settings = {
+        "liars": 1,
+        "liar_sd": 9.0,
+        "outlier": 50.0,
+        "uneven": 3.0,
+        "within": 0.2,
+        "feature_scale": 0.5,
+    }
+    words = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+    told, plain = (json.loads(coterie("run", *TWO, *SMALL, *more, "--json").stdout) for more in (words, ()))
+    assert {name: told["world"][name] for name in settings} == settings
+    assert told["policies"][0]["regret"] != plain["policies"][0]["regret"]
+    heavy = json.loads(
+        coterie("run", "CLUB", *SMALL, "--set", "rewards=cauchy", "--set", "rank=2", "--json").stdout
+    )
+    assert (heavy["world"]["rewards"], heavy["world"]["rank"]) == ("cauchy", 2)
+
+
 def test_a_single_seed_has_no_standard_error(coterie: Call) -> None:
     told = json.loads(coterie("run", "CLUB", *SMALL, "--seeds", "7,", "--json").stdout)
     assert told["policies"][0]["standard_error"] is None

@@ -164,8 +164,8 @@ SAMPLING = [example for example in ALL if example.startswith(("LinTS", "HierTS",
 """Decisions of these are drawn, and no argmax of scores."""
 FORGETTING = [example for example in ALL if example.endswith("changing")]
 """These forget what a user told before it changed."""
-ORDERLY = [*FORGETTING, "CAB"]
-"""Users' own estimates depend on the order of rewards: CAB shares them with whoever is near by then."""
+ORDERLY = [*FORGETTING, "CAB", "RCLUBWCU"]
+"""Users' own estimates depend on the order of rewards: CAB shares them with whoever is near, RCLUBWCU weighs them."""
 SCORING = [example for example in ALL if example not in SAMPLING]
 
 

@@ -14,7 +14,7 @@ from coterie import environments
 from coterie.errors import ArgumentError, UnknownName
 from coterie.experiments.results import labels_of
 from coterie.experiments.runner import DataFiles
-from coterie.experiments.specs import EnvironmentSpec, PolicySpec, World, same_cluster
+from coterie.experiments.specs import NOISES, EnvironmentSpec, PolicySpec, World, same_cluster
 from coterie.experiments.tuning import usual_spec
 from coterie.policies.registry import REGISTRY
 
@@ -109,7 +109,7 @@ def test_a_policy_that_cannot_be_made_is_refused(
         spec.make(world, 0)
 
 
-@pytest.mark.parametrize("rewards", ["gaussian", "uniform", "bernoulli"])
+@pytest.mark.parametrize("rewards", NOISES)
 @pytest.mark.parametrize("setting", ["stochastic", "smoothed"])
 def test_every_kind_of_environment_can_be_made(
     small: EnvironmentSpec, data: DataFiles, setting: Any, rewards: Any
@@ -141,6 +141,58 @@ def test_spread_multiplies_the_gap(small: EnvironmentSpec, data: DataFiles) -> N
     dataset = data.dataset(small)
     whole, half = (replace(small, spread=s).make(dataset, 1).gamma for s in (1.0, 0.5))
     assert half == pytest.approx(whole / 2)
+
+
+def test_disturbances_are_passed_on(small: EnvironmentSpec, data: DataFiles) -> None:
+    spec = replace(small, liars=2, liar_sd=9.0, outlier=7.0, uneven=3.0, within=0.2)
+    made = spec.make(data.dataset(spec), 5)
+    assert isinstance(made, environments.Disturbed)
+    assert (made.n_liars, made.liar_sd, made.outlier, made.uneven, made.within) == (2, 9.0, 7.0, 3.0, 0.2)
+    assert isinstance(replace(small, liar_sd=9.0).make(data.dataset(small), 5), environments.Stochastic)
+    assert isinstance(replace(spec, offset=5.0).make(data.dataset(spec), 5), environments.Shifted)
+
+
+def test_features_and_preferences_are_those_asked_for(small: EnvironmentSpec, data: DataFiles) -> None:
+    dataset = data.dataset(small)
+    plain, scaled = small.make(dataset, 1), replace(small, feature_scale=0.5, feature_spread=4.0)
+    np.testing.assert_allclose(
+        scaled.make(dataset, 1).block(0).items, plain.block(0).items * [0.5, 1.0, 2.0, 0.5]
+    )
+    continuum = replace(small, rank=2, n_clusters=8).make(dataset, 1)
+    assert isinstance(continuum, environments.Stochastic)
+    assert np.linalg.matrix_rank(continuum.preferences) == 2
+    square = replace(small, onehot=True, pool_items=4, n_arms=4)
+    assert square.make(data.dataset(square), 1).block(0).items.tolist() == np.eye(4).tolist()
+    with pytest.raises(ArgumentError, match="as many items as coordinates, got 40 of 4"):
+        replace(small, onehot=True).make(dataset, 1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"liars": 1, "within": 0.1, "rewards": "bernoulli"}, "liars and within: for made-up rewards that"),
+        ({"outlier": 1.0, "setting": "rated"}, "outlier: for made-up rewards"),
+        ({"rank": 2, "setting": "rated"}, "'rated' has features and users of its own"),
+    ],
+)
+def test_what_cannot_be_disturbed_is_refused(wrong: dict[str, Any], says: str) -> None:
+    with pytest.raises(ArgumentError, match=says):
+        EnvironmentSpec(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("rewards", "sigma"),
+    [
+        ("gaussian", 0.2),
+        ("uniform", 0.2 / np.sqrt(3)),
+        ("bernoulli", 0.5),
+        ("cauchy", 0.2),
+        ("contaminated", 0.2),
+    ],
+)
+def test_the_unit_of_tuning_is_the_deviation_of_most_rewards(rewards: Any, sigma: float) -> None:
+    assert EnvironmentSpec(rewards=rewards, noise=0.2).reward_deviation == pytest.approx(sigma)
+    assert EnvironmentSpec(rewards=rewards, noise=0.0).reward_deviation == 0.5
 
 
 @pytest.mark.parametrize("wrong", [{"setting": "odd"}, {"rewards": "odd"}, {"spread": 0.0}])

@@ -3,8 +3,10 @@
 from coterie.environments.blocks import Block, Environment
 from coterie.environments.cascade import Cascade
 from coterie.environments.delays import Delay
+from coterie.environments.disturbed import Disturbed
+from coterie.environments.features import low_rank, onehot, rescaled
 from coterie.environments.lifting import lifted
-from coterie.environments.noise import Bernoulli, Gaussian, Noise, Uniform
+from coterie.environments.noise import Bernoulli, Cauchy, Contaminated, Gaussian, Noise, Uniform
 from coterie.environments.payoffs import Payoffs
 from coterie.environments.recorded import Rounds, Stream
 from coterie.environments.shifted import Shifted
@@ -15,7 +17,10 @@ __all__ = [
     "Bernoulli",
     "Block",
     "Cascade",
+    "Cauchy",
+    "Contaminated",
     "Delay",
+    "Disturbed",
     "Environment",
     "Gaussian",
     "Noise",
@@ -27,4 +32,7 @@ __all__ = [
     "Stream",
     "Uniform",
     "lifted",
+    "low_rank",
+    "onehot",
+    "rescaled",
 ]

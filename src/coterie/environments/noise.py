@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie.errors import ArgumentError
 from coterie.types import Floats
-from coterie.validation import nonnegative, shown
+from coterie.validation import nonnegative, probability, shown
 
 
 class Noise(Protocol):
@@ -142,6 +142,121 @@ class Uniform:
             What is added to the means.
         """
         return self.width * (2.0 * rng.random(n) - 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Cauchy:
+    """Noise of heavy tails: reward = mean + scale · C, with C of the Cauchy distribution, cut off.
+
+    Parameters
+    ----------
+    scale : float
+        Half the width of the interval that holds half of the noise, at least 0.
+    most : float, default 1000.0
+        Greatest size of the noise, at least 0; what is beyond is set to it.
+
+    Raises
+    ------
+    ArgumentError
+        If a value is negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> noise = np.abs(Cauchy(0.1).draw(np.random.default_rng(0), 10_000))
+    >>> float(np.median(noise).round(2)), bool(noise.max() > 100)
+    (0.1, True)
+    """
+
+    scale: float
+    most: float = 1000.0
+
+    def __post_init__(self) -> None:
+        """Check the range."""
+        nonnegative("scale", self.scale)
+        nonnegative("most", self.most)
+
+    @property
+    def binary(self) -> bool:
+        """Whether rewards are 0 or 1, with the mean as their probability."""
+        return False
+
+    def draw(self, rng: np.random.Generator, n: int) -> Floats:
+        """Draw the noise of n rounds.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Where it is drawn from.
+        n : int
+            Number of rounds.
+
+        Returns
+        -------
+        array of float, shape (n,)
+            What is added to the means.
+        """
+        return np.clip(self.scale * rng.standard_cauchy(n), -self.most, self.most)
+
+
+@dataclass(frozen=True, slots=True)
+class Contaminated:
+    """Gaussian noise, a small share of which is far greater: reward = mean + N(0, σ²) or N(0, (factor · σ)²).
+
+    Parameters
+    ----------
+    sigma : float
+        Standard deviation σ of most of the noise, at least 0.
+    factor : float, default 50.0
+        How much greater the rest is, at least 0.
+    share : float, default 0.01
+        Share of rounds with the greater noise, strictly between 0 and 1.
+
+    Raises
+    ------
+    ArgumentError
+        If a value is outside its range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> noise = Contaminated(0.1).draw(np.random.default_rng(0), 10_000)
+    >>> float(np.mean(np.abs(noise) > 0.5).round(2))
+    0.01
+    """
+
+    sigma: float
+    factor: float = 50.0
+    share: float = 0.01
+
+    def __post_init__(self) -> None:
+        """Check the range."""
+        nonnegative("sigma", self.sigma)
+        nonnegative("factor", self.factor)
+        probability("share", self.share)
+
+    @property
+    def binary(self) -> bool:
+        """Whether rewards are 0 or 1, with the mean as their probability."""
+        return False
+
+    def draw(self, rng: np.random.Generator, n: int) -> Floats:
+        """Draw the noise of n rounds.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Where it is drawn from.
+        n : int
+            Number of rounds.
+
+        Returns
+        -------
+        array of float, shape (n,)
+            What is added to the means.
+        """
+        sizes = np.where(rng.random(n) < self.share, self.factor * self.sigma, self.sigma)
+        return np.asarray(sizes * rng.standard_normal(n))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from coterie.errors import unknown
 from coterie.experiments.claims import AsLong, Below, Claim, Finds, Flat, Grows, Slower, Within
 from coterie.experiments.results import Limit
 from coterie.experiments.specs import EnvironmentSpec
+from coterie.experiments.variations import HARD_WORLDS, PLAIN, Variation
 from coterie.policies.registry import REGISTRY
 
 FIG_1 = ("LinUCBOne", "LinUCBInd", "CLUB", "SCLUB", "UniCLUB", "UniSCLUB")
@@ -18,26 +19,6 @@ GRAPHS = ("GraphUCB", "GOBLin")
 
 
 PAPER_DATASETS = ("synthetic", "movielens", "lastfm", "yelp")
-PLAIN = EnvironmentSpec()
-"""The environment of Fig. 1."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Variation:
-    """One way to change the environment: its label, the quantity that changes and its value.
-
-    `policies` and `horizon` are instead of the figure's, and `datasets` are those of the figure's that it
-    is played on; None changes nothing. `limit` is the greatest regret wanted of AutoCLUB there.
-    """
-
-    label: str = ""
-    quantity: str = ""
-    value: float = 0.0
-    environment: EnvironmentSpec = PLAIN
-    datasets: tuple[str, ...] | None = None
-    policies: tuple[str, ...] | None = None
-    horizon: int | None = None
-    limit: Limit | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +123,7 @@ _AUTO_WORLDS = (
         datasets=("synthetic",),
         policies=(*_ALONE, *_CUT, *_OURS),
     ),
+    *HARD_WORLDS,
 )
 """The environments of the figure `auto`; those without a limit are reported all the same."""
 

@@ -25,6 +25,8 @@ DIRECTIVES = ("# cython:", "#cython:", "# distutils:", "#distutils:")
 
 IMPORTED = re.compile(r"^from coterie\.policies\._?(\w+) c?import", re.MULTILINE)
 """A line that imports from another module of policies."""
+SPECS = ("experiments/params.py", "experiments/policy_specs.py", "experiments/specs.py", "seeding.py")
+"""What turns data into policies and environments, whichever they are."""
 
 IGNORED = {
     "policies": ("__init__", "entries", "protocols", "registry", "snapshots", "snapshots_v1"),
@@ -116,7 +118,7 @@ def _is_shared(path: Path) -> bool:
     """Does this file count for every run?"""
     where = path.parts[0]
     simulation = Path(where).stem.lstrip("_").startswith("simulation")
-    specs = path.as_posix() in ("experiments/params.py", "experiments/specs.py", "seeding.py")
+    specs = path.as_posix() in SPECS
     return where == "environments" or simulation or specs
 
 

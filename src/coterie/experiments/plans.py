@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from coterie.experiments.figures import Figure, Variation
+from coterie.experiments.figures import Figure
 from coterie.experiments.results import Panel, PolicyResult
 from coterie.experiments.runner import DataFiles
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec
 from coterie.experiments.store import Run, Store
 from coterie.experiments.tuning import Choice, Study, TuningProtocol, Widths
+from coterie.experiments.variations import Variation
 from coterie.simulation import Trace
 
 

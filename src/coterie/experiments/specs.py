@@ -1,9 +1,9 @@
-"""Specifications: a policy with its parameters and an environment, as data."""
+"""Specification of an environment, as data; that of a policy is in `policy_specs`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from inspect import signature
 from math import sqrt
 from types import MappingProxyType
@@ -16,6 +16,9 @@ from coterie.datasets.real_feedback import SETTINGS as REAL
 from coterie.environments import (
     Bernoulli,
     Cascade,
+    Cauchy,
+    Contaminated,
+    Disturbed,
     Gaussian,
     Noise,
     Payoffs,
@@ -25,141 +28,37 @@ from coterie.environments import (
     Stream,
     Uniform,
     lifted,
+    low_rank,
+    onehot,
+    rescaled,
 )
 from coterie.errors import ArgumentError
-from coterie.experiments.params import Params, Value
-from coterie.policies.makers import find_maker, is_own, tuned_confidence
+from coterie.experiments.policy_specs import PolicySpec as PolicySpec
+from coterie.experiments.policy_specs import World as World
+from coterie.experiments.policy_specs import same_cluster as same_cluster
 from coterie.seeding import stream
-from coterie.types import Bools, Floats, Ints
-from coterie.validation import nonnegative, shown, whole
+from coterie.types import Floats
+from coterie.validation import nonnegative, positive, shown, whole
 
-World: TypeAlias = Stochastic | Smoothed | Cascade | Payoffs | Stream | Shifted
 Data: TypeAlias = Dataset | PayoffTable
 """What worlds are made of: vectors of users and items, or payoffs that users told."""
 
 
-@dataclass(frozen=True, slots=True)
-class PolicySpec:
-    """A policy by name, and the parameters that it is made with.
-
-    Parameters
-    ----------
-    name : str
-        Registered name such as `CLUB`, or `package.module:Attribute` for a policy of your own.
-    params : mapping, default {}
-        Parameters by name; the rest is as the maker has it. A policy that takes `confidence` takes the fields
-        of `Tuned` instead: alpha, beta, explore, phase, growth.
-
-    Examples
-    --------
-    >>> print(PolicySpec("CLUB", {"beta": 0.1, "alpha": 1.5}))
-    CLUB (alpha 1.5, beta 0.1)
-    """
-
-    name: str
-    params: Mapping[str, Value] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Freeze the parameters."""
-        object.__setattr__(self, "params", Params(self.params))
-
-    @property
-    def label(self) -> str:
-        """Name in a table or a legend; for a policy of your own, the name of its class."""
-        return self.name.rpartition(":")[2]
-
-    def __str__(self) -> str:
-        """Format as the name, with the parameters in brackets."""
-        return f"{self.name} ({self.params})" if self.params else self.name
-
-    def make(self, world: World, seed: int) -> Any:
-        """Make the policy, before its first round.
-
-        The maker is given those of n_users (the users present at the start), dim, seed and the parameters
-        that its signature names; only one that names `labels` or `graph` is told the true clusters. Where
-        there are none, the graph is that of friendships.
-
-        Parameters
-        ----------
-        world : Environment
-            Environment that the policy will play in, from `EnvironmentSpec.make`.
-        seed : int
-            Seed of the policy.
-
-        Returns
-        -------
-        Policy
-            An object with `recommend` and `update`.
-
-        Raises
-        ------
-        ArgumentError, UnknownName
-            If the policy cannot be found or made, or does not take a parameter.
-        """
-        return self.make_for(world.present(0), world.dim, seed, world=world)
-
-    def make_for(self, n_users: int, dim: int, seed: int, *, world: World | None = None) -> Any:
-        """Make the policy for users of whom only the number is known, unless their world is given.
-
-        Parameters
-        ----------
-        n_users : int
-            Number of users.
-        dim : int
-            Length of an arm's vector.
-        seed : int
-            Seed of the policy.
-        world : Environment, optional
-            Environment that tells true clusters or friendships, as for `make`.
-
-        Returns
-        -------
-        Policy
-            An object with `recommend` and `update`.
-        """
-        maker = find_maker(self.name)
-        maker.check(self.params)
-        asked: dict[str, Callable[[], Any]] = {
-            "labels": lambda: None if world is None else self._labels(world),
-            "graph": lambda: None if world is None else self._graph(world),
-            "confidence": lambda: tuned_confidence(self.name, self.params),
-        }
-        made = {name: asked[name]() for name in asked if name in maker.arguments}
-        offered = {"n_users": n_users, "dim": dim, "seed": seed, **self.params}
-        offered.update((name, value) for name, value in made.items() if value is not None)
-        return maker({name: value for name, value in offered.items() if maker.passes(name)})
-
-    def _labels(self, world: World) -> Ints | None:
-        """The true clusters of those who are there; only an own policy can do without."""
-        if world.labels is not None:
-            return np.asarray(world.labels[: world.present(0)])
-        if is_own(self.name):
-            return None
-        raise ArgumentError(
-            f"{self.name} is told the true clusters, and real feedback has none: leave it out"
-        )
-
-    def _graph(self, world: World) -> Bools | Floats | None:
-        """The graph that joins users of one cluster, or that of friendships."""
-        if world.labels is not None:
-            return same_cluster(np.asarray(world.labels[: world.present(0)]))
-        if is_own(self.name) or world.graph is not None:
-            return world.graph
-        raise ArgumentError(
-            f"{self.name} needs a graph of the users, and only 'lastfm-2014' has one: its friendships"
-        )
-
-
-def same_cluster(labels: np.ndarray[Any, Any]) -> Bools:
-    """Build the graph that joins users of one cluster (App. G.4)."""
-    joined: Bools = (labels[:, None] == labels[None, :]) & ~np.eye(len(labels), dtype=np.bool_)
-    return joined
-
-
 NOISES: Mapping[str, Callable[[float], Noise]] = MappingProxyType(
-    {"gaussian": Gaussian, "uniform": Uniform, "bernoulli": lambda sigma: Bernoulli()}
+    {
+        "gaussian": Gaussian,
+        "uniform": Uniform,
+        "bernoulli": lambda sigma: Bernoulli(),
+        "cauchy": Cauchy,
+        "contaminated": Contaminated,
+    }
 )
 """How rewards scatter, by name, for a given σ."""
+
+DISTURBANCES: Mapping[str, float] = MappingProxyType(
+    {"liars": 0, "outlier": 0.0, "uneven": 1.0, "within": 0.0}
+)
+"""Parameters of `Disturbed` that change something, with the values that change nothing."""
 
 ENVIRONMENTS: Mapping[str, type[Stochastic] | type[Smoothed]] = MappingProxyType(
     {"stochastic": Stochastic, "smoothed": Smoothed}
@@ -182,10 +81,11 @@ class EnvironmentSpec:
         Numbers of users, clusters and arms in a round. Real feedback has no clusters, and at most `n_users`
         users are served.
     noise : float, default 0.1
-        Size of the noise: σ of Gaussian noise, the width of uniform noise; Bernoulli rewards ignore it. Real
+        Size of the noise: σ of Gaussian noise, the width of uniform noise, the scale of Cauchy noise, σ of
+        most contaminated noise; Bernoulli rewards ignore it. Real
         feedback has no noise: there it is the unit in which constants of policies are tuned, the standard
         deviation of rewards under uniform play, 0.5 at most.
-    rewards : {"gaussian", "uniform", "bernoulli"}, default "gaussian"
+    rewards : {"gaussian", "uniform", "bernoulli", "cauchy", "contaminated"}, default "gaussian"
         Kind of noise.
     dim : int, default 50
         Length of the vectors that `load` makes.
@@ -215,6 +115,14 @@ class EnvironmentSpec:
         `default` of `Payoffs`.
     list_length : int, default 1
         Arms shown in a round, as a list that is scanned until the first click (`Cascade`); 1 for no list.
+    liars, liar_sd, outlier, uneven, within
+        As for `Disturbed`; only for rewards that are made up and not 0 or 1.
+    onehot : bool, default False
+        Whether the vectors of items are the unit vectors (`onehot`).
+    feature_scale, feature_spread : float, default 1.0
+        `scale` and `spread` of `rescaled`, which gives the features other units.
+    rank : int, default 0
+        Dimension of the subspace that users' vectors are drawn from (`low_rank`); 0 for those of the dataset.
 
     Raises
     ------
@@ -233,7 +141,7 @@ class EnvironmentSpec:
     n_clusters: int = 10
     n_arms: int = 100
     noise: float = 0.1
-    rewards: Literal["gaussian", "uniform", "bernoulli"] = "gaussian"
+    rewards: Literal["gaussian", "uniform", "bernoulli", "cauchy", "contaminated"] = "gaussian"
     dim: int = 50
     pool_users: int = 200
     pool_items: int = 5000
@@ -263,6 +171,15 @@ class EnvironmentSpec:
     default_payoff: float = 0.0
     window: int = 50_000
     connected: bool = False
+    liars: int = 0
+    liar_sd: float = 5.0
+    outlier: float = 0.0
+    uneven: float = 1.0
+    within: float = 0.0
+    onehot: bool = False
+    feature_scale: float = 1.0
+    feature_spread: float = 1.0
+    rank: int = 0
 
     def __post_init__(self) -> None:
         """Check what the environment itself would not."""
@@ -273,7 +190,15 @@ class EnvironmentSpec:
             raise ArgumentError(f"lists are for made-up rewards, not for the setting {self.setting!r}")
         if self.rewards not in NOISES:
             raise ArgumentError(f"rewards must be one of {', '.join(NOISES)}, got {self.rewards!r}")
+        if self.disturbances and (self.is_real or self.rewards == "bernoulli"):
+            names = " and ".join(self.disturbances)
+            raise ArgumentError(f"{names}: for made-up rewards that are not 0 or 1")
+        if self.is_real and (self.onehot, self.feature_scale, self.feature_spread, self.rank) != (0, 1, 1, 0):
+            raise ArgumentError(f"the setting {self.setting!r} has features and users of its own")
         nonnegative("noise", self.noise)
+        whole("rank", self.rank, 0)
+        for name in ("feature_scale", "feature_spread"):
+            positive(name, getattr(self, name))
         if not 0 < self.spread <= 1:
             raise ArgumentError(f"spread must be above 0 and at most 1, got {self.spread!r}")
         if whole("list_length", self.list_length, 1) > 1 and self.rewards != "bernoulli":
@@ -299,10 +224,12 @@ class EnvironmentSpec:
 
     @property
     def reward_deviation(self) -> float:
-        """Standard deviation σ of a reward, or the most it can be."""
+        """Standard deviation σ of a reward, or the most it can be; of uneven noise, that of most rewards."""
         if self.is_real:
             return min(self.noise, 0.5) or 0.5
-        return {"gaussian": self.noise, "uniform": self.noise / sqrt(3.0)}.get(self.rewards, 0.0) or 0.5
+        if self.rewards == "bernoulli":
+            return 0.5
+        return (self.noise / sqrt(3.0) if self.rewards == "uniform" else self.noise) or 0.5
 
     def data_options(self) -> dict[str, Any]:
         """Collect the keyword arguments of `coterie.datasets.load`, or of `load_payoffs`.
@@ -330,6 +257,12 @@ class EnvironmentSpec:
             "seed": self.data_seed,
         }
 
+    @property
+    def disturbances(self) -> dict[str, Any]:
+        """What `Disturbed` is to change: its parameters that are not as usual."""
+        given = {name: getattr(self, name) for name in DISTURBANCES}
+        return {name: value for name, value in given.items() if value != DISTURBANCES[name]}
+
     def make(self, dataset: Data, seed: int) -> World:
         """Make the environment for a seed.
 
@@ -343,8 +276,8 @@ class EnvironmentSpec:
         Returns
         -------
         Environment
-            `Stochastic`, `Smoothed`, `Cascade`, `Payoffs` or `Stream`, in `Shifted` where there is an offset
-            or an intercept.
+            `Stochastic`, `Smoothed`, `Cascade`, `Disturbed`, `Payoffs` or `Stream`, in `Shifted` where there
+            is an offset or an intercept.
 
         Raises
         ------
@@ -369,16 +302,26 @@ class EnvironmentSpec:
         every = kind(table, **options)
         return every if every.n_users <= self.n_users else kind(table, **options, n_users=self.n_users)
 
-    def _made(self, dataset: Dataset, seed: int) -> Stochastic | Smoothed | Cascade:
+    def _made(self, dataset: Dataset, seed: int) -> Stochastic | Smoothed | Cascade | Disturbed:
         """Make a world whose rewards are made up."""
-        data = with_smaller_gap(dataset, self)
+        data = self._reshaped(dataset)
         kind = ENVIRONMENTS[self.setting]
         taken = [name for name in signature(kind).parameters if name in self.names()]
         arguments: dict[str, Any] = {name: getattr(self, name) for name in taken}
         arguments["dataset"] = lifted(data) if self.rewards == "bernoulli" else data
         arguments["noise"] = NOISES[self.rewards](self.noise)
         world = kind(**arguments, seed=seed)
+        if disturbances := self.disturbances:
+            return Disturbed(world, **disturbances, liar_sd=self.liar_sd)
         return world if self.list_length == 1 else Cascade(world, self.list_length)
+
+    def _reshaped(self, dataset: Dataset) -> Dataset:
+        """The dataset with the preferences and the features that are asked for."""
+        data = with_smaller_gap(low_rank(dataset, self.rank) if self.rank else dataset, self)
+        data = onehot(data) if self.onehot else data
+        if self.feature_scale == self.feature_spread == 1:
+            return data
+        return rescaled(data, self.feature_scale, self.feature_spread)
 
 
 def with_smaller_gap(dataset: Dataset, environment: EnvironmentSpec) -> Dataset:

@@ -1,0 +1,128 @@
+"""Datasets with other features: indicators of items, other units, preferences of few dimensions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coterie.datasets.dataset import Dataset
+from coterie.errors import ArgumentError
+from coterie.seeding import stream
+from coterie.types import Floats
+from coterie.validation import positive, whole
+
+
+def onehot(dataset: Dataset) -> Dataset:
+    """Replace the vectors of items by the unit vectors: item k has a 1 in coordinate k.
+
+    Nothing that is learnt of one item then tells of another.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Vectors of as many items as they have coordinates.
+
+    Returns
+    -------
+    Dataset
+        The same users, whose vectors now are the expected rewards of the items.
+
+    Raises
+    ------
+    ArgumentError
+        If there are more or fewer items than coordinates.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> data = coterie.datasets.load("synthetic", dim=3, n_users=20, n_items=3)
+    >>> onehot(data).items.tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    n_items, dim = dataset.items.shape
+    if n_items != dim:
+        raise ArgumentError(f"one-hot items need as many items as coordinates, got {n_items} of {dim}")
+    return dataset._replace(items=_sealed(np.eye(dim)))
+
+
+def rescaled(dataset: Dataset, scale: float = 1.0, spread: float = 1.0) -> Dataset:
+    """Give the features other units, and change preferences so that expected rewards stay the same.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Vectors of users and items.
+    scale : float, default 1.0
+        Factor of every feature, positive.
+    spread : float, default 1.0
+        Columns are also multiplied by 1, √spread and spread in turn; positive.
+
+    Returns
+    -------
+    Dataset
+        The same users and items, with columns of items multiplied and those of users divided.
+
+    Raises
+    ------
+    ArgumentError
+        If a factor is not positive.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> data = coterie.datasets.load("synthetic", dim=4, n_users=20, n_items=100)
+    >>> (rescaled(data, spread=100.0).items / data.items)[0].round(6).tolist()
+    [1.0, 10.0, 100.0, 1.0]
+    """
+    powers = np.arange(dataset.items.shape[1]) % 3 / 2.0
+    factors = positive("scale", scale) * positive("spread", spread) ** powers
+    return dataset._replace(users=_sealed(dataset.users / factors), items=_sealed(dataset.items * factors))
+
+
+def low_rank(dataset: Dataset, rank: int) -> Dataset:
+    """Replace the vectors of users by random ones of length 1 that lie in a subspace.
+
+    With as many clusters as users this is a continuum: no two users agree, and yet each tells of the others.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Vectors of users and items.
+    rank : int
+        Dimension of the subspace, from 1 to that of the vectors.
+
+    Returns
+    -------
+    Dataset
+        The same items, and as many users.
+
+    Raises
+    ------
+    ArgumentError
+        If `rank` is outside its range.
+
+    Notes
+    -----
+    The vector of user i is Bz_i divided by its length, with z_i ~ N(0, I) of `rank` coordinates and B a
+    matrix of independent N(0, 1) entries that is the same for all users.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> import numpy as np
+    >>> data = coterie.datasets.load("synthetic", dim=5, n_users=20, n_items=100)
+    >>> int(np.linalg.matrix_rank(low_rank(data, 2).users))
+    2
+    """
+    n_users, dim = dataset.users.shape
+    rng = stream(0, "low rank")
+    basis = rng.standard_normal((whole("rank", rank, 1, int(dim)), dim))
+    places = rng.standard_normal((n_users, rank))
+    users: Floats = (places[:, :, None] * basis).sum(axis=1)
+    return dataset._replace(users=_sealed(users / np.linalg.norm(users, axis=1, keepdims=True)))
+
+
+def _sealed(vectors: Floats) -> Floats:
+    """Vectors in contiguous memory that cannot be written."""
+    kept: Floats = np.ascontiguousarray(vectors)
+    kept.flags.writeable = False
+    return kept
