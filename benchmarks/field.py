@@ -1,4 +1,4 @@
-"""Policies of other papers of the field against the arithmetic that their specification implies."""
+"""The policies of the field beside the arithmetic that their specifications imply."""
 
 from __future__ import annotations
 
@@ -8,106 +8,118 @@ from time import process_time
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf
 
 import coterie
-from benchmarks.floors import (
-    ARMS,
-    DIM,
-    Bare,
-    Updates,
-    bare_operations,
-    positive_definite,
-    without_call,
-    world,
-)
-from benchmarks.rounds import CONFIDENCE, HORIZON
-from benchmarks.timing import Table, at_most, best_in_turn
-from coterie.environments import Stochastic
-from coterie.environments.blocks import BLOCK
+from benchmarks.floors import ARMS, DIM, Bare, bare_operations, positive_definite, world
+from benchmarks.timing import Table, at_most, best_call
+from coterie.environments.blocks import BLOCK, Environment
+from coterie.policies._linalg import quadratic_forms
 
-WANTED = 3.0
+WARM, HORIZON, USERS, SEEDS, CLUSTERS = 8 * BLOCK, 6 * BLOCK, 50, 20, 10
 
 
-class Case(NamedTuple):
-    """A policy, the matrices that a reward changes, further products M⁻¹x, if all arms need one, and ε*."""
+class Parts(NamedTuple):
+    """Microseconds of what rounds are made of: see `Bare`, a Cholesky factor, and the widths of all arms."""
+
+    bare: Bare
+    factor: float
+    widths: float
+
+
+class FieldCase(NamedTuple):
+    """A policy, and what its specification implies for a round."""
 
     name: str
-    updates: Updates
-    products: int = 0
-    every_arm: bool = False
-    misspecification: float | None = None
-
-    def make(self, n_users: int, dim: int) -> coterie.LinearBandit:
-        more = {} if self.misspecification is None else {"misspecification": self.misspecification}
-        return coterie.policies.REGISTRY[self.name].make(n_users, dim, confidence=CONFIDENCE, **more)
-
-    @property
-    def title(self) -> str:
-        return self.name if self.misspecification is None else f"{self.name}, ε* = {self.misspecification}"
-
-    def floor(self, bare: Bare, all_products: float) -> float:
-        spent = bare.total(self.updates) + self.products * bare.product
-        return spent + all_products if self.every_arm else spent
+    make: Callable[[], coterie.LinearBandit]
+    implied: Callable[[Parts], float]
+    says: str
 
 
-CASES = (
-    Case("SCLUB2019", Updates(2, 2)),
-    Case("RCLUBWCU", Updates(3, 1), products=1),
-    Case("RSCLUMB", Updates(2, 2), every_arm=True, misspecification=0.02),
-    Case("RSCLUMB", Updates(2, 2), every_arm=True, misspecification=0.2),
-    Case("RCLUMB", Updates(2, 1), every_arm=True, misspecification=0.02),
-    Case("RCLUMB", Updates(2, 1), every_arm=True, misspecification=0.2),
-)
-"""A user's statistics and its cluster's; plain ones beside them (RCLUBWCU); M⁻¹x of all arms (RCLUMB)."""
+def codband(parts: Parts) -> float:
+    """A sample, and a factor for each cluster, the user alone, and its cluster with and without it."""
+    return parts.bare.means + (CLUSTERS + 4) * parts.factor + 2 * parts.bare.outer
 
 
-def multiplying_all(n: int, dim: int) -> Callable[[], object]:
-    arms, inverse, out = np.ones((n, dim)), positive_definite(dim), np.empty((n, dim))
-    return lambda: np.dot(arms, inverse, out=out)
+def dyclu(parts: Parts) -> float:
+    """A sum over all users and an inverse to decide; three factors for the user, and one for each pair."""
+    return parts.bare.means + USERS * parts.bare.outer + (3 + 3 + USERS - 1) * parts.factor
 
 
-def cpu_rounds(policy: coterie.LinearBandit, place: Stochastic) -> float:
-    """Microseconds of processor time a round, drawing the rounds not included."""
+def locb(parts: Parts) -> float:
+    """For each seed the means and widths of all arms, and a change of its inverse and gram."""
+    bare = parts.bare
+    each = bare.means + parts.widths + bare.product + 2 * bare.outer
+    return bare.gather + SEEDS * each + bare.product + 2 * bare.outer
+
+
+def cab(parts: Parts) -> float:
+    """For each user the means and the widths of all arms."""
+    return parts.bare.gather + USERS * (parts.bare.means + parts.widths)
+
+
+TUNED = coterie.Tuned(alpha=1.5, beta=0.1)
+CASES = [
+    FieldCase("CoDBand", partial(coterie.CoDBand, USERS, DIM, noise=0.1), codband, "14 factors"),
+    FieldCase("DyClu", partial(coterie.DyClu, USERS, DIM, beta=0.1), dyclu, "55 factors, 50 sums"),
+    FieldCase("LOCB", partial(coterie.LOCB, USERS, DIM, confidence=TUNED), locb, "2,000 means and widths"),
+    FieldCase("CAB", partial(coterie.CAB, USERS, DIM, alpha=0.1), cab, "5,000 means and widths"),
+]
+
+
+def measured_parts() -> Parts:
+    rng = np.random.default_rng(0)
+    arms, out = rng.normal(size=(ARMS, DIM)), np.empty(ARMS)
+    inverse, matrix = positive_definite(DIM), np.asfortranarray(positive_definite(DIM))
+    factor = best_call(lambda: dpotrf(matrix))
+    return Parts(bare_operations(), factor, best_call(lambda: quadratic_forms(inverse, arms, out)))
+
+
+def processor_time(policy: coterie.LinearBandit, place: Environment, warm: int, horizon: int) -> float:
+    """Microseconds of a round on the processor, after others; a busy machine makes it no longer."""
+    coterie.simulate(policy, place, warm, record=1)
     began = process_time()
-    coterie.simulate(policy, place, HORIZON, record=1)
-    played = process_time()
-    for number in range(-(-HORIZON // BLOCK)):
+    for number in range(horizon // BLOCK):
         place.block(number)
-    return 1e6 * (2 * played - began - process_time()) / HORIZON
+    drawn = process_time()
+    coterie.simulate(policy, place, horizon, record=1)
+    return 1e6 * ((process_time() - drawn) - (drawn - began)) / horizon
 
 
-def arithmetic() -> Table:
-    """Each policy's round as a multiple of its bare operations."""
-    place, bare, rows = world(), bare_operations(), []
-    products = without_call(multiplying_all)
+def implied() -> Table:
+    """Each policy's round as a multiple of what its specification implies."""
+    place, parts, rows = world(), measured_parts(), []
     for case in CASES:
-        spent = min(cpu_rounds(case.make(place.n_users, place.dim), place) for _ in range(2))
-        floor = case.floor(bare, products)
-        rows.append((case.title, f"{spent:.2f}", f"{floor:.2f}", *at_most(spent / floor, WANTED)))
+        spent = min(processor_time(case.make(), place, WARM, HORIZON) for _ in range(2))
+        floor = case.implied(parts)
+        rows.append((case.name, f"{spent:.0f}", f"{floor:.0f}", *at_most(spent / floor, 3), case.says))
     return Table(
-        "Policies of other papers against bare operations: gather, means, widths, rank-one updates, by BLAS",
-        ("policy", "µs", "floor µs", "× floor", "wanted", ""),
+        f"The field: u = {USERS}, K = {ARMS}, d = {DIM}, after {WARM:,} rounds, and what is implied",
+        ("policy", "µs", "implied µs", "ratio", "wanted", "", "what is implied, mostly"),
         rows,
-        f"M⁻¹x of all K = {ARMS} arms, d = {DIM}, by one product of matrices: {products:.2f} µs",
+        f"LAPACK's Cholesky factor {parts.factor:.1f} µs, widths of all arms {parts.widths:.1f} µs",
     )
 
 
-def growing() -> Table:
-    """A bonus that grows beside one that does not."""
-    place, rows = world(), []
-    for make in (coterie.CLUB, coterie.SCLUB):
-        makers = [
-            partial(make, place.n_users, place.dim, confidence=CONFIDENCE, growing=grows)
-            for grows in (True, False)
-        ]
-        grown, plain = best_in_turn(makers, place, HORIZON, 2)
-        rows.append((make.__name__, f"{grown:.2f}", f"{plain:.2f}", f"{grown / plain:.2f}"))
-    return Table("A growing bonus beside a constant one", ("policy", "growing µs", "µs", "ratio"), rows)
+def many_users() -> Table:
+    """CAB where it is hardest: as many users as Last.fm has."""
+    users, dim, n_arms = 1_892, 25, 25
+    data = coterie.datasets.load("synthetic", n_users=users, dim=dim)
+    place = coterie.environments.Stochastic(data, n_users=users, n_arms=n_arms, seed=1)
+    spent = processor_time(coterie.CAB(users, dim, alpha=0.1), place, 16 * BLOCK, 4 * BLOCK)
+    rng = np.random.default_rng(0)
+    arms, out, inverse = rng.normal(size=(n_arms, dim)), np.empty(n_arms), positive_definite(dim)
+    floor = users * best_call(lambda: quadratic_forms(inverse, arms, out))
+    return Table(
+        f"CAB among {users:,} users, nine in ten of whom have come, d = {dim}, K = {n_arms}",
+        ("policy", "µs", "widths of all users and arms, µs", "ratio", "wanted", ""),
+        [("CAB", f"{spent:.0f}", f"{floor:.0f}", *at_most(spent / floor, 3))],
+    )
 
 
 def tables() -> Iterator[Table]:
-    yield arithmetic()
-    yield growing()
+    yield implied()
+    yield many_users()
 
 
 if __name__ == "__main__":

@@ -175,7 +175,7 @@ cdef class Averaged(ByEvidence):
 
     # Both decide.
 
-    cdef void look(self, Py_ssize_t user, Offer *offer, Both *both, double *mean) noexcept nogil:
+    cdef void look_at_both(self, Py_ssize_t user, Offer *offer, Both *both, double *mean) noexcept nogil:
         """What both models say of a user, and the mean of every arm by both, weighted."""
         cdef Py_ssize_t k
         cdef int64_t pulls = self.people.pulls[user]
@@ -218,7 +218,7 @@ cdef class Averaged(ByEvidence):
             return ByEvidence.decide(self, user, offer, memory)
         if self.too_long(offer):
             return -1
-        self.look(user, offer, &both, mean)
+        self.look_at_both(user, offer, &both, mean)
         first = SLACK * min(largest_eigenvalue(both.seen.inverse, self.work, self.dim), 1.0 / both.seen.ridge)
         second = SLACK * largest_eigenvalue(both.people.inverse, self.people.scratch, self.people.size)
         for k in range(offer.n):
@@ -254,7 +254,7 @@ cdef class Averaged(ByEvidence):
         """The k arms with the largest scores, largest first, ties to the lower index."""
         cdef Both both
         cdef Py_ssize_t j
-        self.look(user, offer, &both, self.upper)
+        self.look_at_both(user, offer, &both, self.upper)
         self.find_widths(offer, &both, NULL, offer.n, self.widths)
         for j in range(offer.n):
             self.upper[j] += self.widths[j]
@@ -270,7 +270,7 @@ cdef class Averaged(ByEvidence):
         cdef double *second = <double *> cnp.PyArray_DATA(width)
         self.reserve(offer.n)
         with nogil:
-            self.look(user, &offer, &both, first)
+            self.look_at_both(user, &offer, &both, first)
             self.find_widths(&offer, &both, NULL, offer.n, second)
         return mean, width
 
