@@ -16,7 +16,9 @@ from coterie.policies.laplacian import WALK_FLOOR
 from coterie.types import Floats
 from policies.histories import DIM, Event, Sums, events, live, rows, unpacked
 
-POOLED = [e for e in ALL if not e.startswith(("GOBLin", "GraphUCB", "AutoCLUB", "Hier"))]
+POOLED = [
+    e for e in ALL if not e.startswith(("GOBLin", "GraphUCB", "AutoCLUB", "Hier", "RCLUBWCU"))
+]  # weighted: the last
 CLUSTERING = [e for e in POOLED if not e.startswith("Lin")]
 OVER_GRAPHS = [e for e in ALL if e.startswith(("GOBLin", "GraphUCB"))]
 CASES = settings(deadline=None, derandomize=True, max_examples=30)
