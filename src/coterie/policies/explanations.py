@@ -11,7 +11,7 @@ from coterie.errors import ArgumentError
 from coterie.types import Floats, Ints
 
 if TYPE_CHECKING:
-    from coterie.policies.base import LinearBandit
+    from coterie.policies.inspected import Inspected
 
 
 class ScoreParts(NamedTuple):
@@ -119,7 +119,7 @@ class UserExplanation:
         return "\n".join(lines)
 
 
-def explained(policy: LinearBandit, user: int, arms: Floats | None) -> UserExplanation:
+def explained(policy: Inspected, user: int, arms: Floats | None) -> UserExplanation:
     """The explanation of a user, who is known, and of arms, if there are any; the policy is locked."""
     learner: Any = policy.learner
     if not hasattr(learner, "explained"):
