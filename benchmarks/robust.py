@@ -1,4 +1,4 @@
-"""Policies for lies and for means that are not linear, against the arithmetic that their specification implies."""
+"""Policies for lies and for means that are not linear, against the arithmetic that they imply."""
 
 from __future__ import annotations
 

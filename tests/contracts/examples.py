@@ -165,7 +165,7 @@ SAMPLING = [example for example in ALL if example.startswith(("LinTS", "HierTS",
 FORGETTING = [example for example in ALL if example.endswith("changing")]
 """These forget what a user told before it changed."""
 ORDERLY = [*FORGETTING, "CAB", "RCLUBWCU"]
-"""Users' own estimates depend on the order of rewards: CAB shares them with those near, RCLUBWCU weighs them."""
+"""Users' own estimates depend on the order of rewards: CAB shares them with others, RCLUBWCU weighs them."""
 SCORING = [example for example in ALL if example not in SAMPLING]
 
 

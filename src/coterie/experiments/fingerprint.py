@@ -29,7 +29,15 @@ SPECS = ("experiments/params.py", "experiments/policy_specs.py", "experiments/sp
 """What turns data into policies and environments, whichever they are."""
 
 IGNORED = {
-    "policies": ("__init__", "entries", "protocols", "registry", "snapshots", "snapshots_v1"),
+    "policies": (
+        "__init__",
+        "entries",
+        "explanations",
+        "protocols",
+        "registry",
+        "snapshots",
+        "snapshots_v1",
+    ),
     "datasets": ("__init__", "cache", "catalogue", "description"),
 }
 """Files that change no number of a result."""

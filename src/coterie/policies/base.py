@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from coterie.errors import ArgumentError
 from coterie.policies.inspected import Inspected
 from coterie.policies.plans import MOST_USERS, PLANS, grown
 from coterie.policies.plans import Plan as Plan
@@ -17,6 +18,7 @@ from coterie.types import Ints
 from coterie.validation import (
     arm_vector,
     arms_matrix,
+    finite,
     number,
     reals,
     user_index,
