@@ -303,18 +303,19 @@ def test_what_cannot_be_used_is_told_as_problem_json(
 
 
 def test_metrics_tell_what_happened(client: Client, http: httpx.Client) -> None:
-    client.reward(client.decide("alice").decision_id, 1.0)
+    for reward in (1.0, -1.0):  # the greatest reward waits for a second of its size
+        client.reward(client.decide("alice").decision_id, reward)
     client.decide("bob", decision_id="d")
     client.decide("bob", decision_id="d")
     text = http.get("/metrics").text
     for line in (
-        'coterie_decisions_total{policy="default"} 2',
-        'coterie_rewards_total{policy="default"} 1',
+        'coterie_decisions_total{policy="default"} 3',
+        'coterie_rewards_total{policy="default"} 2',
         'coterie_duplicates_total{policy="default"} 1',
         'coterie_pending_decisions{policy="default"} 1',
         'coterie_sigma{policy="default"} 1.0',
-        'coterie_snapshot_age_events{policy="default"} 5',
-        "coterie_decision_seconds_count 3",
+        'coterie_snapshot_age_events{policy="default"} 7',
+        "coterie_decision_seconds_count 4",
         "coterie_up 1",
     ):
         assert line in text.splitlines()

@@ -112,7 +112,7 @@ def RCLUMB(
 
 @register(
     summary="SCLUB for means that are not quite linear",
-    use_when="as RCLUMB, and users come and go",
+    use_when="rewards deviate as for RCLUMB, and users come and go",
     style=Style("RSCLUMB", "#AA4499", "D", ":"),
     grid=GRID,
     cost=40.0,

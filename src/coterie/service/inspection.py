@@ -48,7 +48,10 @@ class Explanation(NamedTuple):
     """Why a user is shown what it is shown.
 
     `rewards` are those the user gave, `learns_from` the others whose rewards count for it (at most 100 are
-    named; `cluster_size` counts all), `estimate` the preference that is held for the user.
+    named; `cluster_size` counts all), `estimate` the preference that is held for the user. AutoCLUB also
+    tells the probability that the user `belongs` there, how much is `known` of its preference, what a
+    reward of it `counts_for` beside those of others, and how far decisions follow `degrees` instead of
+    clusters, all from 0 to 1; other policies tell None.
     """
 
     user: str
@@ -58,6 +61,10 @@ class Explanation(NamedTuple):
     learns_from: list[str]
     estimate: list[float]
     scores: list[ItemScore]
+    belongs: float | None = None
+    known: float | None = None
+    counts_for: float | None = None
+    degrees: float | None = None
 
 
 class UserEvent(NamedTuple):
@@ -140,7 +147,21 @@ def explain(live: LivePolicy, user: str, items: Sequence[str] | None = None, lim
             learns_from=state.users.named(others[:NAMED]),
             estimate=policy.estimates[number].tolist(),
             scores=scored[:limit],
+            **judged(state, number),
         )
+
+
+def judged(state: PolicyState, number: int) -> dict[str, float]:
+    """What only AutoCLUB tells of a user."""
+    if not hasattr(state.policy.learner, "explained"):
+        return {}
+    found = state.policy.explain(number)
+    return {
+        "belongs": found.weight,
+        "known": found.known,
+        "counts_for": found.precision,
+        "degrees": found.people,
+    }
 
 
 def learnt_from(state: PolicyState, number: int) -> list[int]:

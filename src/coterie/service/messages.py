@@ -189,6 +189,10 @@ class ExplanationAnswer(Answer):
     learns_from: list[str]
     estimate: list[float]
     scores: list[ItemScoreAnswer]
+    belongs: float | None = None
+    known: float | None = None
+    counts_for: float | None = None
+    degrees: float | None = None
 
 
 class UserEventAnswer(Answer):
