@@ -89,7 +89,7 @@ def find_maker(name: str) -> Maker:
     """The maker of a policy; a name that leads nowhere is refused in one sentence.
 
     >>> find_maker("UniCLUB").parameters
-    ('alpha', 'beta', 'explore', 'ridge')
+    ('alpha', 'beta', 'explore', 'growing', 'ridge')
     """
     return _own(name) if is_own(name) else _registered(name)
 
