@@ -108,7 +108,7 @@ class UserExplanation:
             f"learns from {named}{f' and {more:,} more' if more else ''}; "
             f"belongs there with probability {self.weight:.2f}",
         ]
-        if self.alone < self.weight < 1:
+        if 0.005 <= self.alone < self.weight:
             lines[-1] += f", has a preference of its own with {self.alone:.2f}"
         share = round(100 * self.people)
         lines.append(
@@ -154,7 +154,7 @@ def explained(policy: Inspected, user: int, arms: Floats | None) -> UserExplanat
 def _parts(learner: Any, user: int, arms: Floats, people: float, offset: float) -> ScoreParts:
     """The scores of arms, taken apart; both models as far as each is followed."""
     mean, bonus = learner.scores(user, arms)
-    degrees = people * learner.people.scores(user, arms)[0]
+    degrees = people * learner.people.scores(user, arms)[0] + 0.0  # and not −0
     elsewhere = (1.0 - people) * (arms @ learner.array("mixtures")[user])
     common = np.full(len(arms), (1.0 - people) * offset)
     return ScoreParts(common, mean - common - elsewhere - degrees, elsewhere, degrees, bonus)
