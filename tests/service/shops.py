@@ -43,7 +43,7 @@ def arms(seed: int, n: int = 6, dim: int = 3) -> Floats:
 def waiting(recommender: Recommender) -> list[object]:
     """The decisions that wait, in order, without their ids and times."""
     kept = recommender._live.state.waiting.values()
-    return [(one.user, one.items, one.vectors.tolist()) for one in kept]
+    return [(one.user, one.items, one.vectors().tolist()) for one in kept]
 
 
 def same_state(one: Recommender, other: Recommender) -> bool:

@@ -145,7 +145,7 @@ def test_a_policy_that_learns_anew_keeps_nobody_else_waiting(tmp_path: Path, mon
         monkeypatch.setattr(one.engine, "_recovered", recovered)
         late = threading.Thread(target=other.reward, args=(decision, 1.0))
         late.start()
-        while not one.engine._rewriting:
+        while not one.engine.rewriting:
             time.sleep(0.01)
         began = time.monotonic()
         for _ in range(5):

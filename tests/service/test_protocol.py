@@ -8,11 +8,12 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from coterie.service.events import Event
-from coterie.service.protocol import read_request
+from coterie.service.protocol import DirectProtocol, Head, read_request
 from service.serving import Served, served
 from service.shops import ITEMS
 
@@ -128,7 +129,7 @@ def test_a_wrong_body_gets_a_sentence(connection: socket.socket) -> None:
     ],
 )
 def test_what_is_not_plainly_one_request_is_left_to_the_parser(strange: bytes) -> None:
-    assert read_request(request()) == ("default", "decisions", "", BODY)
+    assert read_request(request()) == (Head("default", "decisions", "", len(BODY)), BODY)
     assert read_request(strange) is None
 
 
@@ -153,3 +154,26 @@ def test_an_answer_under_way_is_sent_before_the_service_stops(
     with connection:
         assert answers(connection, 1)[0][0] == 200
         assert connection.recv(1) == b""
+
+
+def test_a_connection_is_closed_when_it_is_idle_and_not_while_it_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = DirectProtocol.__init__
+
+    def impatient(self: DirectProtocol, *args: Any, **options: Any) -> None:
+        made(self, *args, **options)
+        self.timeout_keep_alive = 1
+
+    monkeypatch.setattr(DirectProtocol, "__init__", impatient)
+    with served(str(tmp_path / "a.db"), dim=2) as one:
+        one.engine.find("default").change_items(ITEMS)
+        host, _, port = one.url.removeprefix("http://").partition(":")
+        with socket.create_connection((host, int(port)), timeout=10) as connection:
+            for _ in range(8):  # longer than the timeout, all in all
+                connection.sendall(request())
+                assert answers(connection, 1)[0][0] == 200
+                time.sleep(0.2)
+            began = time.monotonic()
+            assert connection.recv(1) == b""
+            assert 0.4 < time.monotonic() - began < 5

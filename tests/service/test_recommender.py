@@ -332,3 +332,18 @@ def test_the_same_id_with_another_vector_is_a_conflict() -> None:
     with pytest.raises(Conflict, match="'f' was settled for None, got 'tea'"):
         one.feedback("alice", 1.0, item="tea", feedback_id="f")
     assert one.policy.rounds == 2
+
+
+@pytest.mark.parametrize("policy", ["AutoCLUB", "CLUB", "SCLUB", "CAB"])
+def test_a_cluster_is_named_by_its_first_member_while_clusters_change(policy: str) -> None:
+    params = {"AutoCLUB": {}, "CAB": {"alpha": 0.5}}.get(policy, {"alpha": 0.3, "beta": 0.2})
+    one, rng, names = shop(policy=policy, params=params), np.random.default_rng(0), set()
+    for turn in range(300):
+        user = int(rng.integers(6))
+        decision = one.decide(f"user-{user}")
+        labels = one.policy.labels()
+        assert decision.cluster == int((labels == labels[one.users.index(f"user-{user}")]).argmax())
+        names.add(decision.cluster)
+        if turn % 2:
+            one.reward(decision.id, float((decision.chosen == "tea") == (user % 2 == 0)))
+    assert len(names) > 1 or policy == "CAB"

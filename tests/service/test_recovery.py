@@ -44,7 +44,10 @@ def play(recommender: Recommender, rounds: int, seed: int) -> list[Any]:
     answers: list[Any] = []
     for number in range(rounds):
         k = 1 + number % 2
-        decision = recommender.decide(USERS[rng.integers(6)], arms=arms(int(rng.integers(1000))), k=k)
+        user = USERS[rng.integers(6)]
+        decision = recommender.decide(user, arms=arms(int(rng.integers(1000))), k=k)
+        labels = recommender.policy.labels()
+        assert decision.cluster == (labels == labels[recommender.users.index(user)]).argmax()
         answers.append(decision[1:])
         if rng.random() < 0.8:
             click = decision.ranking[0] if k == 2 else None

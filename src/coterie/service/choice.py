@@ -44,8 +44,9 @@ class Outcome(NamedTuple):
 def choose(state: PolicyState, user: str, arms: Floats, k: int) -> Outcome:
     """Decide for a user among `arms`, which were checked; a stranger joins."""
     policy, number = state.seat(user)
+    learner = policy.learner
     before = state.generator_state(policy)
-    exploring = policy.exploring
+    exploring = bool(learner.exploring)
     own = _own_choice(policy, number, arms, k)
     after = policy.generator.bit_generator.state
     sampled = not exploring and after != before
@@ -56,21 +57,25 @@ def choose(state: PolicyState, user: str, arms: Floats, k: int) -> Outcome:
         picks = policy.generator.choice(len(arms), k, replace=False).tolist()
     if share > 0:
         after = policy.generator.bit_generator.state
-    known = not sampled or share == 1
-    whole = _probability(1.0 / perm(len(arms), k), share, None if exploring else picks == own)
-    first = _probability(1.0 / len(arms), share, None if exploring else picks[0] == own[0])
+    whole: float | None = 1.0  # unless something was random
+    first: float | None = 1.0
+    if sampled and share != 1:
+        whole = first = None
+    elif exploring or share > 0:
+        whole = _probability(1.0 / perm(len(arms), k), share, None if exploring else picks == own)
+        first = _probability(1.0 / len(arms), share, None if exploring else picks[0] == own[0])
     if policy is not state.policy:
         state.policy.generator.bit_generator.state = after
     state.know_generator(after)
     shown = arms[picks[0] : picks[0] + 1] if k == 1 else arms.take(picks, axis=0)
     with policy.lock:
-        mean, width = policy.learner.scores(number, shown)
+        mean, width = learner.scores(number, shown)
     return Outcome(
         picks,
         mean.tolist(),
         width.tolist(),
-        whole if known else None,
-        first if known else None,
+        whole,
+        first,
         state.cluster_number(number) if policy is state.policy else None,
         drawn,
         None if after == before else kept_generator(dict(after)),

@@ -42,17 +42,30 @@ class Limits:
 class Turn:
     """`with engine.turn`: one request at a time, as long as the store can be written."""
 
-    def __init__(self, engine: PolicyEngine) -> None:
-        """Turns of an engine."""
-        self._engine = engine
+    def __init__(self, engine: PolicyEngine, patience: float) -> None:
+        """Turns of an engine, and the seconds that a request waits for its own."""
+        self._engine, self._patience = engine, patience
+        self.lock = RLock()
+        self.time = 0.0
 
     def __enter__(self) -> None:
-        """Wait for it."""
-        self._engine.begin_turn()
+        """Take the lock, if the store can be written."""
+        engine, patience = self._engine, self._patience
+        if not self.lock.acquire(True, 0.0 if engine.rewriting and patience > 0 else patience):
+            raise StoreError("the policy is learning anew from its log; try again soon")
+        try:
+            if engine.journal.failure is not None:
+                raise engine.journal.failure
+            if engine.suspect:
+                engine.recover()
+            self.time = engine.journal.now()
+        except BaseException:
+            self.lock.release()
+            raise
 
     def __exit__(self, *_: object) -> None:
         """Let others have theirs."""
-        self._engine.end_turn()
+        self.lock.release()
 
 
 class Change:
@@ -102,11 +115,9 @@ class PolicyEngine:
         """Open the store and recover all policies."""
         self.store = store
         self.limits = limits or Limits()
-        self._lock = RLock()
-        self._patience, self._tick, self._every = patience, tick, snapshot_every
-        self.suspect = self._rewriting = False
-        self.turn, self.change = Turn(self), Change(self)
-        self._time = 0.0
+        self._tick, self._every = tick, snapshot_every
+        self.suspect = self.rewriting = False
+        self.turn, self.change = Turn(self, patience), Change(self)
         self._stop = Signal()
         store.open()
         try:
@@ -119,27 +130,6 @@ class PolicyEngine:
         self._keeper = Thread(target=self._keep_house, name="coterie-housekeeping", daemon=True)
         self._keeper.start()
 
-    # Turns and changes.
-
-    def begin_turn(self) -> None:
-        """Take the lock, if the store can be written."""
-        patience = 0.0 if self._rewriting and self._patience > 0 else self._patience
-        if not self._lock.acquire(timeout=patience):
-            raise StoreError("the policy is learning anew from its log; try again soon")
-        try:
-            if self.journal.failure is not None:
-                raise self.journal.failure
-            if self.suspect:
-                self.recover()
-            self._time = self.journal.now()
-        except BaseException:
-            self._lock.release()
-            raise
-
-    def end_turn(self) -> None:
-        """Let others have the lock."""
-        self._lock.release()
-
     @property
     def next_seq(self) -> int:
         """The number of the next event."""
@@ -147,7 +137,7 @@ class PolicyEngine:
 
     def now(self) -> float:
         """The time of the request whose turn it is: all that it does happens at once."""
-        return self._time
+        return self.turn.time
 
     def wait(self) -> None:
         """Return when everything that happened so far is durable."""
@@ -245,7 +235,7 @@ class PolicyEngine:
 
     def snapshot(self, name: str) -> None:
         """Write a snapshot of a policy; requests go on meanwhile."""
-        with self._lock:
+        with self.turn.lock:
             live = self.find(name)
             captured, epoch = snapshots.capture(live.state), live.epoch
             live.snapshot_seq, live.snapshot_at = captured.seq, self.journal.now()
@@ -273,17 +263,17 @@ class PolicyEngine:
             task(self.store)
             self.journal.pass_over(added)
 
-        self._rewriting = True
+        self.rewriting = True
         try:
             self.journal.run(perform)
             with self.change:
                 live.reset(self._recovered(live.name))
         finally:
-            self._rewriting = False
+            self.rewriting = False
 
     def recover(self) -> None:
         """Connect again and read everything from the store; StoreError if that cannot be done yet."""
-        with self._lock:
+        with self.turn.lock:
             self.journal.reopen()
             named = self.store.policies()
             for name in named:

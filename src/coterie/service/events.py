@@ -100,7 +100,7 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def _remember(text: str, told: dict[str, Any]) -> None:
-    if len(_PARSED) >= 1_000:
+    if len(_PARSED) >= 100:
         _PARSED.clear()
     _PARSED[text] = told
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -41,6 +41,8 @@ class Users:
         """The users known at the start, in order."""
         self._ids = list(ids)
         self._numbers = {one: number for number, one in enumerate(self._ids)}
+        self.find: Callable[[str], int | None] = self._numbers.get
+        """The number of a user, or None for a stranger."""
 
     def __len__(self) -> int:
         """How many users are known."""
@@ -60,10 +62,6 @@ class Users:
         number = self._numbers[user] = len(self._ids)
         self._ids.append(user)
         return number
-
-    def find(self, user: str) -> int | None:
-        """The number of a user, or None for a stranger."""
-        return self._numbers.get(user)
 
     def number(self, user: str) -> int:
         """The number of a known user."""
@@ -115,4 +113,4 @@ class Catalogue:
             content = b"".join(map(self._rows.__getitem__, ids))
         except KeyError as missing:
             raise UnknownName(f"no item {shown(missing.args[0])} in the catalogue of this policy") from None
-        return np.frombuffer(content).reshape(-1, self._dim)
+        return np.frombuffer(content).reshape(len(ids), self._dim)

@@ -261,13 +261,18 @@ class LivePolicy:
         self.engine.journal.append(event)
         if event.decision is not None:
             known = self._recent.get(event.decision)
-            if known is None and event.kind == events.EXPIRED:
-                return  # it is not waiting any more, which is all that a late reward asks
-            if known is None and event.kind == events.REWARD:
-                known = self.engine.store.find(self.name, event.decision)
-            self._recent[event.decision] = [*(known or ()), event]
-            self._recent.move_to_end(event.decision)
-            self._forget_old()
+            if known is None:
+                if event.kind == events.EXPIRED:
+                    return  # it is not waiting any more, which is all that a late reward asks
+                found = (
+                    self.engine.store.find(self.name, event.decision) if event.kind == events.REWARD else ()
+                )
+                self._recent[event.decision] = [*found, event]
+            else:
+                self._recent[event.decision] = [*known, event]
+                self._recent.move_to_end(event.decision)
+            if len(self._recent) > REMEMBERED:
+                self._forget_old()
 
     def _forget_old(self) -> None:
         """Remember no more than so many decisions, and whatever is not durable yet."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 import time
 from asyncio import Future
-from functools import cache, partial
+from functools import lru_cache, partial
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from coterie.errors import StoreError
 from coterie.service.context import Context
 from coterie.service.direct import HANDLES, takes_long
-from coterie.service.problems import body_of_problem, headers_of, refused
+from coterie.service.problems import body_of_problem, headers_of, refused, status_of
 
 WHOLE = re.compile(
     rb"POST /v1/policies/([A-Za-z0-9_.-]+)/(decisions|rewards) HTTP/1\.1\r\n((?:[!-9;-~]+:[^\r\n]*\r\n)+)\r\n"
@@ -26,11 +26,30 @@ MOST_EARLY = 65_536
 """Bytes that may come before the last request is answered."""
 MOST_HEAD = 65_536
 """Bytes that the first line and the headers of a request may have."""
+SHORT_HEAD = 4_096
+"""Bytes of a head that may be handled here: the latest are remembered."""
 
 
-def read_request(data: bytes) -> tuple[str, str, str, bytes] | None:
-    """Policy, route, key and body, if the bytes are one request for decisions or rewards and nothing else."""
-    found = WHOLE.match(data)
+class Head(NamedTuple):
+    """What the first line and the headers of a request say."""
+
+    policy: str
+    route: str
+    key: str
+    length: int
+
+
+def read_request(data: bytes) -> tuple[Head, bytes] | None:
+    """Head and body, if the bytes are one request for decisions or rewards and nothing else."""
+    at = data.find(b"\r\n\r\n", 0, SHORT_HEAD) + 4
+    told = read_head(data[:at])
+    return None if told is None or told.length != len(data) - at else (told, data[at:])
+
+
+@lru_cache(maxsize=512)
+def read_head(text: bytes) -> Head | None:
+    """What a head says, if the request may be handled here; a client sends the same one again and again."""
+    found = WHOLE.fullmatch(text)
     if found is None:
         return None
     policy, route, lines = found.groups()
@@ -46,17 +65,16 @@ def read_request(data: bytes) -> tuple[str, str, str, bytes] | None:
             key = value
         elif name in ELSEWHERE or (name == b"connection" and value.lower() != b"keep-alive"):
             return None
-    body = data[found.end() :]
-    if not length or int(length) != len(body):
+    if not length:
         return None
-    return policy.decode(), route.decode(), key.decode("latin-1"), body
+    return Head(policy.decode(), route.decode(), key.decode("latin-1"), int(length))
 
 
-@cache
-def head(status: int) -> bytes:
-    """The first lines of an answer."""
+@lru_cache(maxsize=64)
+def head(status: int, *others: tuple[bytes, bytes]) -> bytes:
+    """The first lines of an answer; `others` are the headers of all answers of a server."""
     lines = [b"HTTP/1.1 %d %s" % (status, HTTPStatus(status).phrase.encode())]
-    lines += [name + b": " + text for name, text in headers_of(status)]
+    lines += [name + b": " + text for name, text in (*headers_of(status), *others)]
     return b"\r\n".join([*lines, b""])
 
 
@@ -74,6 +92,7 @@ class DirectProtocol(HttpToolsProtocol):
         self._parsing = self._in_head = self._busy = self._closing = False
         self._early = b""
         self._head_size = 0
+        self._answered = 0.0
 
     def on_message_begin(self) -> None:
         """The parser is within a request."""
@@ -102,8 +121,7 @@ class DirectProtocol(HttpToolsProtocol):
         free = self.cycle is None or self.cycle.response_complete
         if not self._parsing and free and metrics.in_flight < self.context.in_flight_limit:
             asked = read_request(data)
-            if asked is not None and len(asked[3]) <= self.context.body_limit:
-                self._unset_keepalive_if_required()
+            if asked is not None and asked[0].length <= self.context.body_limit:
                 self._handle(*asked)
                 return
         self._parse(data)
@@ -128,30 +146,31 @@ class DirectProtocol(HttpToolsProtocol):
         self.transport.write(b"".join([head(status), last, content]))
         self.transport.close()
 
-    def _handle(self, policy: str, route: str, key: str, body: bytes) -> None:
+    def _handle(self, told: Head, body: bytes) -> None:
         """Let the policy answer; what it answers is sent when it is durable."""
         self._busy = True
-        self.context.metrics.in_flight += 1
+        context, (policy, route, key, _) = self.context, told
+        context.metrics.in_flight += 1
         began = time.perf_counter()
-        where = f"POST {route} of {policy}"
         try:
-            self.context.authorise(key, "writer", policy)
-            if takes_long(self.context, policy, route):
-                answer = self.loop.run_in_executor(None, HANDLES[route], self.context, policy, body)
-                answer.add_done_callback(partial(self._handled, route, began, where))
+            context.authorise(key, "writer", policy)
+            if route == "rewards" and takes_long(context, policy, route):
+                answer = self.loop.run_in_executor(None, HANDLES[route], context, policy, body)
+                answer.add_done_callback(partial(self._handled, told, began))
                 return
-            status, content = HANDLES[route](self.context, policy, body)
+            status, content = HANDLES[route](context, policy, body)
         except Exception as error:
-            self._send(*_problem(error, where))
+            self._send(*_problem(error, told))
             return
-        self.context.when_durable(partial(self._settled, route, began, status, content))
+        context.when_durable(partial(self._settled, route, began, status, content))
 
-    def _handled(self, route: str, began: float, where: str, answer: Future[tuple[int, bytes]]) -> None:
+    def _handled(self, told: Head, began: float, answer: Future[tuple[int, bytes]]) -> None:
         """A thread has an answer."""
+        route = told.route
         try:
             status, content = answer.result()
         except Exception as error:
-            self._send(*_problem(error, where))
+            self._send(*_problem(error, told))
             return
         self.context.when_durable(partial(self._settled, route, began, status, content))
 
@@ -160,7 +179,8 @@ class DirectProtocol(HttpToolsProtocol):
     ) -> None:
         """The answer is durable, or will not be."""
         if error is not None:
-            status, content = _problem(error, route)
+            status = status_of(error)
+            content = body_of_problem(status, str(error))
         self.context.metrics.routes[route].add(time.perf_counter() - began)
         self._send(status, content)
 
@@ -173,19 +193,30 @@ class DirectProtocol(HttpToolsProtocol):
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
-        extra = b"".join([name + b": " + text + b"\r\n" for name, text in self.server_state.default_headers])
-        length = b"content-length: %d\r\n\r\n" % len(content)
-        self.transport.write(b"".join([head(status), extra, length, content]))
+        first = head(status, *self.server_state.default_headers)
+        self.transport.write(b"%bcontent-length: %d\r\n\r\n%b" % (first, len(content), content))
         if self._closing:
             self.transport.close()
             return
-        self.timeout_keep_alive_task = self.loop.call_later(
-            self.timeout_keep_alive, self.timeout_keep_alive_handler
-        )
+        self._answered = self.loop.time()
+        if self.timeout_keep_alive_task is None:
+            self._look_later(self.timeout_keep_alive)
         if self._early:
             early, self._early = self._early, b""
             self.transport.resume_reading()
             self.data_received(early)
+
+    def _look_later(self, seconds: float) -> None:
+        """Close the connection then, unless there are requests meanwhile."""
+        self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close a connection on which nothing happened; one timer serves many requests."""
+        idle = 0.0 if self._busy else self.loop.time() - self._answered
+        if idle < self.timeout_keep_alive:
+            self._look_later(self.timeout_keep_alive - idle)
+        else:
+            super().timeout_keep_alive_handler()
 
     def shutdown(self) -> None:
         """Close, but not before the answer that is under way; streams end soon."""
@@ -196,8 +227,8 @@ class DirectProtocol(HttpToolsProtocol):
             super().shutdown()
 
 
-def _problem(error: Exception, where: str) -> tuple[int, bytes]:
-    status, detail = refused(error, where)
+def _problem(error: Exception, told: Head) -> tuple[int, bytes]:
+    status, detail = refused(error, f"POST {told.route} of {told.policy}")
     return status, body_of_problem(status, detail)
 
 

@@ -61,18 +61,17 @@ def dumps(captured: Capture) -> bytes:
         "users": captured.users,
         "items": captured.items,
         "waiting": [
-            [key, one.user, one.items, len(one.vectors), one.expires, one.drawn]
-            for key, one in waiting.items()
+            [key, one.user, one.items, len(one.items), one.expires, one.drawn] for key, one in waiting.items()
         ],
         "counts": captured.counts,
         "seq": captured.seq,
         "at": captured.at,
     }
-    vectors = [one.vectors for one in waiting.values()]
+    vectors = b"".join([one.x for one in waiting.values()])
     arrays: dict[str, Any] = {
         "header": np.frombuffer(json.dumps(header).encode(), np.uint8),
         "items": captured.vectors,
-        "waiting": np.concatenate(vectors) if vectors else np.empty((0, captured.settings.dim)),
+        "waiting": np.frombuffer(vectors).reshape(-1, captured.settings.dim),
         "policy": np.frombuffer(policy_snapshots.dumps(captured.policy), np.uint8),
     }
     file = BytesIO()
@@ -101,8 +100,8 @@ def _rebuilt(header: dict[str, Any], items: Floats, waiting: Floats, policy: byt
     state.catalogue = Catalogue(state.settings.dim, header["items"], items)
     start = 0
     for key, user, ids, count, expires, drawn in header["waiting"]:
-        vectors = waiting[start : start + count].copy()
-        state.start_waiting(key, Waiting(user, tuple(ids), vectors, expires, drawn))
+        x = waiting[start : start + count].tobytes()
+        state.start_waiting(key, Waiting(user, tuple(ids), x, expires, drawn))
         start += count
     state.counts = Counter(header["counts"])
     state.seq, state.at = header["seq"], header["at"]

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from heapq import heappush
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from coterie.errors import ArgumentError
 from coterie.policies.base import LinearBandit
 from coterie.service import events
@@ -22,13 +24,20 @@ EARLY = 500
 
 
 class Waiting(NamedTuple):
-    """A decision that waits for its reward: whom it was for, what was chosen, until when, and how."""
+    """A decision that waits for its reward: whom it was for, what was chosen, until when, and how.
+
+    `x` holds the vectors of the items, float64 values, rows first.
+    """
 
     user: str
     items: tuple[str, ...]
-    vectors: Floats
+    x: bytes
     expires: float | None
     drawn: bool
+
+    def vectors(self) -> Floats:
+        """The vectors, one a row, read-only."""
+        return np.frombuffer(self.x).reshape(len(self.items), -1)
 
 
 class PolicyState:
@@ -52,6 +61,7 @@ class PolicyState:
         self._guest: LinearBandit | None = None
         self._generator: Mapping[str, Any] | None = None
         self._labels: Ints | None = None
+        self._firsts: dict[int, int] = {}
         self._steps: dict[str, Callable[[Event], None]] = {
             events.CREATED: self._configured,
             events.CONFIGURED: self._configured,
@@ -100,7 +110,7 @@ class PolicyState:
 
     def check_newcomer(self, user: str) -> None:
         """Refuse a stranger where users are given from the start."""
-        if user not in self.users and any(name in self.settings.params for name in WORLDLY):
+        if self.users.find(user) is None and any(name in self.settings.params for name in WORLDLY):
             kind = self.settings.policy
             raise ArgumentError(f"user must be one that {kind} was made with, got {shown(user)}")
 
@@ -116,12 +126,19 @@ class PolicyState:
 
     def cluster_number(self, number: int) -> int:
         """The cluster of a user, named by the number of its first member."""
-        learner = self.policy.learner
-        if "labels" not in learner.FIELDS:
-            return first_alike(learner.labels(), number)
-        if self._labels is None or len(self._labels) != self.policy.n_users:
-            self._labels = learner.array("labels")  # a view, until there are more users
-        return first_alike(self._labels, number)
+        policy, labels = self.policy, self._labels
+        if labels is None or len(labels) != policy.n_users:
+            if "labels" not in policy.learner.FIELDS:
+                return first_alike(policy.learner.labels(), number)
+            labels = self._labels = policy.learner.array("labels")  # a view, until there are more users
+            self._firsts.clear()
+        label = labels.item(number)
+        if label < 0:  # in no cluster yet
+            return first_alike(policy.learner.labels(), number)
+        first = self._firsts.get(label)
+        if first is None:
+            first = self._firsts[label] = first_alike(labels, number)
+        return first
 
     def start_waiting(self, decision: str, waiting: Waiting) -> None:
         """Keep a decision until its reward comes or its time is over."""
@@ -153,8 +170,10 @@ class PolicyState:
         items = (event.item or "",) if ranking is None else tuple(ranking)
         wait = self.settings.reward_wait
         expires = None if wait is None else event.at + wait
-        vectors = chosen_vectors(event, self.settings.dim)
-        waiting = Waiting(event.user, items, vectors, expires, "drawn" in told)
+        x = event.x or b""
+        if "arms" in told:
+            x = chosen_vectors(event, self.settings.dim).tobytes()
+        waiting = Waiting(event.user, items, x, expires, "drawn" in told)
         self.start_waiting(event.decision, waiting)
 
     def _reward(self, event: Event) -> None:
@@ -164,7 +183,7 @@ class PolicyState:
             return
         vectors = event.vectors(self.settings.dim) if event.x is not None else None
         if vectors is None and waiting is not None:
-            vectors = waiting.vectors
+            vectors = waiting.vectors()
         assert vectors is not None
         self._learn(event, vectors, told.get("clicked"))
 
@@ -174,7 +193,7 @@ class PolicyState:
     def _expired(self, event: Event) -> None:
         waiting = self.waiting.pop(event.decision or "", None)
         if waiting is not None and self.settings.mode == "online" and event.reward is not None:
-            self._learn(event, waiting.vectors, None)
+            self._learn(event, waiting.vectors(), None)
 
     def _learn(self, event: Event, vectors: Floats, clicked: int | None) -> None:
         """Absorb a reward for one vector, or what was done with a list of several."""
@@ -183,6 +202,7 @@ class PolicyState:
         assert event.user is not None
         assert event.reward is not None
         number = self.join(event.user)
+        self._firsts.clear()
         if len(vectors) == 1:
             self.policy.update(number, vectors[0], event.reward)
         else:

@@ -16,6 +16,8 @@ PART = 2**20
 """Bytes of a snapshot that are written at a time, so that rewards do not wait for all of it."""
 PAGE = 5_000
 """Events that are read at a time."""
+BLOCK = 1_024
+"""Events whose users are indexed together: a commit writes a few pages of the last block, not one a user."""
 COLUMNS = "seq, policy, kind, at, decision, user_id, item, reward, x, detail"
 TABLES = (
     "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
@@ -24,7 +26,8 @@ TABLES = (
        x {bytes}, detail TEXT)""",
     "CREATE INDEX IF NOT EXISTS log_decision ON log (decision) WHERE decision IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS log_kind ON log (kind) WHERE kind IN ('created', 'retired')",
-    "CREATE INDEX IF NOT EXISTS log_user ON log (user_id) WHERE user_id IS NOT NULL",
+    "DROP INDEX IF EXISTS log_user",  # of earlier versions: each event wrote a page of its own
+    f"CREATE INDEX IF NOT EXISTS log_block ON log ((seq / {BLOCK}), user_id) WHERE user_id IS NOT NULL",
     """CREATE TABLE IF NOT EXISTS snapshot (policy TEXT NOT NULL, seq BIGINT NOT NULL, parts BIGINT NOT NULL,
        digest TEXT NOT NULL, PRIMARY KEY (policy, seq))""",
     """CREATE TABLE IF NOT EXISTS snapshot_part (policy TEXT NOT NULL, seq BIGINT NOT NULL,
@@ -32,6 +35,12 @@ TABLES = (
     """CREATE TABLE IF NOT EXISTS key (id TEXT PRIMARY KEY, digest TEXT NOT NULL, role TEXT NOT NULL,
        policy TEXT, label TEXT NOT NULL, created {double} NOT NULL)""",
 )
+OF_USER = f"""WITH RECURSIVE block (number, least) AS (
+    SELECT (SELECT MAX(seq) FROM log) / {BLOCK}, (SELECT MIN(seq) FROM log) / {BLOCK}
+    UNION ALL SELECT number - 1, least FROM block WHERE number > least)
+    SELECT {{columns}} FROM block CROSS JOIN log
+    WHERE seq / {BLOCK} = number AND user_id = ? AND policy = ?"""
+"""The events of a user, by a look into the index of each block."""
 
 
 class StoredSnapshot(NamedTuple):
@@ -117,10 +126,8 @@ class EventStore(ABC):
 
     def history(self, policy: str, user: str, limit: int) -> list[Event]:
         """The latest events of a user, in order."""
-        found = self.query(
-            f"SELECT {COLUMNS} FROM log WHERE user_id = ? AND policy = ? ORDER BY seq DESC LIMIT ?",
-            (user, policy, limit),
-        )
+        statement = f"{OF_USER.format(columns=COLUMNS)} ORDER BY seq DESC LIMIT ?"
+        found = self.query(statement, (user, policy, limit))
         return [Event(*row) for row in found][::-1]
 
     def policies(self) -> list[str]:
@@ -151,7 +158,8 @@ class EventStore(ABC):
         `settings` replaces the details of events, by number, that name the user.
         """
         with self.transaction():
-            self.execute("DELETE FROM log WHERE policy = ? AND user_id = ?", [(policy, user)])
+            theirs = OF_USER.format(columns="seq")
+            self.execute(f"DELETE FROM log WHERE seq IN ({theirs})", [(user, policy)])
             for seq, told in settings:
                 self.execute("UPDATE log SET detail = ? WHERE seq = ?", [(told, seq)])
             self._drop_snapshots(policy)

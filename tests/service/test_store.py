@@ -1,0 +1,60 @@
+"""Both stores: the events of a user, found block by block."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from coterie.service.events import DECISION, Event
+from coterie.service.postgres import open_store
+from coterie.service.sqlite import SQLiteStore
+from coterie.service.store import BLOCK
+
+
+def events(start: int, count: int) -> list[Event]:
+    """Events of seven users in turn, the last of whom has another policy."""
+    made = []
+    for seq in range(start, start + count):
+        policy = "other" if seq % 7 == 6 else "shop"
+        made.append(Event(seq, policy, DECISION, float(seq), f"d{seq}", f"user-{seq % 7}", "tea"))
+    return made
+
+
+def test_the_history_of_a_user_is_found_in_all_blocks(where: str) -> None:
+    store = open_store(where)
+    store.open()
+    try:
+        assert store.history("shop", "user-3", 10) == []
+        store.append(events(BLOCK - 40, 80))
+        store.append(events(4 * BLOCK, 40))  # numbers are left out after a failure
+        theirs = [*range(BLOCK - 40, BLOCK + 40), *range(4 * BLOCK, 4 * BLOCK + 40)]
+        expected = [seq for seq in theirs if seq % 7 == 3]
+        assert [one.seq for one in store.history("shop", "user-3", 1_000)] == expected
+        assert [one.seq for one in store.history("shop", "user-3", 4)] == expected[-4:]
+        assert store.history("shop", "user-6", 10) == []
+        store.forget_user("shop", "user-3")
+        store.forget_user("shop", "user-6")
+        assert store.history("shop", "user-3", 10) == []
+        assert {one.seq for one in store.read("shop")} == {seq for seq in theirs if seq % 7 not in (3, 6)}
+        assert len(list(store.read("other"))) == sum(seq % 7 == 6 for seq in theirs)
+    finally:
+        store.close()
+
+
+def test_the_index_of_users_is_that_of_blocks_and_an_older_one_goes(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    store = SQLiteStore(path)
+    store.open()
+    store.append(events(1, 30))
+    store.close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE INDEX log_user ON log (user_id)")
+        connection.execute("DROP INDEX log_block")
+    store.open()
+    try:
+        found = store.query("SELECT name FROM sqlite_master WHERE type = 'index' AND name LIKE 'log%'")
+        assert {name for (name,) in found} == {"log_decision", "log_kind", "log_block"}
+        assert [one.seq for one in store.history("shop", "user-1", 10)] == [1, 8, 15, 22, 29]
+    finally:
+        store.close()
