@@ -27,6 +27,7 @@ cdef class Prior(Learner):
     cdef double *total
     cdef double *votes
     cdef double *peaks
+    cdef int64_t *order
     cdef int64_t *users_of_size
 
     cdef double acting_weight(self) noexcept nogil

@@ -263,9 +263,10 @@ def _rebuilt(header: Header, content: Arrays) -> LinearBandit:
             from coterie.policies.snapshots_v1 import upgraded
 
             arrays, numbers = upgraded(plan.learner, arrays)
-        _check_arrays(plan.learner.shapes(arguments["n_users"], arguments["dim"], **plan.settings), arrays)
         if set(numbers) != set(plan.learner.NUMBERS) or not all(np.isfinite(list(numbers.values()))):
             raise SnapshotError("has other numbers in its header than this policy")
+        size = (arguments["n_users"], arguments["dim"])
+        _check_arrays(plan.learner.shapes(*size, numbers, **plan.settings), arrays)
         return revived(State(header.policy, arguments, header.generator, arrays, numbers))
     except SnapshotError:
         raise
