@@ -7,7 +7,7 @@ does. Both learn from every reward; their predictive densities say how much of e
 import numpy as np
 
 cimport numpy as cnp
-from libc.math cimport INFINITY, sqrt
+from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport int64_t
 
 from coterie.policies._autoclub cimport ByEvidence
@@ -15,8 +15,12 @@ from coterie.policies._autoclub_prior cimport Terms
 from coterie.policies._elementary cimport exponential, natural_log
 from coterie.policies._hier cimport UpperBounds
 from coterie.policies._linalg cimport dot, largest_eigenvalue, means, quadratic, quadratics
-from coterie.policies._offers cimport Memory, Offer, View, bonus, largest, offer_of
+from coterie.policies._offers cimport Memory, Offer, View, bonus, largest, offer_of, row
+from coterie.policies._repeats cimport (
+    GROUPS, SLOTS, Agreement, Repeats, add_repeat, disagreement, fill_slot, find_slot, key_of
+)
 
+from coterie.policies._arrays import Field
 from coterie.policies._autoclub import ByEvidence as Clusters
 from coterie.policies._hier import UpperBounds as People
 
@@ -31,6 +35,8 @@ cdef double SLACK = 1.0 + 1e-9  # bounds of widths hold up to rounding
 cdef enum:
     AT_A_TIME = 8  # exact widths are computed for so many arms together
 cdef double NOTHING = 0.001  # a model of less weight is left out
+cdef double FAITH = 5.0  # rewards for the same vector are first taken to differ by the noise, as if so many had done so
+cdef double LASTS = 0.5  # more than this part of the noise must come again with the same vector to count as no noise
 
 
 cdef struct Foretold:
@@ -45,6 +51,14 @@ cdef struct Both:
     View seen
     View people
     Offer longer
+    bint recalls
+
+
+cdef struct Recalled:
+    # What a user has told of an arm: its share in the arm's score, the mean reward, and its variance relative to σ²
+    double share
+    double mean
+    double variance
 
 
 cdef struct Best:
@@ -60,17 +74,29 @@ cdef inline double weighted(Both *both, double width2, double people2) noexcept 
 cdef class Averaged(ByEvidence):
     """Clusters by evidence and, beside them, `people` who differ by degrees; `odds` are the log odds of the latter.
 
-    The arrays of both are those of this learner; those of `people` have its name in front.
+    The arrays of both are those of this learner; those of `people` have its name in front. `recurring` is φ, the part of the
+    noise that comes again when a user is asked for the same vector; if it is not 0, such rewards are remembered, not learnt.
     """
 
-    FIELDS = {**Clusters.FIELDS, **{f"people.{name}": field for name, field in People.FIELDS.items()}}
+    FIELDS = {
+        **Clusters.FIELDS,
+        **{f"people.{name}": field for name, field in People.FIELDS.items()},
+        "repeats": Field(("users",), "int64"),
+        "repeats.keys": Field(("slots",), "int64"),
+        "repeats.means": Field(("slots",)),
+        "repeats.counts": Field(("slots",), "int64"),
+        "repeats.groups": Field(("groups", "agreement")),
+    }
     NUMBERS = (
-        *Clusters.NUMBERS, "odds", "people.noise2", "people.spread2", "people.shrinkage", "people.due"
+        *Clusters.NUMBERS, "odds", "recurring", "people.noise2", "people.spread2", "people.shrinkage", "people.due"
     )
     cdef readonly UpperBounds people
-    cdef public double odds
+    cdef public double odds, recurring
     cdef double *people_means
     cdef double *people_widths
+    cdef Repeats repeats
+    cdef int64_t *unlearnt
+    cdef Recalled *recalled
 
     def __init__(self, n_users, dim, *, ridge, schedule, generator):
         shared = {"ridge": ridge, "schedule": schedule, "generator": generator}
@@ -79,12 +105,16 @@ cdef class Averaged(ByEvidence):
 
     @classmethod
     def extents(cls, n_users, dim, **settings):
-        return {**Clusters.extents(n_users, dim), "size": dim + 1}
+        room = {"size": dim + 1, "slots": SLOTS, "groups": GROUPS, "agreement": sizeof(Agreement) // sizeof(double)}
+        return {**Clusters.extents(n_users, dim), **room}
 
     cdef int bind(self) except -1:
         self.people.n_users = self.n_users
         self.people._arrays = {name: self._arrays[f"people.{name}"] for name in People.FIELDS}
         self.people.bind()
+        self.unlearnt = <int64_t *> self.pointer("repeats")
+        self.repeats.keys, self.repeats.counts = <int64_t *> self.pointer("repeats.keys"), <int64_t *> self.pointer("repeats.counts")
+        self.repeats.means, self.repeats.groups = <double *> self.pointer("repeats.means"), <Agreement *> self.pointer("repeats.groups")
         return ByEvidence.bind(self)
 
     cdef int reserve(self, Py_ssize_t n_arms) except -1:
@@ -94,6 +124,8 @@ cdef class Averaged(ByEvidence):
             self._scratch["people"] = np.empty((2, n_arms))
             self.people_means = <double *> cnp.PyArray_DATA(self._scratch["people"])
             self.people_widths = self.people_means + n_arms
+            self._scratch["recalled"] = np.empty((n_arms, 3))
+            self.recalled = <Recalled *> cnp.PyArray_DATA(self._scratch["recalled"])
         return ByEvidence.reserve(self, n_arms)
 
     cdef int welcome(self, Py_ssize_t known) except -1:
@@ -101,9 +133,14 @@ cdef class Averaged(ByEvidence):
         return ByEvidence.welcome(self, known)
 
     def refresh(self):
-        self.people.rounds = self.rounds
+        self.people.rounds = self.learnt()
         self.people.refresh()
         ByEvidence.refresh(self)
+        counts = self.array("repeats.counts")
+        if not (0 <= self.recurring <= 1 and 0 <= self.skipped == self.array("repeats").sum() <= self.rounds):
+            raise ValueError("has rewards that were not learnt and cannot be")
+        if counts.min() < 0 or not np.array_equal(counts > 0, self.array("repeats.keys") != 0):
+            raise ValueError("has numbers of remembered rewards that count nothing")
 
     # Which model to trust.
 
@@ -127,12 +164,34 @@ cdef class Averaged(ByEvidence):
     cdef void compare_models(self, double reward, Foretold *clusters, Foretold *people) noexcept nogil:
         """The log odds move by the difference of the log predictive densities."""
         cdef double first = reward - clusters.mean, second = reward - people.mean
-        cdef double kept = max(0.0, min(KEPT, 1.0 - EARLY / self.rounds))
+        cdef double kept = max(0.0, min(KEPT, 1.0 - EARLY / self.learnt()))
         cdef double step = natural_log(clusters.variance) - natural_log(people.variance)
         step += first * first / clusters.variance - second * second / people.variance
         self.odds = kept * self.odds + (min(max(0.5 * step, -STEP), STEP) if step == step else -STEP)
 
     # Both learn.
+
+    cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil:
+        """Both models learn a reward, unless it only says again what the user has told of this vector."""
+        cdef int64_t key = key_of(user, x, self.dim)
+        cdef Py_ssize_t slot = find_slot(&self.repeats, key)
+        if slot >= 0 and fabs(reward) <= self.second:
+            self.compare_repeat(slot, user, reward)
+            if self.recurring > 0.0:
+                self.skipped += 1
+                self.unlearnt[user] += 1
+                return 0
+        ByEvidence.absorb(self, user, x, reward)
+        if slot < 0:
+            fill_slot(&self.repeats, key, self.within_reason(reward))
+        return 0
+
+    cdef void compare_repeat(self, Py_ssize_t slot, Py_ssize_t user, double reward) noexcept nogil:
+        """How much of what both models leave unexplained comes again with the same vector."""
+        cdef double part
+        add_repeat(&self.repeats, slot, user, reward, self.precisions[user])
+        part = 1.0 - disagreement(&self.repeats, self.noise2, FAITH)
+        self.recurring = part if part > LASTS else 0.0
 
     cdef double restrain(self, Py_ssize_t user, const double *x, double reward) noexcept nogil:
         """What a reward counts for: both models are judged by it, and the hierarchical one learns it."""
@@ -141,7 +200,7 @@ cdef class Averaged(ByEvidence):
         self.foretell(user, x, &clusters, &people)
         counted = ByEvidence.restrain(self, user, x, reward)
         self.compare_models(counted, &clusters, &people)
-        self.people.rounds = self.rounds
+        self.people.rounds = self.learnt()
         self.people.absorb_weighted(user, x, counted, self.precisions[user])
         return counted
 
@@ -157,7 +216,7 @@ cdef class Averaged(ByEvidence):
         if changed:
             self.people.reweigh(user, self.precisions[user] / before)
         if self.precisions[user] < MISLED * before:
-            self.people.due = self.rounds
+            self.people.due = self.people.rounds
         return changed
 
     cdef int review(self, Py_ssize_t user) except -1 nogil:
@@ -170,10 +229,24 @@ cdef class Averaged(ByEvidence):
             self.people.start_over()
             self.odds = -DISTRUSTED
         if self.people.due > due and self.trust() == 0.0:
-            self.people.due = max(self.people.due, 2.0 * self.rounds)
+            self.people.due = max(self.people.due, 2.0 * self.people.rounds)
         return 0
 
     # Both decide.
+
+    cdef void recall(self, Py_ssize_t user, Offer *offer) noexcept nogil:
+        """What the user has told of these arms: r̄ of n rewards, with the share k = nφ/(nφ + 1 − φ) and the variance k(1 − φ)/n."""
+        cdef Py_ssize_t k, slot
+        cdef double n
+        cdef Recalled *arm
+        for k in range(offer.n):
+            arm = &self.recalled[k]
+            arm.share = arm.mean = arm.variance = 0.0
+            slot = find_slot(&self.repeats, key_of(user, row(offer, k, self.dim), self.dim))
+            if slot >= 0:
+                n, arm.mean = <double> self.repeats.counts[slot], self.repeats.means[slot]
+                arm.share = n * self.recurring / (n * self.recurring + 1.0 - self.recurring)
+                arm.variance = arm.share * (1.0 - self.recurring) / n
 
     cdef void look_at_both(self, Py_ssize_t user, Offer *offer, Both *both, double *mean) noexcept nogil:
         """What both models say of a user, and the mean of every arm by both, weighted."""
@@ -188,12 +261,19 @@ cdef class Averaged(ByEvidence):
         means(both.people.estimate, both.longer.items, NULL, offer.n, self.people.size, self.people_means)
         for k in range(offer.n):
             mean[k] = (1.0 - both.trust) * (mean[k] + self.offset) + both.trust * self.people_means[k]
+        both.recalls = self.recurring > 0.0
+        if both.recalls:
+            self.recall(user, offer)
+            for k in range(offer.n):
+                mean[k] += self.recalled[k].share * (self.recalled[k].mean - mean[k])
 
     cdef void find_widths(
         self, Offer *offer, Both *both, const int64_t *arms, Py_ssize_t n, double *out
     ) noexcept nogil:
         """The bonus of some arms, by both models, weighted; of the first n where `arms` is NULL."""
         cdef Py_ssize_t j
+        cdef double left
+        cdef Recalled *arm
         cdef int64_t rows[AT_A_TIME]
         cdef const int64_t *found = offer.picks
         if arms != NULL and offer.picks != NULL:
@@ -205,7 +285,12 @@ cdef class Averaged(ByEvidence):
         quadratics(both.seen.inverse, offer.items, found, n, self.dim, out)
         quadratics(both.people.inverse, both.longer.items, arms, n, self.people.size, self.people_widths)
         for j in range(n):
-            out[j] = weighted(both, max(out[j], 0.0), max(self.people_widths[j], 0.0))
+            out[j], self.people_widths[j] = max(out[j], 0.0), max(self.people_widths[j], 0.0)
+            if both.recalls:
+                arm = &self.recalled[j if arms == NULL else arms[j]]
+                left = (1.0 - arm.share) * (1.0 - arm.share)
+                out[j], self.people_widths[j] = left * out[j] + arm.variance, left * self.people_widths[j] + arm.variance
+            out[j] = weighted(both, out[j], self.people_widths[j])
 
     cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, Memory *memory) except -2 nogil:
         """The first arm of largest score, -1 if an arm is too long; widths are bounded first, and few computed."""
@@ -214,10 +299,13 @@ cdef class Averaged(ByEvidence):
         cdef double first, second
         cdef double *mean = self.widths
         cdef Best best
-        if self.trust() == 0.0:
+        if self.trust() == 0.0 and self.recurring == 0.0:
             return ByEvidence.decide(self, user, offer, memory)
         if self.too_long(offer):
             return -1
+        if self.recurring > 0.0:
+            self.rank(user, offer, 1, &best.arm)
+            return best.arm
         self.look_at_both(user, offer, &both, mean)
         first = SLACK * min(largest_eigenvalue(both.seen.inverse, self.work, self.dim), 1.0 / both.seen.ridge)
         second = SLACK * largest_eigenvalue(both.people.inverse, self.people.scratch, self.people.size)
@@ -274,6 +362,18 @@ cdef class Averaged(ByEvidence):
             self.find_widths(&offer, &both, NULL, offer.n, second)
         return mean, width
 
+    def modelled(self, Py_ssize_t user, arms):
+        """Expected reward of every arm by both models, whatever the user has told of it."""
+        recurring, self.recurring = self.recurring, 0.0
+        mean, _ = self.scores(user, arms)
+        self.recurring = recurring
+        return mean
+
     def explained(self, Py_ssize_t user):
         """What is known of a user, by name."""
-        return {**ByEvidence.explained(self, user), "people": self.trust()}
+        known = ByEvidence.explained(self, user)
+        return {**known, "rewards": self.pulls[user] + self.unlearnt[user], "people": self.trust()}
+
+    def pulls_of_users(self):
+        """How many rewards each user has given."""
+        return self.array("pulls") + self.array("repeats")

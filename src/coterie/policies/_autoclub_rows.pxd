@@ -46,6 +46,7 @@ cdef class EvidenceRows(Prior):
 
     cdef double restrain(self, Py_ssize_t user, const double *x, double reward) noexcept nogil
     cdef double counted(self) noexcept nogil
+    cdef double within_reason(self, double reward) noexcept nogil
     cdef void believe(self, double second) noexcept nogil
 
     cdef Py_ssize_t open_row(self) noexcept nogil
