@@ -1,4 +1,4 @@
-"""AutoCLUB where users answer the same to the same vector: remembered, not learnt; elsewhere nothing changes."""
+"""AutoCLUB where users answer the same to the same vector: remembered, not learnt; no change elsewhere."""
 
 from __future__ import annotations
 
