@@ -103,7 +103,8 @@ class Rated(World):
     """A world where what a user thinks of an item is no linear function of its vector, and stays the same."""
 
     def reward(self, turn: Round, arm: int) -> float:
-        return round(2.0 + 2.0 * np.sin(9.0 * (turn.user + 1) * turn.arms[arm].sum())) / 4 + turn.noise
+        swing = np.sin(9.0 * (turn.user + 1) * turn.arms[arm].sum())
+        return float(np.round(2.0 + 2.0 * swing) / 4 + turn.noise)
 
 
 def rated(seed: int, n_rounds: int) -> Rated:

@@ -38,7 +38,8 @@ def explain(
     print(found)
     if found.scores is not None:
         columns = ("arm", *found.scores._fields, "score")
-        rows = zip(*found.scores, sum(found.scores), strict=True)
+        totals = [sum(parts) for parts in zip(*found.scores, strict=True)]
+        rows = zip(*found.scores, totals, strict=True)
         print_table(columns, [(str(arm), *(f"{part:.4g}" for part in row)) for arm, row in enumerate(rows)])
 
 
