@@ -38,9 +38,8 @@ def explain(
     print(found)
     if found.scores is not None:
         columns = ("arm", *found.scores._fields, "score")
-        parts = found.scores
-        total = parts.offset + parts.cluster + parts.alternatives + parts.people + parts.bonus
-        rows = zip(*parts, total, strict=True)
+        totals = [sum(parts) for parts in zip(*found.scores, strict=True)]
+        rows = zip(*found.scores, totals, strict=True)
         print_table(columns, [(str(arm), *(f"{part:.4g}" for part in row)) for arm, row in enumerate(rows)])
 
 

@@ -44,8 +44,8 @@ cdef class Prior(Learner):
     """Estimates of σ², λ and μ, the sums they come from, and each user's last contribution to the sums.
 
     `votes` are vᵢ = δᵢ + κᵢμ, what a user says of the mean preference, and `total` their sum. `squares` is Σr², `reach`
-    Σ‖x‖²; `peaks` are the largest sizes of users' rewards; `seen` counts the users with rewards, `fitted` those with a regression, in their `order`, and
-    `length2` is Σ‖vᵢ‖² over the latter.
+    Σ‖x‖²; `peaks` are the largest sizes of users' rewards; `seen` counts the users with rewards, `fitted` those with a regression,
+    in their `order`, and `length2` is Σ‖vᵢ‖² over the latter. `skipped` counts rewards that were not learnt.
     """
 
     FIELDS = {
@@ -57,7 +57,7 @@ cdef class Prior(Learner):
         "prior.order": Field(("users",), "int64"),
         "peaks": Field(("users",)),
     }
-    NUMBERS = ("rounds", "noise2", "weight", "offset", "level", "squares", "reach", "seen", "fitted", "length2")
+    NUMBERS = ("rounds", "skipped", "noise2", "weight", "offset", "level", "squares", "reach", "seen", "fitted", "length2")
 
     @classmethod
     def extents(cls, n_users, dim, **settings):
@@ -85,13 +85,17 @@ cdef class Prior(Learner):
         for size in peaks[peaks > 0].tolist():
             self.users_of_size[place_of(size)] += 1
 
+    cdef int64_t learnt(self) noexcept nogil:
+        """How many rewards estimates rest on."""
+        return self.rounds - self.skipped
+
     cdef double acting_weight(self) noexcept nogil:
         """Λ, which clusters act with: λ, or the ridge if that is more, but no more than so many times λ."""
         return max(min(self.usual_weight(), CAUTION * self.weight), self.weight)
 
     cdef double usual_weight(self) noexcept nogil:
         """The ridge in the unit of the vectors: times the mean of ‖x‖²."""
-        return self.ridge * self.reach / self.rounds if self.reach > 0.0 else self.ridge
+        return self.ridge * self.reach / self.learnt() if self.reach > 0.0 else self.ridge
 
     cdef void replace_terms(self, Py_ssize_t user, Terms *fresh, const double *vote) noexcept nogil:
         """Put a user's new contribution in the place of its last one; sums that it dominated are made anew, for rounding."""
@@ -145,9 +149,9 @@ cdef class Prior(Learner):
 
     cdef void guess(self) noexcept nogil:
         """m, σ̂² and λ before the first regression: mean and variance of rewards, and the ridge in the unit of the vectors."""
-        self.offset = self.level / self.rounds
-        self.noise2 = self.squares / self.rounds
-        if self.rounds > 1 and self.offset * self.offset * (1.0 + MATTERS) > MATTERS * self.noise2:
+        self.offset = self.level / self.learnt()
+        self.noise2 = self.squares / self.learnt()
+        if self.learnt() > 1 and self.offset * self.offset * (1.0 + MATTERS) > MATTERS * self.noise2:
             self.noise2 = max(self.noise2 - self.offset * self.offset, TINY * self.noise2)
         else:
             self.offset = 0.0

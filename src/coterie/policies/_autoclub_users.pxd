@@ -26,6 +26,7 @@ cdef class Histories(Prior):
 
     cdef double restrain(self, Py_ssize_t user, const double *x, double reward) noexcept nogil
     cdef double counted(self) noexcept nogil
+    cdef double within_reason(self, double reward) noexcept nogil
     cdef void believe(self, double second) noexcept nogil
     cdef void amend(self, double before, double after) noexcept nogil
     cdef int make_space(self) except -1 nogil

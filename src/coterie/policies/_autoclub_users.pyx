@@ -120,7 +120,11 @@ cdef class Histories(Prior):
 
     cdef double counted(self) noexcept nogil:
         """What the greatest reward counts for: at most twice the second greatest in size."""
-        return min(max(self.greatest, -BELIEVED * self.second), BELIEVED * self.second)
+        return self.within_reason(self.greatest)
+
+    cdef double within_reason(self, double reward) noexcept nogil:
+        """A reward of at most twice the second greatest in size."""
+        return min(max(reward, -BELIEVED * self.second), BELIEVED * self.second)
 
     cdef void believe(self, double second) noexcept nogil:
         """Take note of a new second greatest size: the greatest reward may count for more now."""
