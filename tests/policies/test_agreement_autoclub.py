@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 import coterie
+from coterie.policies._autoclub_average import Averaged
 from policies.agreeing import SEEDS, TIE, clusters
 from reference import averaged
 from worlds import Round, World, world
@@ -44,7 +45,23 @@ def step(fast: coterie.LinearBandit, slow: averaged.AutoCLUB, w: World, turn: Ro
     slow.update(turn.user, turn.arms[arm], reward)
 
 
-def walk_by_evidence(w: World, seed: int, trusted: set[int]) -> tuple[int, averaged.AutoCLUB]:
+def with_seats(policy: coterie.LinearBandit, seats: int) -> coterie.LinearBandit:
+    """The policy with fewer posteriors of people than users."""
+    learner = Averaged(
+        policy.n_users,
+        policy.dim,
+        ridge=policy.arguments["ridge"],
+        schedule=policy.exploration,
+        generator=policy.generator,
+        seats=seats,
+    )
+    policy._learner = learner
+    return policy
+
+
+def walk_by_evidence(
+    w: World, seed: int, trusted: set[int], seats: int = 4096
+) -> tuple[int, averaged.AutoCLUB]:
     """Play on both up to the first tie; returns how many rounds were compared.
 
     In every other setup users are few and reviewed often, and one more is never seen; in two of three, users
@@ -53,8 +70,8 @@ def walk_by_evidence(w: World, seed: int, trusted: set[int]) -> tuple[int, avera
     """
     crew = min(w.n_users, 4 + seed % 7) if seed % 2 else w.n_users
     late = seed % 3 if crew > 3 else 0
-    fast = coterie.AutoCLUB(crew + seed % 2 - late, w.dim, ridge=w.ridge)
-    slow = averaged.AutoCLUB(crew + seed % 2 - late, w.dim, ridge=w.ridge)
+    fast = with_seats(coterie.AutoCLUB(crew + seed % 2 - late, w.dim, ridge=w.ridge), seats)
+    slow = averaged.AutoCLUB(crew + seed % 2 - late, w.dim, ridge=w.ridge, seats=seats)
     half = len(w.rounds) // 2
     for t, turn in enumerate(w.rounds):
         if t == half and late:
@@ -140,3 +157,16 @@ def test_autoclub_agrees_with_its_reference_where_ratings_repeat() -> None:
     assert skipped > 500
     assert switched > 5
     assert noisy < 0.1 * skipped
+
+
+def test_autoclub_agrees_with_its_reference_when_not_all_posteriors_are_kept() -> None:
+    compared = returns = 0
+    for seed in SEEDS[:12]:
+        seats = 2 + seed % 3
+        rounds, slow = walk_by_evidence(
+            world(seed, 250, noise=(0.1, 0.4)[seed % 2]), seed, set(), seats
+        )
+        compared += rounds
+        returns += slow.people.returns
+    assert compared > 0.95 * 12 * 250
+    assert returns > 1000

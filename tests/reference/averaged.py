@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from reference.autoclub import ByEvidence
-from reference.hier import Hier
+from reference.hier import Seated
 from reference.lists import observed
 from reference.repeats import Repeats
 from reference.users import Array, solve
@@ -14,9 +14,9 @@ from reference.users import Array, solve
 class AutoCLUB(ByEvidence):
     """Clusters by evidence, and beside them people who differ by degrees."""
 
-    def __init__(self, n_users: int, dim: int, *, ridge: float) -> None:
+    def __init__(self, n_users: int, dim: int, *, ridge: float, seats: int = 4096) -> None:
         super().__init__(n_users, dim, ridge=ridge)
-        self.people = Hier(n_users, dim, ridge=ridge)
+        self.people = Seated(n_users, dim, ridge=ridge, seats=seats)
         self.odds = 0.0  # Row 13
         self.repeats = Repeats()
         self.phi = 0.0  # Row 16
