@@ -1,8 +1,8 @@
 """AutoCLUB among a million users: memory, rounds beside those among a thousand, and the slowest updates.
 
-    python -m benchmarks.million                                   10⁶ users, 10⁷ rounds; under an hour
-    python -m benchmarks.million --users 100000 --rounds 1000000   what `make bench` plays; minutes
-    python -m benchmarks.million --users 100000 --rounds 6000000 --even --clusters 100000   nobody is like another
+python -m benchmarks.million                                   10⁶ users, 10⁷ rounds; under an hour
+python -m benchmarks.million --users 100000 --rounds 1000000   what `make bench` plays; minutes
+python -m benchmarks.million --users 100000 --rounds 6000000 --even --clusters 100000   nobody is like another
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class World:
 
 
 class Played(NamedTuple):
-    """Processor time of a round and of the slowest update in a hundred, in µs, and regret as a share of the best."""
+    """Processor time in µs of a round and of the slowest update in 100; regret as a share of the best."""
 
     spent: float
     slow: float
@@ -80,7 +80,7 @@ def play(policy: coterie.LinearBandit, world: World, rounds: int, label: str) ->
 
 
 def saved_and_loaded(policy: coterie.LinearBandit, arms: Floats) -> tuple[float, float, float]:
-    """Gigabytes of a snapshot, and the seconds to write and to read it; the next decisions must be the same."""
+    """Gigabytes of a snapshot, seconds to write and to read it; the next decisions must be the same."""
     users = np.linspace(0, policy.n_users - 1, 1_000).astype(int).tolist()
     wanted = [policy.recommend(user, arms) for user in users]
     with tempfile.TemporaryDirectory() as folder:
@@ -108,8 +108,8 @@ def measured(users: int, rounds: int, dim: int, clusters: int, *, even: bool, se
     few = play(coterie.AutoCLUB(FEW_USERS, dim), small, min(rounds, 1_000_000), f"{FEW_USERS:,} users")
     arrivals = "all alike often" if even else "by Zipf's law"
     return Table(
-        f"AutoCLUB among {users:,} users in {clusters:,} clusters, who come {arrivals}; d = {dim}, K = {ARMS},"
-        f" {rounds:,} rounds, seed {seed}",
+        f"AutoCLUB among {users:,} users in {clusters:,} clusters, who come {arrivals};"
+        f" d = {dim}, K = {ARMS}, {rounds:,} rounds, seed {seed}",
         ("", "found", "wanted", ""),
         [
             (f"µs a round beside {few.spent:.0f} among {FEW_USERS:,}", *at_most(many.spent / few.spent, 3)),
@@ -129,7 +129,9 @@ def tables() -> Iterator[Table]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.million", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m benchmarks.million",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--users", type=int, default=1_000_000, help="default: %(default)s")
     parser.add_argument("--rounds", type=int, default=10_000_000, help="default: %(default)s")

@@ -163,9 +163,7 @@ def test_autoclub_agrees_with_its_reference_when_not_all_posteriors_are_kept() -
     compared = returns = 0
     for seed in SEEDS[:12]:
         seats = 2 + seed % 3
-        rounds, slow = walk_by_evidence(
-            world(seed, 250, noise=(0.1, 0.4)[seed % 2]), seed, set(), seats
-        )
+        rounds, slow = walk_by_evidence(world(seed, 250, noise=(0.1, 0.4)[seed % 2]), seed, set(), seats)
         compared += rounds
         returns += slow.people.returns
     assert compared > 0.95 * 12 * 250

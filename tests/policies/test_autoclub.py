@@ -13,7 +13,13 @@ from scipy.stats import multivariate_normal
 import coterie
 from coterie.datasets.dataset import Dataset
 from coterie.environments import Bernoulli, Shifted, Stochastic, lifted
+from coterie.policies._autoclub_average import Averaged
 from coterie.policies._linalg import eliminated, inverted
+
+
+def learner_of(policy: coterie.LinearBandit) -> Averaged:
+    assert isinstance(policy.learner, Averaged)
+    return policy.learner
 
 
 @pytest.fixture(scope="module")
@@ -104,11 +110,11 @@ def test_pooled_statistics_are_the_sums_of_their_members(data: Dataset) -> None:
     assert policy.learner.numbers()["n_clusters"] == len(np.unique(labels)) == (held["sizes"] > 0).sum()
     for row in np.unique(labels):
         members = np.flatnonzero(labels == row)
-        gram = np.sum([policy.learner.gram(user) for user in members.tolist()], axis=0)
+        gram = np.sum([learner_of(policy).gram(user) for user in members.tolist()], axis=0)
         matrix = gram + held["weights"][row] * np.eye(8)
         moment = held["moments"][members].sum(axis=0)
         assert held["sizes"][row] == len(members)
-        pooled, inverse = policy.learner.cluster(int(row))
+        pooled, inverse = learner_of(policy).cluster(int(row))
         np.testing.assert_allclose(pooled, gram, atol=1e-9)
         np.testing.assert_allclose(inverse @ matrix, np.eye(8), atol=1e-8)
         np.testing.assert_allclose(held["pools.moment"][row], moment, atol=1e-9)
@@ -128,7 +134,7 @@ def test_the_sums_are_those_of_the_users_own_regressions(data: Dataset) -> None:
     assert found["seen"] == (held["pulls"] > 0).sum()
     assert found["fitted"] == (held["prior.terms"][:, 0] > 0).sum()
     assert found["squares"] == pytest.approx(held["squares"].sum())
-    assert found["reach"] == pytest.approx(sum(np.trace(policy.learner.gram(user)) for user in range(20)))
+    assert found["reach"] == pytest.approx(sum(np.trace(learner_of(policy).gram(user)) for user in range(20)))
 
 
 @pytest.mark.parametrize("length", [0.0, 1e-12, 1e-8, 1e-4])
@@ -210,7 +216,7 @@ def test_inverse_times_matrix_is_the_identity_after_100_000_updates(ridge: float
     for row in np.unique(labels):
         mine = xs[np.isin(users, np.flatnonzero(labels == row))]
         matrix = held["weights"][row] * np.eye(3) + mine.T @ mine
-        np.testing.assert_allclose(policy.learner.cluster(int(row))[1] @ matrix, np.eye(3), atol=1e-8)
+        np.testing.assert_allclose(learner_of(policy).cluster(int(row))[1] @ matrix, np.eye(3), atol=1e-8)
 
 
 def test_rewards_that_are_all_zero_are_no_trouble() -> None:

@@ -10,9 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie
+from coterie.policies._autoclub_average import Averaged
 from coterie.types import Floats
 
 MOST_LISTED = 1024
+
+
+def learner_of(policy: coterie.LinearBandit) -> Averaged:
+    assert isinstance(policy.learner, Averaged)
+    return policy.learner
 
 
 def play(policy: coterie.LinearBandit, tastes: Floats, rounds: int, seed: int) -> Floats:
@@ -32,7 +38,7 @@ def play(policy: coterie.LinearBandit, tastes: Floats, rounds: int, seed: int) -
 def test_what_is_kept_is_whole_and_gives_back_all_sums(seed: int, dim: int, n: int, rounds: int) -> None:
     policy = coterie.AutoCLUB(n, dim)
     grams = play(policy, np.random.default_rng(seed).normal(size=(3, dim)), rounds, seed)
-    learner, numbers = policy.learner, policy.learner.numbers()
+    learner, numbers = learner_of(policy), policy.learner.numbers()
     learner.refresh()  # raises if anything contradicts itself
     pulls, labels = policy.pulls, learner.array("labels")
     kept = np.where(pulls < (dim + 1) // 2, pulls, 0).sum()
@@ -55,7 +61,7 @@ def test_users_with_few_rewards_need_no_matrices() -> None:
     users = np.repeat(np.arange(n), 3)
     xs = rng.normal(size=(len(users), dim))
     policy.update_many(users, xs, xs[:, 0])
-    learner = policy.learner
+    learner = learner_of(policy)
     assert learner.array("vectors").shape == (3 * n, dim)
     assert learner.array("packed").shape[0] == 0
     assert learner.array("inverses").shape[0] == 1  # they are together until each is reviewed
@@ -68,7 +74,7 @@ def test_users_who_join_one_by_one_and_stay_alone_need_no_matrices_either() -> N
         x = rng.normal(size=dim)
         policy.update(user, x, float(x[0]))
         policy.add_users(1)
-    learner = policy.learner
+    learner = learner_of(policy)
     assert len(np.unique(policy.labels())) == 201
     assert learner.array("inverses").shape[0] <= 1
     learner.refresh()
@@ -83,7 +89,7 @@ def test_of_very_many_clusters_those_that_count_most_are_looked_at() -> None:
         xs = rng.normal(size=(n, dim))
         rewards = np.einsum("ij,ij->i", xs, tastes[users]) + 1e-3 * rng.normal(size=n)
         policy.update_many(users, xs, rewards)
-    learner, numbers = policy.learner, policy.learner.numbers()
+    learner, numbers = learner_of(policy), policy.learner.numbers()
     counts, spots, sizes = (learner.array(name) for name in ("counts", "spots", "sizes"))
     assert numbers["n_clusters"] > MOST_LISTED
     assert 512 <= np.count_nonzero(spots) <= MOST_LISTED
@@ -117,7 +123,7 @@ def test_of_very_many_clusters_those_that_count_most_are_looked_at() -> None:
 def test_a_state_whose_places_are_none_is_refused(name: str, value: int, sentence: str | None) -> None:
     policy = coterie.AutoCLUB(6, 5)
     play(policy, np.random.default_rng(0).normal(size=(6, 5)), 20, seed=0)
-    learner = policy.learner
+    learner = learner_of(policy)
     arrays, numbers = learner.arrays(), learner.numbers()
     arrays[name][...] = value
     if sentence is None:  # no row is free: nothing reads where the next one would be
