@@ -125,11 +125,10 @@ cdef class NamedArrays:
         """The single numbers of the state by name."""
         return {name: attrgetter(name)(self) for name in self.NUMBERS}
 
-    def restore(self, arrays, numbers):
-        """Take over a state whose arrays have the shapes of this learner; ValueError if it contradicts itself."""
+    def restore(self, fill, numbers):
+        """Take over a state: its numbers, then its arrays, each of which `fill(name, out)` writes; ValueError if it contradicts
+        itself."""
         self.prepare(numbers)
-        for name in self.FIELDS:
-            self.array(name)[...] = arrays[name]
         for name in self.NUMBERS:
             owner, _, own = name.rpartition(".")
             setattr(attrgetter(owner)(self) if owner else self, own, numbers[name])
@@ -137,6 +136,8 @@ cdef class NamedArrays:
                 raise ValueError(f"has {name} = {numbers[name]!r}, which is no whole number")
         if not 0 <= self.rounds <= MOST_COUNTED:
             raise ValueError(f"has {self.rounds} rounds")
+        for name in self.FIELDS:
+            fill(name, self.array(name))
         for name in self.FIELDS:
             if name.rpartition(".")[2] in ("pulls", "epochs"):
                 counts = self.array(name)
