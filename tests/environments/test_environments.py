@@ -112,7 +112,7 @@ def test_a_taste_lasts_for_a_uniform_number_of_rounds_of_its_own(data: Dataset, 
     w, rounds = world(data, jumps=7.0, zipf=zipf), np.arange(60_000)
     shares = w.population.weights / w.population.weights.sum()
     for user in range(w.n_users):
-        clusters = w.population._stays[user].at(rounds)
+        clusters = w.population._stays_of(user).at(rounds)
         assert clusters[0] == w.labels[user]
         ends = np.flatnonzero(np.diff(clusters)) + 1
         stays = np.diff(np.concatenate([[0], ends])) * shares[user]

@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 import coterie
+from coterie.policies._autoclub_average import Averaged
 from policies.agreeing import SEEDS, TIE, clusters
 from reference import averaged
 from worlds import Round, World, world
@@ -27,6 +28,8 @@ def compare_estimates(fast: coterie.LinearBandit, slow: averaged.AutoCLUB) -> No
     np.testing.assert_allclose([found["noise2"], found["weight"]], [slow.noise2, slow.lam], rtol=1e-9)
     np.testing.assert_allclose(found["offset"], slow.offset, rtol=1e-8)
     np.testing.assert_allclose(found["odds"], slow.odds, atol=1e-6)
+    np.testing.assert_allclose(found["recurring"], slow.phi, atol=1e-8)
+    assert found["skipped"] == slow.skipped
     np.testing.assert_allclose(found["people.noise2"], slow.people.noise2, rtol=1e-6)
     assert found["people.due"] == slow.people.due
 
@@ -42,7 +45,23 @@ def step(fast: coterie.LinearBandit, slow: averaged.AutoCLUB, w: World, turn: Ro
     slow.update(turn.user, turn.arms[arm], reward)
 
 
-def walk_by_evidence(w: World, seed: int, trusted: set[int]) -> tuple[int, averaged.AutoCLUB]:
+def with_seats(policy: coterie.LinearBandit, seats: int) -> coterie.LinearBandit:
+    """The policy with fewer posteriors of people than users."""
+    learner = Averaged(
+        policy.n_users,
+        policy.dim,
+        ridge=policy.arguments["ridge"],
+        schedule=policy.exploration,
+        generator=policy.generator,
+        seats=seats,
+    )
+    policy._learner = learner
+    return policy
+
+
+def walk_by_evidence(
+    w: World, seed: int, trusted: set[int], seats: int = 4096
+) -> tuple[int, averaged.AutoCLUB]:
     """Play on both up to the first tie; returns how many rounds were compared.
 
     In every other setup users are few and reviewed often, and one more is never seen; in two of three, users
@@ -51,8 +70,8 @@ def walk_by_evidence(w: World, seed: int, trusted: set[int]) -> tuple[int, avera
     """
     crew = min(w.n_users, 4 + seed % 7) if seed % 2 else w.n_users
     late = seed % 3 if crew > 3 else 0
-    fast = coterie.AutoCLUB(crew + seed % 2 - late, w.dim, ridge=w.ridge)
-    slow = averaged.AutoCLUB(crew + seed % 2 - late, w.dim, ridge=w.ridge)
+    fast = with_seats(coterie.AutoCLUB(crew + seed % 2 - late, w.dim, ridge=w.ridge), seats)
+    slow = averaged.AutoCLUB(crew + seed % 2 - late, w.dim, ridge=w.ridge, seats=seats)
     half = len(w.rounds) // 2
     for t, turn in enumerate(w.rounds):
         if t == half and late:
@@ -95,3 +114,57 @@ def test_autoclub_agrees_with_its_reference_while_users_move_and_clusters_merge(
     assert amended > 20
     assert misled > 5
     assert trusted == {0, 1, 2}  # clusters alone, both, people alone
+
+
+class Rated(World):
+    """A world where what a user thinks of an item is no linear function of its vector, and stays the same."""
+
+    def reward(self, turn: Round, arm: int) -> float:
+        swing = np.sin(9.0 * (turn.user + 1) * turn.arms[arm].sum())
+        return float(np.round(2.0 + 2.0 * swing) / 4 + turn.noise)
+
+
+def rated(seed: int, n_rounds: int) -> Rated:
+    """Four of a few items each round; in every third world ratings differ a little each time, or much."""
+    w, rng = world(seed, n_rounds), np.random.default_rng([seed, 1])
+    dim, noise = min(w.dim, 4), (0.0, 0.05, 0.5)[seed % 3]
+    items, crew = rng.normal(size=(int(rng.integers(6, 13)), dim)), min(w.n_users, 1 + seed % 8)
+    rounds = []
+    for turn in w.rounds:
+        arms = items[rng.permutation(len(items))[:4]]
+        rounds.append(Round(turn.user % crew, arms, 10.0 * noise * turn.noise))
+    return Rated(crew, dim, 4, w.ridge, w.labels[:crew], w.preferences, rounds)
+
+
+def test_autoclub_agrees_with_its_reference_where_ratings_repeat() -> None:
+    compared = skipped = switched = noisy = 0
+    for seed in SEEDS[:15]:
+        w = rated(seed, 200)
+        fast = coterie.AutoCLUB(w.n_users, w.dim, ridge=w.ridge)
+        slow = averaged.AutoCLUB(w.n_users, w.dim, ridge=w.ridge)
+        for turn in w.rounds:
+            before = slow.phi
+            step(fast, slow, w, turn)
+            if slow.margin < TIE:
+                break
+            compare_estimates(fast, slow)
+            compared += 1
+            switched += (before > 0) != (slow.phi > 0)
+        assert fast.pulls.sum() == fast.rounds == slow.rounds
+        skipped += slow.skipped
+        noisy += slow.skipped if seed % 3 == 2 else 0
+    assert compared > 0.97 * 15 * 200
+    assert skipped > 500
+    assert switched > 5
+    assert noisy < 0.1 * skipped
+
+
+def test_autoclub_agrees_with_its_reference_when_not_all_posteriors_are_kept() -> None:
+    compared = returns = 0
+    for seed in SEEDS[:12]:
+        seats = 2 + seed % 3
+        rounds, slow = walk_by_evidence(world(seed, 250, noise=(0.1, 0.4)[seed % 2]), seed, set(), seats)
+        compared += rounds
+        returns += slow.people.returns
+    assert compared > 0.95 * 12 * 250
+    assert returns > 1000

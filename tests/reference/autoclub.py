@@ -60,10 +60,16 @@ class ByEvidence(Users):
         self.partition = [Cluster(list(range(n_users)), ridge, np.zeros(dim), 0.0)]
         self.margin = math.inf
         self.reviews = self.moves = self.reweighted = 0
+        self.skipped = 0  # Row 16
 
     @property
     def exploring(self) -> bool:
         return False
+
+    @property
+    def learnt(self) -> int:
+        """Rewards that were learnt: all but those of row 16."""
+        return self.rounds - self.skipped
 
     @property
     def floor(self) -> float:
@@ -73,7 +79,7 @@ class ByEvidence(Users):
     def usual_lam(self) -> float:
         """The ridge times the mean of ‖x‖². Row 8."""
         reach = sum(float(np.trace(gram)) for gram in self.S)
-        return self.ridge * reach / self.rounds if reach > 0 else self.ridge
+        return self.ridge * reach / self.learnt if reach > 0 else self.ridge
 
     def exceeds(self, difference: float) -> bool:
         """Whether the difference is above 0; the margin remembers by how little."""
@@ -113,8 +119,8 @@ class ByEvidence(Users):
 
     def guess(self) -> None:
         """m, σ̂² and λ before the first review. Rows 4 and 8."""
-        square, self.offset = sum(self.q) / self.rounds, sum(self.total) / self.rounds
-        if self.rounds > 1 and square > 0 and self.exceeds(3.1 * self.offset**2 / (2.1 * square) - 1):
+        square, self.offset = sum(self.q) / self.learnt, sum(self.total) / self.learnt
+        if self.learnt > 1 and square > 0 and self.exceeds(3.1 * self.offset**2 / (2.1 * square) - 1):
             self.noise2 = max(square - self.offset**2, 1e-12 * square, 1e-100)
         else:
             self.noise2, self.offset = max(square, 1e-100), 0.0
@@ -129,10 +135,14 @@ class ByEvidence(Users):
         sigma = math.sqrt(self.noise2)
         found = []
         for x in arms:
-            width2 = float(x @ solve(matrix, x))
+            mean, width2 = self.recall(user, x, self.offset + float(x @ theta), float(x @ solve(matrix, x)))
             more = 2 * math.log(max(1.0, pulls * width2 / self.dim))
-            found.append(self.offset + float(x @ theta) + sigma * math.sqrt(width2 * max(1.0, more)))
+            found.append(mean + sigma * math.sqrt(width2 * max(1.0, more)))
         return np.array(found)
+
+    def recall(self, user: int, x: Array, mean: float, width2: float) -> tuple[float, float]:
+        """Mean and w² of an arm. Rows 11 and 17."""
+        return mean, width2
 
     def update(self, user: int, x: Array, reward: float) -> None:
         self.margin = math.inf

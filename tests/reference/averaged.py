@@ -1,22 +1,25 @@
-"""AutoCLUB as it acts, as docs/algorithms/autoclub.md states it: rows 12 to 15, beside those of clusters."""
+"""AutoCLUB as it acts, as docs/algorithms/autoclub.md states it: rows 12 to 17, beside those of clusters."""
 
 import math
 
 import numpy as np
 
 from reference.autoclub import ByEvidence
-from reference.hier import Hier
+from reference.hier import Seated
 from reference.lists import observed
+from reference.repeats import Repeats
 from reference.users import Array, solve
 
 
 class AutoCLUB(ByEvidence):
     """Clusters by evidence, and beside them people who differ by degrees."""
 
-    def __init__(self, n_users: int, dim: int, *, ridge: float) -> None:
+    def __init__(self, n_users: int, dim: int, *, ridge: float, seats: int = 4096) -> None:
         super().__init__(n_users, dim, ridge=ridge)
-        self.people = Hier(n_users, dim, ridge=ridge)
+        self.people = Seated(n_users, dim, ridge=ridge, seats=seats)
         self.odds = 0.0  # Row 13
+        self.repeats = Repeats()
+        self.phi = 0.0  # Row 16
         self.amended = self.misled = 0
 
     def trust(self) -> float:
@@ -29,12 +32,36 @@ class AutoCLUB(ByEvidence):
         trust, pulls, size = self.trust(), self.pulls[user], self.people.size
         m, V = self.people.posterior(user)
         found = (1.0 - trust) * super().scores(user, arms)
-        for arm, x in enumerate(self.people.lengthened(x) for x in arms):
-            width2 = max(0.0, float(x @ V @ x))
+        for arm, x in enumerate(arms):
+            full = self.people.lengthened(x)
+            mean, width2 = self.recall(user, x, float(full @ m), max(0.0, float(full @ V @ full)))
             more = 2.0 * math.log(max(1.0, pulls * width2 / size))
             bonus = math.sqrt(self.people.noise2 * width2 * max(1.0, more))
-            found[arm] += trust * (float(x @ m) + bonus)
+            found[arm] += trust * (mean + bonus)
         return found
+
+    def recall(self, user: int, x: Array, mean: float, width2: float) -> tuple[float, float]:
+        """Row 17."""
+        if self.phi == 0.0:
+            return mean, width2
+        share, told, variance = self.repeats.recalled(user, x, self.phi)
+        return (1 - share) * mean + share * told, (1 - share) ** 2 * width2 + variance
+
+    def learn(self, user: int, x: Array, reward: float) -> None:
+        """Row 16."""
+        known = self.repeats.knows(user, x)
+        if known and abs(reward) <= self.second():
+            self.repeats.again(user, x, reward, self.omega[user])
+            part = 1.0 - self.repeats.disagreement(self.noise2)
+            self.phi = part if self.exceeds(part - 0.5) else 0.0
+            if self.phi > 0.0:
+                self.rounds += 1
+                self.skipped += 1
+                return
+        super().learn(user, x, reward)
+        if not known:
+            most = 2 * self.second()
+            self.repeats.first(user, x, min(most, max(-most, reward)))
 
     def update(self, user: int, x: Array, reward: float) -> None:
         super().update(user, x, reward)
@@ -79,7 +106,7 @@ class AutoCLUB(ByEvidence):
     def compare(self, r: float, mean: float, variance: float, other: float, others: float) -> None:
         """Row 13."""
         step = math.log(variance / others) + (r - mean) ** 2 / variance - (r - other) ** 2 / others
-        kept = max(0.0, min(0.9995, 1.0 - 4.0 / self.rounds))
+        kept = max(0.0, min(0.9995, 1.0 - 4.0 / self.learnt))
         self.odds = kept * self.odds + min(1.0, max(-1.0, 0.5 * step))
 
     def amend(self, user: int, y: Array, old: float, new: float) -> None:
@@ -101,7 +128,7 @@ class AutoCLUB(ByEvidence):
         self.people.b[user] = times * self.people.b[user]
         self.people.q[user] *= times
         if times < 0.25:
-            self.people.due = self.rounds
+            self.people.due = self.learnt
             self.misled += 1
 
     def fit(self) -> None:
@@ -112,7 +139,7 @@ class AutoCLUB(ByEvidence):
             if self.people.margin < 1e-7:
                 self.margin = 0.0
             if self.trust() == 0.0:
-                self.people.due = max(self.people.due, 2 * self.rounds)
+                self.people.due = max(self.people.due, 2 * self.learnt)
 
     def welcome(self, newcomers: int) -> None:
         super().welcome(newcomers)

@@ -17,11 +17,6 @@ def inverse(matrix: Array) -> Array:
     return solve(matrix, np.eye(len(matrix)))
 
 
-def half(user: int) -> int:
-    """The parity of the ones in the user's number."""
-    return bin(user).count("1") % 2
-
-
 class Hier:
     """A hierarchical model; covariances are relative to σ², as on the page.
 
@@ -114,6 +109,10 @@ class Hier:
             self.absorb(user, x, reward)
         self.review()
 
+    def half(self, user: int) -> int:
+        """The parity of the ones in the user's number. Row 10."""
+        return bin(user).count("1") % 2
+
     def seen(self) -> list[int]:
         return [user for user in range(self.n_users) if self.pulls[user]]
 
@@ -158,14 +157,15 @@ class Hier:
         """Row 6."""
         if self.noise is not None:
             return
-        users, t = self.seen(), self.rounds
+        users = self.seen()
+        t = sum(self.pulls[user] for user in users)
         residual = freedom = level = 0.0
         for user in users:
             m, S = self.m[user], self.S[user]
             residual += self.q[user] - 2.0 * float(self.b[user] @ m) + float(m @ S @ m)
             freedom += float(np.trace(self.V[user] @ S))
             level += float(self.b[user][0])
-        square = sum(self.q)
+        square = sum(self.q[user] for user in users)
         usual = square / t
         if self.first:
             usual = max(usual - (level / t) ** 2, 0.0)
@@ -177,13 +177,19 @@ class Hier:
         if self.covariance is None:
             return 0.0
         diagonal = np.diag(self.covariance)
-        reach = sum(float(np.trace(S[self.first :, self.first :])) for S in self.S) / self.rounds
-        return float(diagonal[: self.first].sum() + diagonal[self.first :].mean() * reach)
+        reach, t = self.reach()
+        return float(diagonal[: self.first].sum() + diagonal[self.first :].mean() * reach / t)
+
+    def reach(self) -> tuple[float, int]:
+        """Σ‖x‖² and the number of rewards, of those who count."""
+        users = self.seen()
+        found = sum(float(np.trace(self.S[user][self.first :, self.first :])) for user in users)
+        return found, sum(self.pulls[user] for user in users)
 
     def settle_spread(self) -> float:
         """Row 7; returns a."""
-        reach = sum(float(np.trace(S[self.first :, self.first :])) for S in self.S)
-        about = self.ridge * (reach / self.rounds if reach > 0 else 1.0)
+        reach, t = self.reach()
+        about = self.ridge * (reach / t if reach > 0 else 1.0)
         if self.mean is None:
             length2 = float(self.mu[self.first :] @ self.mu[self.first :])
             known = sum(1.0 - self.W[i, i] / self.s for i in range(self.first, self.size))
@@ -219,7 +225,7 @@ class Hier:
         known = float(np.trace(H))
         size = float(np.trace(H @ free[f:, f:])) / known if known > 0 else 1.0 / about
         target = np.maximum(np.array([free[0, 0]] * f + [size] * self.dim), 1e-12 * start)  # Row 9
-        halves = [[user for user in users if half(user) == which] for which in (0, 1)]
+        halves = [[user for user in users if self.half(user) == which] for which in (0, 1)]
         if halves[0] and halves[1]:
             self.choose(halves, target, start)
         self.A = self.step(users, self.epsilon, target, start)
@@ -256,3 +262,32 @@ class Hier:
             self.V.append(self.A)
             self.m.append(self.mu)
         self.n_users += newcomers
+
+
+class Seated(Hier):
+    """The same with a bounded number of seats: only those who sit count. Row 12 of autoclub.md."""
+
+    def __init__(self, n_users: int, dim: int, *, ridge: float, seats: int) -> None:
+        super().__init__(n_users, dim, ridge=ridge)
+        self.seats, self.holders, self.returns = seats, list(range(min(n_users, seats))), 0
+
+    def posterior(self, user: int) -> tuple[Array, Array]:
+        """Who comes back has its posterior made anew."""
+        seat = user % len(self.holders)
+        if self.holders[seat] != user:
+            self.holders[seat] = user
+            self.returns += self.pulls[user] > 0
+            mu, N = self.acting
+            self.V[user] = inverse(inverse(N) + self.S[user])
+            self.m[user] = mu + self.V[user] @ (self.b[user] - self.S[user] @ mu)
+        return super().posterior(user)
+
+    def half(self, user: int) -> int:
+        return super().half(user % len(self.holders))
+
+    def seen(self) -> list[int]:
+        return [user for user in self.holders if self.pulls[user]]
+
+    def welcome(self, newcomers: int) -> None:
+        super().welcome(newcomers)
+        self.holders += range(len(self.holders), min(self.n_users, self.seats))

@@ -15,7 +15,7 @@ from coterie.environments import Bernoulli, Smoothed, Stochastic, lifted
 from coterie.environments.blocks import BLOCK, Environment
 from coterie.policies import REGISTRY
 from coterie.simulation import Stopped, simulate, simulate_many
-from coterie.simulation.simulator import scores
+from coterie.simulation.simulator import judged
 
 Tuned = coterie.Tuned(alpha=0.9, beta=0.3, explore=60, phase=25)
 USERS, DIM = 12, 6
@@ -204,6 +204,6 @@ def test_every_row_of_labels_is_scored_as_if_it_stood_alone() -> None:
     told = np.array(
         [[5, 5, 5, 5], [5, 5, 5, 5], [0, 0, 3, 3], [-1] * 4, [-1] * 4, [2, 2, -1, -1], [5, 5, 5, 5]]
     )
-    clusters, ari = scores(told, truth)
-    assert clusters.tolist() == [1, 1, 2, -1, -1, 1, 1]
+    clusters, ari = zip(*(judged(labels, truth) for labels in told), strict=True)
+    assert list(clusters) == [1, 1, 2, -1, -1, 1, 1]
     np.testing.assert_array_equal(ari, [0.0, 0.0, 1.0, np.nan, np.nan, 1.0, 0.0])

@@ -12,6 +12,7 @@ from coterie.cli.options import Json, examples
 from coterie.cli.output import print_table, write_json
 
 if TYPE_CHECKING:
+    from coterie.policies.base import LinearBandit
     from coterie.policies.explanations import UserExplanation
 
 EPILOG = examples(
@@ -29,19 +30,32 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Why a saved policy treats a user as it does."""
-    from coterie.policies.snapshots import load
-
-    found = load(snapshot).explain(user, None if arms is None else _vectors(arms))
+    found = _loaded(snapshot).explain(user, None if arms is None else _vectors(arms))
     if as_json:
         write_json(_record(found))
         return
     print(found)
     if found.scores is not None:
         columns = ("arm", *found.scores._fields, "score")
-        parts = found.scores
-        total = parts.offset + parts.cluster + parts.alternatives + parts.people + parts.bonus
-        rows = zip(*parts, total, strict=True)
+        totals = [sum(parts) for parts in zip(*found.scores, strict=True)]
+        rows = zip(*found.scores, totals, strict=True)
         print_table(columns, [(str(arm), *(f"{part:.4g}" for part in row)) for arm, row in enumerate(rows)])
+
+
+def _loaded(path: Path) -> LinearBandit:
+    """The policy of a snapshot, with a bar if that takes long."""
+    from coterie.policies.snapshots import load
+    from coterie.progress import progress_bar
+
+    before = 0
+    with progress_bar(path.stat().st_size if path.exists() else 0, "B", label="reading") as advance:
+
+        def show(done: int, total: int) -> None:
+            nonlocal before
+            advance(done - before)
+            before = done
+
+        return load(path, progress=show)
 
 
 def _vectors(path: Path) -> Any:

@@ -19,6 +19,9 @@ from coterie.seeding import check_seed, stream
 from coterie.types import Bools, Floats, Ints
 from coterie.validation import counted, nonnegative, shown, whole
 
+MOST_ENTRIES = 2**22
+"""Numbers that a table of clusters and items, or of clusters and clusters, may have at a time: 32 MiB."""
+
 
 @dataclass(frozen=True)
 class Population:
@@ -74,15 +77,21 @@ class Population:
     @cached_property
     def preferences(self) -> Floats:
         """Preference θ of each cluster at the start: the mean of its members' vectors."""
-        users = self.dataset.users[self.members]
-        return np.array([users[self.labels == j].mean(axis=0) for j in range(self.n_clusters)])
+        order = np.argsort(self.labels, kind="stable")
+        starts = np.searchsorted(self.labels[order], np.arange(1, self.n_clusters))
+        members = np.split(self.members[order], starts)
+        return np.array([self.dataset.users[rows].mean(axis=0) for rows in members])
 
     @cached_property
     def gamma(self) -> float:
         """Least distance between two clusters' preferences; infinite if there is one cluster."""
-        apart = np.linalg.norm(self.preferences[:, None] - self.preferences[None, :], axis=2)
-        apart[np.diag_indices(self.n_clusters)] = np.inf
-        return float(apart.min())
+        least, some = np.inf, max(1, MOST_ENTRIES // self.preferences.size)
+        for start in range(0, self.n_clusters, some):
+            these = self.preferences[start : start + some]
+            apart = np.linalg.norm(these[:, None] - self.preferences[None, :], axis=2)
+            apart[np.arange(len(these)), start + np.arange(len(these))] = np.inf
+            least = min(least, float(apart.min()))
+        return least
 
     @cached_property
     def weights(self) -> Floats:
@@ -105,9 +114,16 @@ class Population:
 
     def arrivals(self, rng: np.random.Generator, block: int, n: int) -> Ints:
         """Draw the users of n rounds."""
-        shares = np.cumsum(self.weights[: self.present(block)])
+        shares = self._shares(self.present(block))
         drawn = np.searchsorted(shares, rng.random(n) * shares[-1], side="right")
         return np.asarray(np.minimum(drawn, len(shares) - 1), np.int64)
+
+    def _shares(self, present: int) -> Floats:
+        """The sums of the weights of the first users; the same as long as nobody appears."""
+        known = self._last.get("shares")
+        if known is None or known[0] != present:
+            known = self._last["shares"] = (present, np.cumsum(self.weights[:present]))
+        return known[1]
 
     def preferences_in(self, block: int) -> Floats:
         """Compute the preference θ of each cluster during a block."""
@@ -129,17 +145,23 @@ class Population:
         rounds, clusters = BLOCK * block + np.arange(len(users)), np.empty(len(users), np.int64)
         for user in np.unique(users):
             mine = users == user
-            clusters[mine] = self._stays[user].at(rounds[mine])
+            clusters[mine] = self._stays_of(int(user)).at(rounds[mine])
         return clusters
 
+    def _stays_of(self, user: int) -> Stays:
+        """When a user jumps: after so many rounds of its own, on average."""
+        if user not in self._stays:
+            apart = float((self.jumps * self._all_weights) / self.weights[user])
+            self._stays[user] = Stays(int(self.labels[user]), self.n_clusters, apart, self.seed, user)
+        return self._stays[user]
+
     @cached_property
-    def _stays(self) -> list[Stays]:
-        """When each user jumps: after so many rounds of its own, on average."""
-        apart = self.jumps * self.weights.sum() / self.weights
-        return [
-            Stays(int(self.labels[user]), self.n_clusters, float(apart[user]), self.seed, user)
-            for user in range(self.n_users)
-        ]
+    def _all_weights(self) -> float:
+        return float(self.weights.sum())
+
+    @cached_property
+    def _stays(self) -> dict[int, Stays]:
+        return {}
 
     @cached_property
     def _last(self) -> dict[str, tuple[int, Floats]]:
@@ -279,17 +301,12 @@ class LinearWorld(Peopled):
             corrupted_rounds=self.corrupted_rounds,
         )
         if self.noise.binary:
-            check_probabilities(self.lasting_means, self.misspecification)
+            check_probabilities(self.preferences, self.dataset.items, self.misspecification)
 
     @property
     def liars(self) -> Bools:
         """Who is corrupted, shape (n_users,)."""
         return self.deviations.liars
-
-    @cached_property
-    def lasting_means(self) -> Floats:
-        """The expected reward of every item for every cluster at the start."""
-        return expected_rewards(self.preferences, self.dataset.items)
 
 
 def expected_rewards(preferences: Floats, items: Floats) -> Floats:
@@ -298,9 +315,17 @@ def expected_rewards(preferences: Floats, items: Floats) -> Floats:
     return products(items, np.ascontiguousarray(everything), preferences, np.arange(len(preferences)))
 
 
-def check_probabilities(means: Floats, deviation: float = 0.0) -> None:
+def check_probabilities(preferences: Floats, items: Floats, deviation: float = 0.0) -> None:
     """Bernoulli rewards need means that are probabilities, and stay so when they deviate."""
-    least, most = means.min() - deviation, means.max() + deviation
+    least, most, some = np.inf, -np.inf, max(1, MOST_ENTRIES // len(items))
+    for start in range(0, len(preferences), some):
+        means = expected_rewards(preferences[start : start + some], items)
+        least, most = min(least, means.min()), max(most, means.max())
+    check_range(least - deviation, most + deviation)
+
+
+def check_range(least: float, most: float) -> None:
+    """Refuse means that are no probabilities."""
     if least < 0 or most > 1:
         raise ArgumentError(
             f"Bernoulli rewards need means in [0, 1], got {least:.3g} to {most:.3g}; "

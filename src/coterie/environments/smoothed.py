@@ -12,7 +12,7 @@ from coterie.environments._sampling import blurred, distinct, products
 from coterie.environments.blocks import BLOCK, Block
 from coterie.environments.delays import as_delay
 from coterie.environments.noise import as_noise
-from coterie.environments.population import LinearWorld, check_probabilities, expected_rewards
+from coterie.environments.population import LinearWorld, check_range, expected_rewards
 from coterie.errors import ArgumentError, unknown
 from coterie.seeding import stream
 from coterie.types import Floats, Ints
@@ -170,7 +170,7 @@ class Smoothed(LinearWorld):
         means = self.deviations.added(means, users, behind)
         noise = as_noise(self.noise)
         if noise.binary:
-            check_probabilities(means)
+            check_range(float(means.min()), float(means.max()))
         return Block(
             users=users,
             items=arms,

@@ -7,13 +7,18 @@ from functools import cached_property
 
 import numpy as np
 
-from coterie.environments._sampling import distinct, looked_up
+from coterie.environments._sampling import distinct, looked_up, products
 from coterie.environments.blocks import BLOCK, Block
 from coterie.environments.delays import as_delay
 from coterie.environments.noise import as_noise
-from coterie.environments.population import LinearWorld, check_probabilities, expected_rewards
+from coterie.environments.population import (
+    MOST_ENTRIES,
+    LinearWorld,
+    check_probabilities,
+    expected_rewards,
+)
 from coterie.seeding import stream
-from coterie.types import Floats
+from coterie.types import Floats, Ints
 
 
 @dataclass(eq=False, repr=False)
@@ -108,16 +113,16 @@ class Stochastic(LinearWorld):
         rng = stream(self.seed, "rounds", str(number))
         users = self.population.arrivals(rng, number, BLOCK)
         picks = distinct(rng.random((BLOCK, self.n_arms)), len(self.dataset.items))
-        noise, table = as_noise(self.noise), self._table(number)
+        noise = as_noise(self.noise)
         if noise.binary and self.population.drift > 0:
-            check_probabilities(table, self.misspecification)
+            now = self.population.preferences_in(number)
+            check_probabilities(now, self.dataset.items, self.misspecification)
+        clusters = self.population.clusters_of(users, number)
         return Block(
             users=users,
             items=self.dataset.items,
             picks=picks,
-            means=self.deviations.added(
-                looked_up(table, self.population.clusters_of(users, number), picks), users, picks
-            ),
+            means=self.deviations.added(self._means(number, clusters, picks), users, picks),
             noise=noise.draw(rng, BLOCK),
             delays=as_delay(self.delay).draw(rng, BLOCK),
             binary=noise.binary,
@@ -125,8 +130,14 @@ class Stochastic(LinearWorld):
             signs=self.deviations.signs(users, number),
         )
 
-    def _table(self, number: int) -> Floats:
-        """Compute the expected reward of every item for every cluster during a block."""
-        if self.population.drift == 0:
-            return self.lasting_means
-        return expected_rewards(self.population.preferences_in(number), self.dataset.items)
+    def _means(self, number: int, clusters: Ints, picks: Ints) -> Floats:
+        """The expected rewards of a block's arms; from a table if there are few clusters that stay."""
+        few = self.population.n_clusters * len(self.dataset.items) <= MOST_ENTRIES
+        if few and self.population.drift == 0:
+            return looked_up(self._lasting_means, clusters, picks)
+        return products(self.dataset.items, picks, self.population.preferences_in(number), clusters)
+
+    @cached_property
+    def _lasting_means(self) -> Floats:
+        """The expected reward of every item for every cluster."""
+        return expected_rewards(self.preferences, self.dataset.items)

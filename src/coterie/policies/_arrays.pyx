@@ -33,15 +33,22 @@ def ridge_fields(prefix, rows):
     }
 
 
+def grown(Py_ssize_t length):
+    """How much longer an array becomes that is too short: twice as long at first, by an eighth when it is large."""
+    return max(length // 8, min(length, 1024))
+
+
 cdef class NamedArrays:
     """All arrays and single numbers of a state by name.
 
     A subclass lists its arrays in `FIELDS` and its numbers, attributes of its own or of a part of it, in `NUMBERS`.
-    Arrays have room for more users than there are; `bind` takes their addresses whenever they were allocated.
+    `LENGTHS` names the number that is the length of an axis, where that changes from round to round. Arrays have room for
+    more than is in use; `bind` takes their addresses whenever they were allocated.
     """
 
     FIELDS = {}
     NUMBERS = ("rounds",)
+    LENGTHS = {}
 
     def __init__(self, Py_ssize_t n_users, Py_ssize_t dim):
         self.n_users, self.dim, self._arrays = n_users, dim, {}
@@ -54,30 +61,56 @@ cdef class NamedArrays:
 
     def _extents(self):
         """The same for this learner as it is now."""
-        return type(self).extents(self.n_users, self.dim)
+        known = type(self).extents(self.n_users, self.dim)
+        known.update({axis: getattr(self, number) for axis, number in self.LENGTHS.items()})
+        return known
 
     @classmethod
-    def shapes(cls, Py_ssize_t n_users, Py_ssize_t dim, **settings):
-        """The shape and type of every array of a learner with these settings."""
+    def shapes(cls, Py_ssize_t n_users, Py_ssize_t dim, numbers, **settings):
+        """The shape and type of every array of a learner with these settings and numbers."""
         known = cls.extents(n_users, dim, **settings)
+        known.update({axis: numbers[number] for axis, number in cls.LENGTHS.items()})
         return {
             name: (tuple([known[axis] for axis in field.axes]), np.dtype(field.dtype))
             for name, field in cls.FIELDS.items()
         }
 
     def _allocate(self):
-        """Make every array large enough; what is there stays, and capacity doubles."""
-        known, made = self._extents(), {}
+        """Make every array large enough; what is there stays."""
+        known = self._extents()
         for name, field in self.FIELDS.items():
-            shape, old = [known[axis] for axis in field.axes], self._arrays.get(name)
-            if old is None:
-                made[name] = np.zeros(shape, field.dtype)
-            elif any(have < want for have, want in zip(old.shape, shape)):
-                room = [have if have >= want else max(2 * have, want) for have, want in zip(old.shape, shape)]
-                made[name] = np.zeros(room, field.dtype)
-                made[name][tuple([slice(0, have) for have in old.shape])] = old
-        self._arrays.update(made)
+            shape = [known[axis] for axis in field.axes]
+            if name not in self._arrays:
+                self._arrays[name] = np.zeros(shape, field.dtype)
+            elif any(have < want for have, want in zip(self._arrays[name].shape, shape)):
+                self._grow(name, shape)
         self.bind()
+
+    def _grow(self, str name, shape):
+        """An array with more room, zeros where nothing was; in place if only its first axis grows."""
+        old = self._arrays[name]
+        room = [have if have >= want else max(have + grown(have), want) for have, want in zip(old.shape, shape)]
+        if room[1:] == list(old.shape[1:]):
+            del self._arrays[name]
+            try:
+                old.resize(room)  # the allocator moves large arrays without copying them
+                return
+            except ValueError:  # someone else looks at it
+                pass
+            finally:
+                self._arrays[name] = old
+        self._arrays[name] = np.zeros(room, old.dtype)
+        self._arrays[name][tuple([slice(0, have) for have in old.shape])] = old
+
+    def extend(self, str axis, Py_ssize_t length):
+        """Room for so many rows of the arrays along an axis, whatever is in use."""
+        try:
+            for name, field in self.FIELDS.items():
+                shape = list(self._arrays[name].shape)
+                if field.axes[0] == axis and shape[0] < length:
+                    self._grow(name, [length, *shape[1:]])
+        finally:
+            self.bind()
 
     def array(self, str name):
         """The part of an array that is in use; a view."""
@@ -92,10 +125,10 @@ cdef class NamedArrays:
         """The single numbers of the state by name."""
         return {name: attrgetter(name)(self) for name in self.NUMBERS}
 
-    def restore(self, arrays, numbers):
-        """Take over a state whose arrays have the shapes of this learner; ValueError if it contradicts itself."""
-        for name in self.FIELDS:
-            self.array(name)[...] = arrays[name]
+    def restore(self, fill, numbers):
+        """Take over a state: its numbers, then its arrays, each of which `fill(name, out)` writes; ValueError if it contradicts
+        itself."""
+        self.prepare(numbers)
         for name in self.NUMBERS:
             owner, _, own = name.rpartition(".")
             setattr(attrgetter(owner)(self) if owner else self, own, numbers[name])
@@ -104,24 +137,31 @@ cdef class NamedArrays:
         if not 0 <= self.rounds <= MOST_COUNTED:
             raise ValueError(f"has {self.rounds} rounds")
         for name in self.FIELDS:
+            fill(name, self.array(name))
+        for name in self.FIELDS:
             if name.rpartition(".")[2] in ("pulls", "epochs"):
                 counts = self.array(name)
                 if counts.min() < 0 or counts.max() > MOST_COUNTED:
                     raise ValueError(f"has numbers in {name!r} that count nothing")
         self.refresh()
 
+    def prepare(self, numbers):
+        """Make room for a state with these numbers."""
+        for number in self.LENGTHS.values():
+            setattr(self, number, numbers[number])
+        self._allocate()
+
     def refresh(self):
         """Check what compiled code relies on, and rebuild what follows from the arrays."""
 
     cdef int make_room(self, Py_ssize_t n_users) except -1:
-        """Arrays for more users; all or nothing."""
+        """Arrays for more users; without memory for them, some have more room than they need."""
         cdef Py_ssize_t known = self.n_users
-        before = dict(self._arrays)
         self.n_users = n_users
         try:
             self._allocate()
         except BaseException:
-            self.n_users, self._arrays = known, before
+            self.n_users = known
             self.bind()
             raise
         return 0

@@ -10,13 +10,13 @@ every grouping of the same data shares,
 from libc.math cimport INFINITY, fabs
 from libc.stdint cimport int64_t
 
+from coterie.policies._autoclub_members cimport MOST_LISTED
 from coterie.policies._autoclub_prior cimport Terms
 from coterie.policies._autoclub_rows cimport MOST, OTHERS, EvidenceRows
 from coterie.policies._elementary cimport exponential, log_gamma, natural_log
 from coterie.policies._linalg cimport (
     add_scaled, apply, back_substitute, dot, eliminate, finish_inverse, means, quadratics
 )
-from coterie.policies._members cimport insert_member, join_members, remove_member
 
 cdef int64_t SOON = 11, LATER = 13  # the next review comes at this many tenths of the pulls: sooner after a change or in doubt
 cdef double SURE = 0.99  # a user is in doubt while the best alternative weighs less than this
@@ -96,6 +96,7 @@ cdef class ByEvidence(EvidenceRows):
         for i in range(d):
             self.around[i] = fit[i] + terms.say * self.mean[i]
         self.counts[self.row_of[user]] += (terms.freedom - self.terms[user].freedom) / (1.0 + d)
+        self.enlist(self.row_of[user])
         self.replace_terms(user, &terms, self.around)
         for i in range(d):
             fit[i] += self.mean[i]
@@ -107,7 +108,7 @@ cdef class ByEvidence(EvidenceRows):
     ) noexcept nogil:
         """A user's own regression; `fit` is left holding δ, `centred` ωc."""
         cdef Py_ssize_t i, d = self.dim
-        cdef const double *gram = self.grams + user * d * d
+        cdef const double *gram = self.gram_of(user)
         cdef const double *moment = self.moments + user * d
         cdef double around, known, weight = self.weight, precision = self.precisions[user]
         cdef const double *total = self.totals + user * d
@@ -157,8 +158,8 @@ cdef class ByEvidence(EvidenceRows):
         `fit` is left holding the preference of the cluster with the user, μ + (λI + S)⁻¹c.
         """
         cdef Py_ssize_t d = self.dim
-        cdef const double *gram = self.pool_grams + row * d * d
-        cdef const double *own = self.grams + user * d * d
+        cdef const double *gram = self.pool_gram(row)
+        cdef const double *own = self.gram_of(user)
         cdef double without, together
         self.centre(gram, self.pools.moment + row * d, self.pool_totals + row * d, self.around)
         if self.row_of[user] == row:
@@ -178,15 +179,16 @@ cdef class ByEvidence(EvidenceRows):
 
     cdef double crowd(self, Py_ssize_t row, Py_ssize_t but) noexcept nogil:
         """The members of a cluster but one user, each counted as far as it is known."""
-        cdef double count = 0.0
-        cdef int64_t user = self.members.head[row]
+        cdef Py_ssize_t k, n
+        cdef double count
         if self.row_of[but] != row:
             return self.counts[row]
         if not self.few(row, but):
             return self.counts[row] - self.crowd_of(but)
-        while user >= 0:
-            count += self.crowd_of(user) if user != but else 0.0
-            user = self.members.next[user]
+        n = self.gather(row)
+        count = (self.sizes[row] - n) / (1.0 + self.dim)
+        for k in range(n):
+            count += self.crowd_of(self.gathered[k]) if self.gathered[k] != but else 0.0
         return count
 
     cdef double novelty(self) noexcept nogil:
@@ -195,23 +197,18 @@ cdef class ByEvidence(EvidenceRows):
 
     cdef Py_ssize_t screen(self, Py_ssize_t user, int64_t *rows) noexcept nogil:
         """The clusters to weigh: the user's own if others are in it, and those likeliest if θ̂ were the truth."""
-        cdef Py_ssize_t row, k, j, n = 0, d = self.dim, own = self.row_of[user]
+        cdef Py_ssize_t row, k, j, n = 0, own = self.row_of[user]
         cdef double losses[OTHERS + 1]
         cdef int64_t best[OTHERS + 1]
         cdef double loss
-        cdef double *explained = self.losses + self.n_users
         for k in range(OTHERS + 1):
             losses[k], best[k] = INFINITY, -1
-        for k in range(d):
-            self.around[k] = self.moments[user * d + k] - self.offset * self.totals[user * d + k]
-        quadratics(self.grams + user * d * d, self.pools.estimate, self.used, self.n_clusters, d, self.losses)
-        means(self.around, self.pools.estimate, self.used, self.n_clusters, d, explained)
-        for j in range(self.n_clusters):
-            row = self.used[j]
+        self.misfits(user)
+        for j in range(self.n_listed):
+            row = self.listed[j]
             if row == own:
                 continue
-            loss = 0.5 * self.precisions[user] * (self.losses[j] - 2.0 * explained[j]) / self.noise2
-            loss -= natural_log(self.counts[row])
+            loss = self.losses[j] - natural_log(self.counts[row])
             k = OTHERS
             while k > 0 and loss < losses[k]:
                 if k < OTHERS:
@@ -225,6 +222,27 @@ cdef class ByEvidence(EvidenceRows):
                 rows[n] = best[k]
                 n += 1
         return n
+
+    cdef void misfits(self, Py_ssize_t user) noexcept nogil:
+        """½ω(θ̂ᵀSθ̂ − 2bᵀθ̂)/σ̂² of every cluster on the list, in `losses`: how badly its θ̂ fits the user's rewards."""
+        cdef Py_ssize_t j, k, d = self.dim
+        cdef int64_t at = self.places[user], n
+        cdef double *found = self.losses + MOST_LISTED
+        if self.pulls[user] >= self.light:
+            quadratics(self.gram_of(user), self.pools.estimate, self.listed, self.n_listed, d, self.losses)
+        else:
+            for j in range(self.n_listed):
+                self.losses[j] = 0.0
+            for n in range(self.pulls[user]):
+                at = self.next_vector[at]
+                means(self.vectors + at * d, self.pools.estimate, self.listed, self.n_listed, d, found)
+                for j in range(self.n_listed):
+                    self.losses[j] += found[j] * found[j]
+        for k in range(d):
+            self.around[k] = self.moments[user * d + k] - self.offset * self.totals[user * d + k]
+        means(self.around, self.pools.estimate, self.listed, self.n_listed, d, found)
+        for j in range(self.n_listed):
+            self.losses[j] = 0.5 * self.precisions[user] * (self.losses[j] - 2.0 * found[j]) / self.noise2
 
     cdef void mix(self, Py_ssize_t user, const double *gains, Py_ssize_t n, Py_ssize_t chosen) noexcept nogil:
         """The user's estimate as the mixture of all alternatives by their posterior weight."""
@@ -251,11 +269,8 @@ cdef class ByEvidence(EvidenceRows):
             if fabs(natural_log(self.weights[source] / self.acting_weight())) > STALE:
                 self.rebuild(source)
             return source
-        remove_member(&self.members, source, user)
-        insert_member(&self.members, target, user)
-        self.row_of[user] = target
-        self.sizes[source] -= 1
-        self.sizes[target] += 1
+        self.leave(user)
+        self.enter(target, user)
         if self.sizes[source] > 0:
             self.epochs[source] += 1
             self.join(source, user, -1)
@@ -267,10 +282,9 @@ cdef class ByEvidence(EvidenceRows):
     cdef bint merge(self, Py_ssize_t row, Py_ssize_t other) noexcept nogil:
         """Join two clusters if one preference explains both better than two."""
         cdef Py_ssize_t d = self.dim
-        cdef const double *first = self.pool_grams + row * d * d
-        cdef const double *second = self.pool_grams + other * d * d
+        cdef const double *first = self.pool_gram(row)
+        cdef const double *second = self.pool_gram(other)
         cdef double gain, n, m
-        cdef int64_t user
         n, m = self.counts[row], self.counts[other]
         self.centre(first, self.pools.moment + row * d, self.pool_totals + row * d, self.around)
         self.centre(second, self.pools.moment + other * d, self.pool_totals + other * d, self.centred)
@@ -281,18 +295,13 @@ cdef class ByEvidence(EvidenceRows):
         gain += self.explain(first, second, 1.0, self.around)
         if gain <= 0.0:
             return False
-        user = self.members.head[other]
-        while user >= 0:
-            self.row_of[user] = row
-            user = self.members.next[user]
-        join_members(&self.members, row, other)
-        self.sizes[row] += self.sizes[other]
-        self.sizes[other] = 0
+        self.unite(row, other)
         self.close_row(other)
-        add_scaled(self.pool_grams + row * d * d, 1.0, second, d * d)
+        add_scaled(self.pool_grams + self.matrices[row] * d * d, 1.0, second, d * d)
         add_scaled(self.pools.moment + row * d, 1.0, self.pools.moment + other * d, d)
         add_scaled(self.pool_totals + row * d, 1.0, self.pool_totals + other * d, d)
         self.pools.pulls[row] += self.pools.pulls[other]
         self.counts[row] += self.counts[other]
+        self.enlist(row)
         self.rebuild(row)
         return True

@@ -1,6 +1,4 @@
-from coterie.policies._autoclub import ByEvidence
-from coterie.policies._hier import UpperBounds
+from coterie.policies._autoclub_people import ClustersAndPeople
 
-class Averaged(ByEvidence):
-    people: UpperBounds
-    odds: float
+class Averaged(ClustersAndPeople):
+    recurring: float

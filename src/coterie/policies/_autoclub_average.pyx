@@ -1,42 +1,32 @@
-"""AutoCLUB as it acts: clusters and a hierarchical model side by side, each trusted as far as it foretold the rewards.
+"""AutoCLUB as it acts: by clusters and by people, each as far as it is trusted, and by what a user has told of an arm before.
 
 Where users fall into clusters, ByEvidence foretells best; where they differ by degrees, a learnt covariance of preferences
-does. Both learn from every reward; their predictive densities say how much of each a decision follows.
+does.
 """
 
 import numpy as np
 
 cimport numpy as cnp
-from libc.math cimport INFINITY, sqrt
+from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport int64_t
 
-from coterie.policies._autoclub cimport ByEvidence
-from coterie.policies._autoclub_prior cimport Terms
-from coterie.policies._elementary cimport exponential, natural_log
-from coterie.policies._hier cimport UpperBounds
-from coterie.policies._linalg cimport dot, largest_eigenvalue, means, quadratic, quadratics
-from coterie.policies._offers cimport Memory, Offer, View, bonus, largest, offer_of
+from coterie.policies._autoclub_people cimport ClustersAndPeople
+from coterie.policies._linalg cimport largest_eigenvalue, means, quadratics
+from coterie.policies._offers cimport Memory, Offer, View, bonus, largest, offer_of, row
+from coterie.policies._repeats cimport (
+    GROUPS, SLOTS, Agreement, Repeats, add_repeat, disagreement, fill_slot, find_slot, key_of
+)
 
-from coterie.policies._autoclub import ByEvidence as Clusters
-from coterie.policies._hier import UpperBounds as People
+from coterie.policies._arrays import Field
+from coterie.policies._autoclub_people import ClustersAndPeople as Base
 
 cnp.import_array()
 
-cdef double KEPT = 0.9995  # the part of the log odds that a reward leaves: about the last 2,000 rewards count
-cdef double EARLY = 4.0  # after t rewards no more than 1 − 4/t of it: what was foretold with hardly any data is forgotten soon
-cdef double STEP = 1.0  # one reward changes the log odds by no more than this
-cdef double MISLED = 0.25  # people are fitted at once when a user turns out to count for less than this part
-cdef double DISTRUSTED = 50.0  # minus the log odds of people whose numbers have overflowed
 cdef double SLACK = 1.0 + 1e-9  # bounds of widths hold up to rounding
 cdef enum:
     AT_A_TIME = 8  # exact widths are computed for so many arms together
-cdef double NOTHING = 0.001  # a model of less weight is left out
-
-
-cdef struct Foretold:
-    # What a model says of a reward before it is known
-    double mean
-    double variance
+cdef double FAITH = 5.0  # rewards for the same vector are first taken to differ by the noise, as if so many had done so
+cdef double LASTS = 0.5  # more than this part of the noise must come again with the same vector to count as no noise
 
 
 cdef struct Both:
@@ -45,6 +35,14 @@ cdef struct Both:
     View seen
     View people
     Offer longer
+    bint recalls
+
+
+cdef struct Recalled:
+    # What a user has told of an arm: its share in the arm's score, the mean reward, and its variance relative to σ²
+    double share
+    double mean
+    double variance
 
 
 cdef struct Best:
@@ -57,143 +55,125 @@ cdef inline double weighted(Both *both, double width2, double people2) noexcept 
     return (1.0 - both.trust) * bonus(&both.seen, width2) + both.trust * bonus(&both.people, people2)
 
 
-cdef class Averaged(ByEvidence):
-    """Clusters by evidence and, beside them, `people` who differ by degrees; `odds` are the log odds of the latter.
+cdef class Averaged(ClustersAndPeople):
+    """Decisions by the weighted scores of clusters and people.
 
-    The arrays of both are those of this learner; those of `people` have its name in front.
+    `recurring` is φ, the part of the noise that comes again when a user is asked for the same vector; if it is not 0, such
+    rewards are remembered, not learnt.
     """
 
-    FIELDS = {**Clusters.FIELDS, **{f"people.{name}": field for name, field in People.FIELDS.items()}}
-    NUMBERS = (
-        *Clusters.NUMBERS, "odds", "people.noise2", "people.spread2", "people.shrinkage", "people.due"
-    )
-    cdef readonly UpperBounds people
-    cdef public double odds
+    FIELDS = {
+        **Base.FIELDS,
+        "repeats": Field(("users",), "int64"),
+        "repeats.keys": Field(("slots",), "int64"),
+        "repeats.means": Field(("slots",)),
+        "repeats.counts": Field(("slots",), "int64"),
+        "repeats.groups": Field(("groups", "agreement")),
+    }
+    NUMBERS = (*Base.NUMBERS, "recurring")
+    cdef public double recurring
     cdef double *people_means
     cdef double *people_widths
-
-    def __init__(self, n_users, dim, *, ridge, schedule, generator):
-        shared = {"ridge": ridge, "schedule": schedule, "generator": generator}
-        self.people = People(1, dim, intercept=True, noise=None, mean=None, covariance=None, **shared)
-        ByEvidence.__init__(self, n_users, dim, **shared)
+    cdef Repeats repeats
+    cdef int64_t *unlearnt
+    cdef Recalled *recalled
 
     @classmethod
     def extents(cls, n_users, dim, **settings):
-        return {**Clusters.extents(n_users, dim), "size": dim + 1}
+        room = {"slots": SLOTS, "groups": GROUPS, "agreement": sizeof(Agreement) // sizeof(double)}
+        return {**Base.extents(n_users, dim, **settings), **room}
 
     cdef int bind(self) except -1:
-        self.people.n_users = self.n_users
-        self.people._arrays = {name: self._arrays[f"people.{name}"] for name in People.FIELDS}
-        self.people.bind()
-        return ByEvidence.bind(self)
+        self.unlearnt = <int64_t *> self.pointer("repeats")
+        self.repeats.keys, self.repeats.counts = <int64_t *> self.pointer("repeats.keys"), <int64_t *> self.pointer("repeats.counts")
+        self.repeats.means, self.repeats.groups = <double *> self.pointer("repeats.means"), <Agreement *> self.pointer("repeats.groups")
+        return ClustersAndPeople.bind(self)
 
     cdef int reserve(self, Py_ssize_t n_arms) except -1:
         """Room for the scores of both models."""
         if n_arms > self.n_arms:
-            self.people.reserve(n_arms)
             self._scratch["people"] = np.empty((2, n_arms))
             self.people_means = <double *> cnp.PyArray_DATA(self._scratch["people"])
             self.people_widths = self.people_means + n_arms
-        return ByEvidence.reserve(self, n_arms)
-
-    cdef int welcome(self, Py_ssize_t known) except -1:
-        self.people.welcome(known)
-        return ByEvidence.welcome(self, known)
+            self._scratch["recalled"] = np.empty((n_arms, 3))
+            self.recalled = <Recalled *> cnp.PyArray_DATA(self._scratch["recalled"])
+        return ClustersAndPeople.reserve(self, n_arms)
 
     def refresh(self):
-        self.people.rounds = self.rounds
-        self.people.refresh()
-        ByEvidence.refresh(self)
-
-    # Which model to trust.
-
-    cdef double trust(self) noexcept nogil:
-        """The weight of the hierarchical model, 0 or 1 if nearly so."""
-        cdef double weight = 1.0 / (1.0 + exponential(-min(max(self.odds, -50.0), 50.0)))
-        return 0.0 if weight < NOTHING else 1.0 if weight > 1.0 - NOTHING else weight
-
-    cdef void foretell(self, Py_ssize_t user, const double *x, Foretold *clusters, Foretold *people) noexcept nogil:
-        """Mean and variance of the next reward by both models."""
-        cdef View seen
-        cdef Py_ssize_t p = self.people.size
-        cdef const double *full = self.people.lengthen(x, 1.0)
-        cdef double own = 1.0 / self.precisions[user]
-        self.view(user, &seen)
-        clusters.mean = self.offset + dot(seen.estimate, x, self.dim)
-        clusters.variance = self.noise2 * (own + max(quadratic(seen.inverse, x, self.dim), 0.0))
-        people.mean = dot(self.people.mean_of(user), full, p)
-        people.variance = self.people.noise2 * (own + max(quadratic(self.people.covariance_of(user), full, p), 0.0))
-
-    cdef void compare_models(self, double reward, Foretold *clusters, Foretold *people) noexcept nogil:
-        """The log odds move by the difference of the log predictive densities."""
-        cdef double first = reward - clusters.mean, second = reward - people.mean
-        cdef double kept = max(0.0, min(KEPT, 1.0 - EARLY / self.rounds))
-        cdef double step = natural_log(clusters.variance) - natural_log(people.variance)
-        step += first * first / clusters.variance - second * second / people.variance
-        self.odds = kept * self.odds + (min(max(0.5 * step, -STEP), STEP) if step == step else -STEP)
+        ClustersAndPeople.refresh(self)
+        counts = self.array("repeats.counts")
+        if not (0 <= self.recurring <= 1 and 0 <= self.skipped == self.array("repeats").sum() <= self.rounds):
+            raise ValueError("has rewards that were not learnt and cannot be")
+        if counts.min() < 0 or not np.array_equal(counts > 0, self.array("repeats.keys") != 0):
+            raise ValueError("has numbers of remembered rewards that count nothing")
 
     # Both learn.
 
-    cdef double restrain(self, Py_ssize_t user, const double *x, double reward) noexcept nogil:
-        """What a reward counts for: both models are judged by it, and the hierarchical one learns it."""
-        cdef Foretold clusters, people
-        cdef double counted
-        self.foretell(user, x, &clusters, &people)
-        counted = ByEvidence.restrain(self, user, x, reward)
-        self.compare_models(counted, &clusters, &people)
-        self.people.rounds = self.rounds
-        self.people.absorb_weighted(user, x, counted, self.precisions[user])
-        return counted
-
-    cdef void believe(self, double second) noexcept nogil:
-        cdef double before = self.counted()
-        ByEvidence.believe(self, second)
-        if self.counted() != before:
-            self.people.amend(self.holder, self.largest, self.precisions[self.holder], before, self.counted())
-
-    cdef bint reassess(self, Py_ssize_t user, Terms *terms) noexcept nogil:
-        cdef double before = self.precisions[user]
-        cdef bint changed = ByEvidence.reassess(self, user, terms)
-        if changed:
-            self.people.reweigh(user, self.precisions[user] / before)
-        if self.precisions[user] < MISLED * before:
-            self.people.due = self.rounds
-        return changed
-
-    cdef int review(self, Py_ssize_t user) except -1 nogil:
-        """Review the user's place, and fit the hierarchical model when that is due: seldom if nothing rests on it."""
-        cdef double due
-        ByEvidence.review(self, user)
-        due = self.people.due
-        self.people.review(user)
-        if self.people.due > due and not self.people.is_sound():
-            self.people.start_over()
-            self.odds = -DISTRUSTED
-        if self.people.due > due and self.trust() == 0.0:
-            self.people.due = max(self.people.due, 2.0 * self.rounds)
+    cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil:
+        """Both models learn a reward, unless it only says again what the user has told of this vector."""
+        cdef int64_t key = key_of(user, x, self.dim)
+        cdef Py_ssize_t slot = find_slot(&self.repeats, key)
+        if slot >= 0 and fabs(reward) <= self.second:
+            self.compare_repeat(slot, user, reward)
+            if self.recurring > 0.0:
+                self.skipped += 1
+                self.unlearnt[user] += 1
+                return 0
+        ClustersAndPeople.absorb(self, user, x, reward)
+        if slot < 0:
+            fill_slot(&self.repeats, key, self.within_reason(reward))
         return 0
 
+    cdef void compare_repeat(self, Py_ssize_t slot, Py_ssize_t user, double reward) noexcept nogil:
+        """How much of what both models leave unexplained comes again with the same vector."""
+        cdef double part
+        add_repeat(&self.repeats, slot, user, reward, self.precisions[user])
+        part = 1.0 - disagreement(&self.repeats, self.noise2, FAITH)
+        self.recurring = part if part > LASTS else 0.0
+
     # Both decide.
+
+    cdef void recall(self, Py_ssize_t user, Offer *offer) noexcept nogil:
+        """What the user has told of these arms: r̄ of n rewards, with the share k = nφ/(nφ + 1 − φ) and the variance k(1 − φ)/n."""
+        cdef Py_ssize_t k, slot
+        cdef double n
+        cdef Recalled *arm
+        for k in range(offer.n):
+            arm = &self.recalled[k]
+            arm.share = arm.mean = arm.variance = 0.0
+            slot = find_slot(&self.repeats, key_of(user, row(offer, k, self.dim), self.dim))
+            if slot >= 0:
+                n, arm.mean = <double> self.repeats.counts[slot], self.repeats.means[slot]
+                arm.share = n * self.recurring / (n * self.recurring + 1.0 - self.recurring)
+                arm.variance = arm.share * (1.0 - self.recurring) / n
 
     cdef void look_at_both(self, Py_ssize_t user, Offer *offer, Both *both, double *mean) noexcept nogil:
         """What both models say of a user, and the mean of every arm by both, weighted."""
         cdef Py_ssize_t k
-        cdef int64_t pulls = self.people.pulls[user]
+        cdef Py_ssize_t seat = self.seat_of(user)
+        cdef int64_t pulls = self.pulls[user]
         both.trust, both.longer = self.trust(), self.people.lengthened(offer)
         self.view(user, &both.seen)
-        both.people.estimate, both.people.inverse = self.people.mean_of(user), self.people.covariance_of(user)
+        both.people.estimate, both.people.inverse = self.people.mean_of(seat), self.people.covariance_of(seat)
         both.people.beta = sqrt(self.people.noise2)
         both.people.usual = <double> self.people.size / pulls if pulls > 0 else INFINITY
         means(both.seen.estimate, offer.items, offer.picks, offer.n, self.dim, mean)
         means(both.people.estimate, both.longer.items, NULL, offer.n, self.people.size, self.people_means)
         for k in range(offer.n):
             mean[k] = (1.0 - both.trust) * (mean[k] + self.offset) + both.trust * self.people_means[k]
+        both.recalls = self.recurring > 0.0
+        if both.recalls:
+            self.recall(user, offer)
+            for k in range(offer.n):
+                mean[k] += self.recalled[k].share * (self.recalled[k].mean - mean[k])
 
     cdef void find_widths(
         self, Offer *offer, Both *both, const int64_t *arms, Py_ssize_t n, double *out
     ) noexcept nogil:
         """The bonus of some arms, by both models, weighted; of the first n where `arms` is NULL."""
         cdef Py_ssize_t j
+        cdef double left
+        cdef Recalled *arm
         cdef int64_t rows[AT_A_TIME]
         cdef const int64_t *found = offer.picks
         if arms != NULL and offer.picks != NULL:
@@ -205,7 +185,12 @@ cdef class Averaged(ByEvidence):
         quadratics(both.seen.inverse, offer.items, found, n, self.dim, out)
         quadratics(both.people.inverse, both.longer.items, arms, n, self.people.size, self.people_widths)
         for j in range(n):
-            out[j] = weighted(both, max(out[j], 0.0), max(self.people_widths[j], 0.0))
+            out[j], self.people_widths[j] = max(out[j], 0.0), max(self.people_widths[j], 0.0)
+            if both.recalls:
+                arm = &self.recalled[j if arms == NULL else arms[j]]
+                left = (1.0 - arm.share) * (1.0 - arm.share)
+                out[j], self.people_widths[j] = left * out[j] + arm.variance, left * self.people_widths[j] + arm.variance
+            out[j] = weighted(both, out[j], self.people_widths[j])
 
     cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, Memory *memory) except -2 nogil:
         """The first arm of largest score, -1 if an arm is too long; widths are bounded first, and few computed."""
@@ -214,10 +199,13 @@ cdef class Averaged(ByEvidence):
         cdef double first, second
         cdef double *mean = self.widths
         cdef Best best
-        if self.trust() == 0.0:
-            return ByEvidence.decide(self, user, offer, memory)
+        if self.trust() == 0.0 and self.recurring == 0.0:
+            return ClustersAndPeople.decide(self, user, offer, memory)
         if self.too_long(offer):
             return -1
+        if self.recurring > 0.0:
+            self.rank(user, offer, 1, &best.arm)
+            return best.arm
         self.look_at_both(user, offer, &both, mean)
         first = SLACK * min(largest_eigenvalue(both.seen.inverse, self.work, self.dim), 1.0 / both.seen.ridge)
         second = SLACK * largest_eigenvalue(both.people.inverse, self.people.scratch, self.people.size)
@@ -274,6 +262,18 @@ cdef class Averaged(ByEvidence):
             self.find_widths(&offer, &both, NULL, offer.n, second)
         return mean, width
 
+    def modelled(self, Py_ssize_t user, arms):
+        """Expected reward of every arm by both models, whatever the user has told of it."""
+        recurring, self.recurring = self.recurring, 0.0
+        mean, _ = self.scores(user, arms)
+        self.recurring = recurring
+        return mean
+
     def explained(self, Py_ssize_t user):
         """What is known of a user, by name."""
-        return {**ByEvidence.explained(self, user), "people": self.trust()}
+        known = ClustersAndPeople.explained(self, user)
+        return {**known, "rewards": self.pulls[user] + self.unlearnt[user], "people": self.trust()}
+
+    def pulls_of_users(self):
+        """How many rewards each user has given."""
+        return self.array("pulls") + self.array("repeats")

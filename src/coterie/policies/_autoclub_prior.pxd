@@ -20,6 +20,7 @@ cdef struct Terms:
 
 
 cdef class Prior(Learner):
+    cdef public int64_t skipped
     cdef public double noise2, weight, offset, level, squares, reach, seen, fitted, length2
     cdef Terms *terms
     cdef Terms *sums
@@ -27,8 +28,10 @@ cdef class Prior(Learner):
     cdef double *total
     cdef double *votes
     cdef double *peaks
+    cdef int64_t *order
     cdef int64_t *users_of_size
 
+    cdef int64_t learnt(self) noexcept nogil
     cdef double acting_weight(self) noexcept nogil
     cdef double usual_weight(self) noexcept nogil
     cdef void replace_terms(self, Py_ssize_t user, Terms *fresh, const double *vote) noexcept nogil

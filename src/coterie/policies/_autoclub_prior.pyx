@@ -44,7 +44,8 @@ cdef class Prior(Learner):
     """Estimates of σ², λ and μ, the sums they come from, and each user's last contribution to the sums.
 
     `votes` are vᵢ = δᵢ + κᵢμ, what a user says of the mean preference, and `total` their sum. `squares` is Σr², `reach`
-    Σ‖x‖²; `peaks` are the largest sizes of users' rewards; `seen` counts the users with rewards, `fitted` those with a regression, and `length2` is Σ‖vᵢ‖² over the latter.
+    Σ‖x‖²; `peaks` are the largest sizes of users' rewards; `seen` counts the users with rewards, `fitted` those with a regression,
+    in their `order`, and `length2` is Σ‖vᵢ‖² over the latter. `skipped` counts rewards that were not learnt.
     """
 
     FIELDS = {
@@ -53,9 +54,10 @@ cdef class Prior(Learner):
         "prior.total": Field(("dim",)),
         "prior.terms": Field(("users", "terms")),
         "prior.votes": Field(("users", "dim")),
+        "prior.order": Field(("users",), "int64"),
         "peaks": Field(("users",)),
     }
-    NUMBERS = ("rounds", "noise2", "weight", "offset", "level", "squares", "reach", "seen", "fitted", "length2")
+    NUMBERS = ("rounds", "skipped", "noise2", "weight", "offset", "level", "squares", "reach", "seen", "fitted", "length2")
 
     @classmethod
     def extents(cls, n_users, dim, **settings):
@@ -65,6 +67,7 @@ cdef class Prior(Learner):
         self.sums, self.terms = <Terms *> self.pointer("prior.sums"), <Terms *> self.pointer("prior.terms")
         self.mean, self.total = <double *> self.pointer("prior.mean"), <double *> self.pointer("prior.total")
         self.votes, self.peaks = <double *> self.pointer("prior.votes"), <double *> self.pointer("peaks")
+        self.order = <int64_t *> self.pointer("prior.order")
         if "sizes" not in self._scratch:
             self._scratch["sizes"] = np.zeros(EXPONENTS, np.int64)
         self.users_of_size = <int64_t *> cnp.PyArray_DATA(self._scratch["sizes"])
@@ -74,10 +77,17 @@ cdef class Prior(Learner):
         known = list(self.numbers().values())
         if not np.isfinite(known).all() or self.noise2 <= 0 or self.weight <= 0:
             raise ValueError("has estimates of noise and prior that are no numbers above 0")
+        fitted = np.flatnonzero(self.array("prior.terms")[:, 0])
+        if not np.array_equal(np.sort(self.array("prior.order")[: len(fitted)]), fitted) or self.fitted != len(fitted):
+            raise ValueError("has numbers in 'prior.order' that are not its users")
         self._scratch["sizes"][...] = 0
         peaks = self.array("peaks")
         for size in peaks[peaks > 0].tolist():
             self.users_of_size[place_of(size)] += 1
+
+    cdef int64_t learnt(self) noexcept nogil:
+        """How many rewards estimates rest on."""
+        return self.rounds - self.skipped
 
     cdef double acting_weight(self) noexcept nogil:
         """Λ, which clusters act with: λ, or the ridge if that is more, but no more than so many times λ."""
@@ -85,7 +95,7 @@ cdef class Prior(Learner):
 
     cdef double usual_weight(self) noexcept nogil:
         """The ridge in the unit of the vectors: times the mean of ‖x‖²."""
-        return self.ridge * self.reach / self.rounds if self.reach > 0.0 else self.ridge
+        return self.ridge * self.reach / self.learnt() if self.reach > 0.0 else self.ridge
 
     cdef void replace_terms(self, Py_ssize_t user, Terms *fresh, const double *vote) noexcept nogil:
         """Put a user's new contribution in the place of its last one; sums that it dominated are made anew, for rounding."""
@@ -95,6 +105,7 @@ cdef class Prior(Learner):
         cdef double before = dot(last, last, self.dim)
         cdef bint anew = 2.0 * old.residual > self.sums.residual or 2.0 * old.square > self.sums.square or 2.0 * before > self.length2
         if old.pulls == 0.0:
+            self.order[<Py_ssize_t> self.fitted] = user
             self.fitted += 1.0
         self.terms[user] = fresh[0]
         self.length2 += dot(vote, vote, self.dim) - before
@@ -122,13 +133,14 @@ cdef class Prior(Learner):
 
     cdef void sum_terms(self) noexcept nogil:
         """All sums over users, from the beginning."""
-        cdef Py_ssize_t user, i
+        cdef Py_ssize_t user, k, i
         cdef double *vote
         self.sums[0] = Terms(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         self.length2 = 0.0
         for i in range(self.dim):
             self.total[i] = 0.0
-        for user in range(self.n_users):
+        for k in range(<Py_ssize_t> self.fitted):
+            user = self.order[k]
             vote = self.votes + user * self.dim
             self.add_terms(&self.terms[user], 1.0)
             self.length2 += dot(vote, vote, self.dim)
@@ -137,9 +149,9 @@ cdef class Prior(Learner):
 
     cdef void guess(self) noexcept nogil:
         """m, σ̂² and λ before the first regression: mean and variance of rewards, and the ridge in the unit of the vectors."""
-        self.offset = self.level / self.rounds
-        self.noise2 = self.squares / self.rounds
-        if self.rounds > 1 and self.offset * self.offset * (1.0 + MATTERS) > MATTERS * self.noise2:
+        self.offset = self.level / self.learnt()
+        self.noise2 = self.squares / self.learnt()
+        if self.learnt() > 1 and self.offset * self.offset * (1.0 + MATTERS) > MATTERS * self.noise2:
             self.noise2 = max(self.noise2 - self.offset * self.offset, TINY * self.noise2)
         else:
             self.offset = 0.0

@@ -1,61 +1,60 @@
-"""The statistics of AutoCLUB; see _autoclub_rows.pyx."""
+"""The clusters of AutoCLUB; see _autoclub_rows.pyx."""
 
 from libc.stdint cimport int64_t
 
-from coterie.policies._autoclub_prior cimport Prior
-from coterie.policies._linalg cimport Ridge
-from coterie.policies._members cimport Members
+from coterie.policies._autoclub_members cimport Memberships
 
 cdef enum:
     OTHERS = 2  # at most this many clusters besides its own are weighed in a review
     MOST = 4  # alternatives: its own cluster, the others, and a preference of its own
 
 
-cdef class EvidenceRows(Prior):
-    cdef Ridge pools
-    cdef Members members
-    cdef double *grams
-    cdef double *moments
-    cdef double *totals
-    cdef double *levels
-    cdef double *squared
-    cdef int64_t *pulls
-    cdef double *precisions
+cdef struct Pools:
+    # b, θ̂ and T of many clusters
+    double *moment
+    double *estimate
+    int64_t *pulls
+
+
+cdef class EvidenceRows(Memberships):
+    cdef Pools pools
+    cdef double *pool_totals
+    cdef double *weights
+    cdef int64_t *matrices
+    cdef double *inverses
+    cdef double *pool_grams
+    cdef int64_t *next_matrix
+    cdef Py_ssize_t matrices_room
     cdef double *shares
     cdef double *alone
     cdef double *mixtures
     cdef int64_t *due
-    cdef double *pool_grams
-    cdef double *pool_totals
-    cdef double *weights
-    cdef int64_t *sizes
-    cdef double *counts
-    cdef int64_t *used
-    cdef double *losses
     cdef double *matrix
     cdef double *factor
     cdef double *inverse
+    cdef double *lone_gram
+    cdef double *lone_inverse
+    cdef Py_ssize_t lone
     cdef double *reduced
     cdef double *centred
     cdef double *around
     cdef double *acting
     cdef double *fits
-    cdef double *largest
-    cdef public int64_t n_clusters, holder
-    cdef public double greatest, second
+    cdef double *losses
+    cdef public int64_t used_matrices, free_matrix
 
-    cdef double restrain(self, Py_ssize_t user, const double *x, double reward) noexcept nogil
-    cdef double counted(self) noexcept nogil
-    cdef void believe(self, double second) noexcept nogil
-
-    cdef Py_ssize_t open_row(self) noexcept nogil
-    cdef void close_row(self, Py_ssize_t row) noexcept nogil
-    cdef double crowd_of(self, Py_ssize_t user) noexcept nogil
+    cdef bint is_light(self, Py_ssize_t row) noexcept nogil
+    cdef void settle_storage(self, Py_ssize_t row) noexcept nogil
+    cdef const double *pool_gram(self, Py_ssize_t row) noexcept nogil
+    cdef double *inverse_of(self, Py_ssize_t row) noexcept nogil
+    cdef void invert_sums(self, Py_ssize_t row, double *out) noexcept nogil
+    cdef void learn_pooled(self, Py_ssize_t user, const double *x, double reward) noexcept nogil
     cdef void clear_sums(self, Py_ssize_t row) noexcept nogil
     cdef void add_sums(self, Py_ssize_t row, Py_ssize_t user, double weight) noexcept nogil
     cdef bint few(self, Py_ssize_t row, Py_ssize_t user) noexcept nogil
     cdef void sum_members(self, Py_ssize_t row) noexcept nogil
     cdef void join(self, Py_ssize_t row, Py_ssize_t user, int sign) noexcept nogil
-    cdef void solve(self, Py_ssize_t row) noexcept nogil
+    cdef void solve(self, Py_ssize_t row, const double *inverse) noexcept nogil
+    cdef void build(self, Py_ssize_t row) noexcept nogil
     cdef void rebuild(self, Py_ssize_t row) noexcept nogil
     cdef void combine(self, const double *first, const double *second, double sign, double weight) noexcept nogil

@@ -1,6 +1,7 @@
-from coterie.policies._autoclub_prior import Prior
+from coterie.policies._autoclub_members import Memberships
+from coterie.types import Floats
 
 FIRST_REVIEW: int
 
-class EvidenceRows(Prior):
-    n_clusters: int
+class EvidenceRows(Memberships):
+    def cluster(self, row: int) -> tuple[Floats, Floats]: ...

@@ -1,146 +1,204 @@
-"""The statistics of AutoCLUB: users and clusters, what a decision rests on, and how a row is built."""
+"""The clusters of AutoCLUB: their sums, what a decision rests on, and how a row is built.
+
+Two matrices belong to a cluster, its gram matrix and its inverse. A user alone with few rewards needs neither: both are
+made from its vectors when they are asked for.
+"""
 
 import numpy as np
 
 cimport numpy as cnp
 from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport int64_t
+from libc.string cimport memcpy
 
-from coterie.policies._autoclub_prior cimport Prior
-from coterie.policies._linalg cimport (
-    Ridge, absorb_row, add_outer, add_scaled, apply, clear_row, dot, eliminate, finish_inverse
-)
-from coterie.policies._members cimport append_members, list_members
+from coterie.policies._autoclub_members cimport MOST_LISTED, Memberships
+from coterie.policies._linalg cimport absorb, add_outer, add_scaled, apply, eliminate, finish_inverse
+from coterie.policies._linked cimport are_free, give_back, take
 from coterie.policies._offers cimport View
 
-from coterie.policies._arrays import Field, ridge_fields
-from coterie.policies._autoclub_prior import Prior as Base
+from coterie.policies._arrays import Field
+from coterie.policies._autoclub_members import Memberships as Base
 from coterie.policies._linalg import eliminated
 
 cnp.import_array()
 
 FIRST_REVIEW = 4
 """Pulls after which a user is first reviewed."""
-FREEDOM = 3
-"""The place of tr H among the terms of a user."""
 cdef enum:
     FEW = 8  # the sums of so many members are made anew rather than changed
-cdef double BELIEVED = 2.0  # the greatest reward counts for at most so many times the size of the second greatest
+    SPARE = 4  # matrices that a reward may take
 
 
-cdef class EvidenceRows(Prior):
-    """Statistics of users and of clusters, a row each, with room for a review.
+cdef class EvidenceRows(Memberships):
+    """The sums of clusters, a row each, with room for a review.
 
     A user acts on its `share` of its cluster's estimate plus its `mixture` of the alternatives; `alone` is the weight of a
-    preference of its own, wherever it is. `due` is the pulls at which it
-    is next reviewed, `precisions` what its rewards count for beside others', `weights` the λ that each cluster's row was built
-    with. `greatest` is the reward of largest size so far, `holder` who gave it and `greatest.x` for what; it counts for
-    at most twice `second`, the second largest size.
+    preference of its own, wherever it is. `due` is the pulls at which it is next reviewed, `weights` the λ that each row was
+    built with, `matrices` where its two matrices are, -1 if nowhere.
     """
 
     FIELDS = {
-        "grams": Field(("users", "dim", "dim")),
-        "moments": Field(("users", "dim")),
-        "totals": Field(("users", "dim")),
-        "levels": Field(("users",)),
-        "squares": Field(("users",)),
-        "pulls": Field(("users",), "int64"),
-        "labels": Field(("users",), "int64"),
-        "precisions": Field(("users",)),
         "shares": Field(("users",)),
         "alone": Field(("users",)),
         "mixtures": Field(("users", "dim")),
         "due": Field(("users",), "int64"),
-        **ridge_fields("pools", "rows"),
-        "pool_grams": Field(("rows", "dim", "dim")),
+        "pools.moment": Field(("rows", "dim")),
+        "pools.estimate": Field(("rows", "dim")),
+        "pools.pulls": Field(("rows",), "int64"),
         "pool_totals": Field(("rows", "dim")),
         "weights": Field(("rows",)),
-        "sizes": Field(("rows",), "int64"),
-        "counts": Field(("rows",)),
-        "epochs": Field(("rows",), "int64"),
-        "greatest.x": Field(("dim",)),
+        "matrices": Field(("rows",), "int64"),
+        "inverses": Field(("matrices", "dim", "dim")),
+        "pool_grams": Field(("matrices", "dim", "dim")),
+        "matrices.next": Field(("matrices",), "int64"),
         **Base.FIELDS,
     }
-    NUMBERS = (*Base.NUMBERS, "n_clusters", "holder", "greatest", "second")
+    NUMBERS = (*Base.NUMBERS, "used_matrices", "free_matrix")
+    LENGTHS = {**Base.LENGTHS, "matrices": "used_matrices"}
 
     def __init__(self, n_users, dim, *, ridge, schedule, generator):
-        self.noise2, self.weight = 1.0, ridge
-        Prior.__init__(self, n_users, dim, ridge=ridge, schedule=schedule, generator=generator)
+        self.noise2, self.weight, self.free_matrix, self.lone = 1.0, ridge, -1, -1
+        Memberships.__init__(self, n_users, dim, ridge=ridge, schedule=schedule, generator=generator)
+
+    @classmethod
+    def extents(cls, n_users, dim, **settings):
+        return {**Base.extents(n_users, dim), "matrices": 0}
 
     cdef int bind(self) except -1:
-        cdef Py_ssize_t d = self.dim, room = len(self._arrays["labels"])
-        self.pools = self.ridge_rows("pools")
-        self.grams, self.moments = <double *> self.pointer("grams"), <double *> self.pointer("moments")
-        self.squared, self.pulls = <double *> self.pointer("squares"), <int64_t *> self.pointer("pulls")
-        self.due, self.largest = <int64_t *> self.pointer("due"), <double *> self.pointer("greatest.x")
-        self.precisions, self.totals = <double *> self.pointer("precisions"), <double *> self.pointer("totals")
-        self.levels, self.pool_totals = <double *> self.pointer("levels"), <double *> self.pointer("pool_totals")
+        cdef Py_ssize_t d = self.dim
         self.shares, self.mixtures = <double *> self.pointer("shares"), <double *> self.pointer("mixtures")
-        self.alone = <double *> self.pointer("alone")
-        self.pool_grams, self.weights = <double *> self.pointer("pool_grams"), <double *> self.pointer("weights")
-        self.sizes = <int64_t *> self.pointer("sizes")
-        if room > self._scratch.get("lists", np.empty((1, 0))).shape[1]:
-            lists = np.full((2, room), -1, np.int64)
-            if "lists" in self._scratch:
-                lists[:, : self._scratch["lists"].shape[1]] = self._scratch["lists"]
-            used = np.zeros(room, np.int64)
-            used[: self.n_clusters] = self._scratch.get("used", used)[: self.n_clusters]
-            self._scratch.update(lists=lists, used=used, losses=np.zeros((2, room)))
-        self.members.head = <int64_t *> cnp.PyArray_DATA(self._scratch["lists"])
-        self.members.next = self.members.head + room
-        self.used = <int64_t *> cnp.PyArray_DATA(self._scratch["used"])
-        self.losses = <double *> cnp.PyArray_DATA(self._scratch["losses"])
-        self.counts = <double *> self.pointer("counts")
+        self.alone, self.due = <double *> self.pointer("alone"), <int64_t *> self.pointer("due")
+        self.pools.moment = <double *> self.pointer("pools.moment")
+        self.pools.estimate = <double *> self.pointer("pools.estimate")
+        self.pools.pulls = <int64_t *> self.pointer("pools.pulls")
+        self.pool_totals, self.weights = <double *> self.pointer("pool_totals"), <double *> self.pointer("weights")
+        self.inverses, self.pool_grams = <double *> self.pointer("inverses"), <double *> self.pointer("pool_grams")
+        self.matrices, self.next_matrix = <int64_t *> self.pointer("matrices"), <int64_t *> self.pointer("matrices.next")
+        self.matrices_room = len(self._arrays["matrices.next"])
         if "review" not in self._scratch:
-            self._scratch["review"] = np.empty(3 * d * d + (4 + MOST) * d)
+            self._scratch["losses"] = np.empty((2, MOST_LISTED))
+            self._scratch["review"] = np.empty(5 * d * d + (4 + MOST) * d)
         self.matrix = <double *> cnp.PyArray_DATA(self._scratch["review"])
         self.factor, self.inverse = self.matrix + d * d, self.matrix + 2 * d * d
-        self.reduced = self.matrix + 3 * d * d
+        self.lone_gram, self.lone_inverse = self.matrix + 3 * d * d, self.matrix + 4 * d * d
+        self.reduced = self.matrix + 5 * d * d
         self.centred, self.around, self.acting = self.reduced + d, self.reduced + 2 * d, self.reduced + 3 * d
         self.fits = self.reduced + 4 * d
-        return Prior.bind(self)
+        self.losses = <double *> cnp.PyArray_DATA(self._scratch["losses"])
+        return Memberships.bind(self)
 
     cdef int welcome(self, Py_ssize_t known) except -1:
         """Newcomers start together about the mean preference, in a cluster that nobody has taught yet."""
-        cdef Py_ssize_t row = 0, user, i
-        while row < known and not (self.sizes[row] > 0 and self.pools.pulls[row] == 0):
-            row += 1
-        if row >= known:
+        cdef Py_ssize_t row = self.nobody_taught(known), user
+        self.make_space()
+        if row < 0:
             row = self.open_row()
-            clear_row(&self.pools, row, self.acting_weight(), self.dim)
             self.weights[row] = self.acting_weight()
             self.clear_sums(row)
-        for i in range(self.dim):
-            self.pools.estimate[row * self.dim + i] = self.mean[i]
-        self.sizes[row] += self.n_users - known
-        self.counts[row] += (self.n_users - known) / (1.0 + self.dim)
-        append_members(&self.members, row, self.row_of, known, self.n_users)
         for user in range(known, self.n_users):
-            self.row_of[user], self.shares[user], self.due[user] = row, 1.0, FIRST_REVIEW
-            self.precisions[user] = 1.0
+            self.shares[user], self.due[user], self.precisions[user] = 1.0, FIRST_REVIEW, 1.0
+            self.enter(row, user)
+        self.counts[row] += (self.n_users - known) / (1.0 + self.dim)
+        self.enlist(row)
+        self.settle_storage(row)
+        self.build(row)
+        memcpy(self.pools.estimate + row * self.dim, self.mean, self.dim * sizeof(double))
         return 0
 
     def refresh(self):
-        Prior.refresh(self)
-        rows, sizes = self.array("labels"), self.array("sizes")
-        if rows.min() < 0 or rows.max() >= self.n_users:
-            raise ValueError("has numbers in 'labels' that are no rows")
-        if not np.array_equal(np.bincount(rows, minlength=self.n_users), sizes):
-            raise ValueError("has sizes of clusters that are not those of its labels")
-        if np.count_nonzero(sizes) != self.n_clusters:
-            raise ValueError(f"has {np.count_nonzero(sizes)} clusters, not {self.n_clusters}")
-        if not (self.array("weights")[sizes > 0] > 0).all():
+        Memberships.refresh(self)
+        self.lone = -1
+        rows = np.flatnonzero(self.array("sizes"))
+        if not (self.array("weights")[rows] > 0).all():
             raise ValueError("has numbers in 'weights' that are not above 0")
-        if self.array("precisions").min() <= 0 or self.array("precisions").max() > 1:
-            raise ValueError("has numbers in 'precisions' that are not above 0 and at most 1")
-        if not (0 <= self.holder < self.n_users and 0 <= self.second <= abs(self.greatest)):
-            raise ValueError("has a greatest reward that cannot be")
-        known = self.array("prior.terms")[:, FREEDOM]
-        counts = np.bincount(rows, (1.0 + known) / (1.0 + self.dim), minlength=self.n_users)
-        if known.min() < 0 or not np.allclose(self.array("counts")[sizes > 0], counts[sizes > 0], rtol=1e-6):
-            raise ValueError("has clusters that do not count as their members do")
-        list_members(&self.members, self.row_of, self.n_users, self.n_users)
-        self._scratch["used"][: self.n_clusters] = np.flatnonzero(sizes)
+        light = np.array([self.is_light(row) for row in rows.tolist()], bool)
+        places = self.array("matrices")[rows]
+        solid = places[~light]
+        if (places[light] != -1).any() or (solid.size and not 0 <= solid.min() <= solid.max() < self.used_matrices):
+            raise ValueError("has numbers in 'matrices' that are no places")
+        taken = np.bincount(solid, minlength=self.used_matrices)
+        cdef int64_t *counts = <int64_t *> cnp.PyArray_DATA(taken)
+        if len(np.unique(solid)) != len(solid) or not are_free(
+            self.next_matrix, self.free_matrix, self.used_matrices, counts
+        ):
+            raise ValueError("has matrices that are not those of its clusters")
+
+    cdef int make_space(self) except -1 nogil:
+        if self.used_matrices + SPARE > self.matrices_room:
+            with gil:
+                self.extend("matrices", self.used_matrices + SPARE)
+        return Memberships.make_space(self)
+
+    # Matrices.
+
+    cdef bint is_light(self, Py_ssize_t row) noexcept nogil:
+        """Is this a user alone, of whom vectors are kept?"""
+        cdef int64_t user = self.members.head[row]
+        return self.sizes[row] == 1 and (user < 0 or self.pulls[user] < self.light)
+
+    cdef void settle_storage(self, Py_ssize_t row) noexcept nogil:
+        """Take matrices for a cluster that needs them, and give back those that it does not need."""
+        cdef bint light = self.is_light(row)
+        cdef Py_ssize_t square = self.dim * self.dim
+        cdef const double *gram
+        if light and self.matrices[row] >= 0:
+            give_back(self.next_matrix, &self.free_matrix, self.matrices[row])
+            self.matrices[row] = -1
+        elif not light and self.matrices[row] < 0:
+            gram = self.pool_gram(row)
+            self.matrices[row] = take(self.next_matrix, &self.free_matrix, &self.used_matrices)
+            memcpy(self.pool_grams + self.matrices[row] * square, gram, square * sizeof(double))
+
+    cdef Py_ssize_t open_row(self) noexcept nogil:
+        cdef Py_ssize_t row = Memberships.open_row(self)
+        self.matrices[row] = -1
+        return row
+
+    cdef void close_row(self, Py_ssize_t row) noexcept nogil:
+        if self.matrices[row] >= 0:
+            give_back(self.next_matrix, &self.free_matrix, self.matrices[row])
+            self.matrices[row] = -1
+        if self.lone == row:
+            self.lone = -1
+        Memberships.close_row(self, row)
+
+    cdef const double *pool_gram(self, Py_ssize_t row) noexcept nogil:
+        """The sum of ωS over the members of a cluster; of a user alone, until another's is asked for."""
+        cdef Py_ssize_t i, square = self.dim * self.dim
+        cdef int64_t user = self.members.head[row]
+        if self.matrices[row] >= 0:
+            return self.pool_grams + self.matrices[row] * square
+        if user < 0:
+            for i in range(square):
+                self.lone_gram[i] = 0.0
+            return self.lone_gram
+        self.expand(user, self.lone_gram)
+        if self.precisions[user] != 1.0:
+            for i in range(square):
+                self.lone_gram[i] *= self.precisions[user]
+        return self.lone_gram
+
+    cdef double *inverse_of(self, Py_ssize_t row) noexcept nogil:
+        """M = (ΛI + S)⁻¹ of a cluster; of a user alone, until another's is asked for."""
+        if self.matrices[row] >= 0:
+            return self.inverses + self.matrices[row] * self.dim * self.dim
+        if self.lone != row:
+            self.invert_sums(row, self.lone_inverse)
+            self.lone = row
+        return self.lone_inverse
+
+    cdef void invert_sums(self, Py_ssize_t row, double *out) noexcept nogil:
+        """M from the sums of a cluster."""
+        cdef Py_ssize_t i, d = self.dim
+        cdef const double *gram = self.pool_gram(row)
+        cdef double logdet, explained
+        self.combine(gram, gram, 0.0, self.weights[row])
+        for i in range(d):
+            self.reduced[i] = 0.0
+        eliminate(self.matrix, self.reduced, d, 0.5 * self.weights[row], &logdet, &explained)
+        finish_inverse(self.matrix, self.factor, out, d)
+
+    # Learning.
 
     cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil:
         """The mixture as estimate, the width of the cluster, σ̂ as β; usual is d/N, a bound on the mean."""
@@ -148,114 +206,64 @@ cdef class EvidenceRows(Prior):
         cdef int64_t pulls = self.pools.pulls[row]
         for i in range(self.dim):
             self.acting[i] = self.shares[user] * self.pools.estimate[row * self.dim + i] + self.mixtures[user * self.dim + i]
-        seen.estimate, seen.inverse = self.acting, self.pools.inverse + row * self.dim * self.dim
+        seen.estimate, seen.inverse = self.acting, self.inverse_of(row)
         seen.beta, seen.row, seen.ridge = sqrt(self.noise2), row, self.weights[row]
         seen.usual = <double> self.dim / pulls if pulls > 0 else INFINITY
         return 0
 
     cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil:
         """Update the user and its cluster."""
-        cdef Py_ssize_t i, row = self.row_of[user], d = self.dim
-        cdef double root = sqrt(self.precisions[user])
+        self.make_space()
         self.raise_peak(user, fabs(reward - self.offset))
         reward = self.restrain(user, x, reward)
         if self.pulls[user] == 0:
-            self.seen += 1.0
-        add_outer(self.grams + user * d * d, x, d)
-        self.squared[user] += reward * reward
-        self.pulls[user] += 1
-        self.levels[user] += reward
-        self.level += reward
-        add_scaled(self.moments + user * d, reward, x, d)
-        add_scaled(self.totals + user * d, 1.0, x, d)
+            self.awake(user)
+        self.learn_pooled(user, x, reward)
+        return 0
+
+    cdef void learn_pooled(self, Py_ssize_t user, const double *x, double reward) noexcept nogil:
+        """Add a reward to the sums of the user and of its cluster, and to the cluster's row."""
+        cdef Py_ssize_t i, row = self.row_of[user], d = self.dim
+        cdef double root = sqrt(self.precisions[user])
+        cdef double *inverse = self.inverse_of(row)
+        self.learn_own(user, x, reward)
         add_scaled(self.pool_totals + row * d, self.precisions[user], x, d)
         for i in range(d):
             self.around[i] = root * x[i]
-        add_outer(self.pool_grams + row * d * d, self.around, d)
-        absorb_row(&self.pools, row, self.around, root * reward, self.work, d)
-        self.squares += reward * reward
-        self.reach += dot(x, x, d)
+        self.pools.pulls[row] += 1
+        absorb(inverse, self.pools.moment + row * d, self.pools.estimate + row * d, self.around, root * reward, self.work, d)
         if self.sums.pulls == 0.0:
             self.guess()
-        self.solve(row)
-        return 0
-
-    cdef double restrain(self, Py_ssize_t user, const double *x, double reward) noexcept nogil:
-        """What a reward counts for now; and what the greatest so far counts for, given this one."""
-        cdef Py_ssize_t i
-        cdef double size = fabs(reward)
-        if size <= self.second:
-            return reward
-        if size <= fabs(self.greatest):
-            self.believe(size)
-            return reward
-        self.believe(fabs(self.greatest))
-        self.greatest, self.holder = reward, user
-        for i in range(self.dim):
-            self.largest[i] = x[i]
-        return self.counted()
-
-    cdef double counted(self) noexcept nogil:
-        """What the greatest reward counts for: at most twice the second greatest in size."""
-        return min(max(self.greatest, -BELIEVED * self.second), BELIEVED * self.second)
-
-    cdef void believe(self, double second) noexcept nogil:
-        """Take note of a new second greatest size: the greatest reward may count for more now."""
-        cdef Py_ssize_t row, user = self.holder, d = self.dim
-        cdef double before = self.counted(), more, square
-        self.second = second
-        more, square = self.counted() - before, self.counted() * self.counted() - before * before
-        if more == 0.0:
+        self.solve(row, inverse)
+        if self.matrices[row] >= 0:
+            add_outer(self.pool_grams + self.matrices[row] * d * d, self.around, d)
             return
-        row = self.row_of[user]
-        add_scaled(self.moments + user * d, more, self.largest, d)
-        add_scaled(self.pools.moment + row * d, self.precisions[user] * more, self.largest, d)
-        self.solve(row)
-        self.levels[user] += more
-        self.level += more
-        self.squared[user] += square
-        self.squares += square
+        self.lone = -1
+        self.settle_storage(row)
+        if self.matrices[row] >= 0:
+            memcpy(self.inverses + self.matrices[row] * d * d, inverse, d * d * sizeof(double))
 
-    cdef Py_ssize_t open_row(self) noexcept nogil:
-        """The lowest row that no cluster uses."""
-        cdef Py_ssize_t row = 0, k
-        while row < self.n_clusters and self.used[row] == row:
-            row += 1
-        for k in range(self.n_clusters, row, -1):
-            self.used[k] = self.used[k - 1]
-        self.used[row] = row
-        self.members.head[row] = -1
-        self.epochs[row] += 1
-        self.n_clusters += 1
-        return row
+    cdef void amend(self, double before, double after) noexcept nogil:
+        cdef Py_ssize_t row = self.row_of[self.holder], d = self.dim
+        Memberships.amend(self, before, after)
+        add_scaled(self.pools.moment + row * d, self.precisions[self.holder] * (after - before), self.largest, d)
+        self.solve(row, self.inverse_of(row))
 
-    cdef void close_row(self, Py_ssize_t row) noexcept nogil:
-        """No cluster uses this row any more."""
-        cdef Py_ssize_t k = 0
-        while self.used[k] != row:
-            k += 1
-        self.n_clusters -= 1
-        for k in range(k, self.n_clusters):
-            self.used[k] = self.used[k + 1]
-
-    cdef void solve(self, Py_ssize_t row) noexcept nogil:
+    cdef void solve(self, Py_ssize_t row, const double *inverse) noexcept nogil:
         """θ̂ = M(b − ms + Λμ): the ridge regression of a cluster about the mean preference."""
         cdef Py_ssize_t i, d = self.dim
         for i in range(d):
             self.work[i] = self.pools.moment[row * d + i] - self.offset * self.pool_totals[row * d + i]
             self.work[i] += self.weights[row] * self.mean[i]
-        apply(self.pools.inverse + row * d * d, self.work, self.pools.estimate + row * d, d)
+        apply(inverse, self.work, self.pools.estimate + row * d, d)
 
     # The sums of a cluster: changed by what comes and goes, and made anew only where members are few.
 
-    cdef double crowd_of(self, Py_ssize_t user) noexcept nogil:
-        """What a user counts for among the members of its cluster: (1 + tr H) / (1 + d), as far as it is known."""
-        return (1.0 + self.terms[user].freedom) / (1.0 + self.dim)
-
     cdef void clear_sums(self, Py_ssize_t row) noexcept nogil:
         cdef Py_ssize_t i, d = self.dim
-        for i in range(d * d):
-            self.pool_grams[row * d * d + i] = 0.0
+        if self.matrices[row] >= 0:
+            for i in range(d * d):
+                self.pool_grams[self.matrices[row] * d * d + i] = 0.0
         for i in range(d):
             self.pools.moment[row * d + i] = self.pool_totals[row * d + i] = 0.0
         self.pools.pulls[row], self.counts[row] = 0, 0.0
@@ -263,7 +271,8 @@ cdef class EvidenceRows(Prior):
     cdef void add_sums(self, Py_ssize_t row, Py_ssize_t user, double weight) noexcept nogil:
         """Add so many times a user's S, b and s to a cluster's."""
         cdef Py_ssize_t d = self.dim
-        add_scaled(self.pool_grams + row * d * d, weight, self.grams + user * d * d, d * d)
+        if self.matrices[row] >= 0:
+            add_scaled(self.pool_grams + self.matrices[row] * d * d, weight, self.gram_of(user), d * d)
         add_scaled(self.pools.moment + row * d, weight, self.moments + user * d, d)
         add_scaled(self.pool_totals + row * d, weight, self.totals + user * d, d)
 
@@ -273,22 +282,26 @@ cdef class EvidenceRows(Prior):
 
     cdef void sum_members(self, Py_ssize_t row) noexcept nogil:
         """A cluster's sums, from its members one by one."""
-        cdef int64_t user = self.members.head[row]
+        cdef Py_ssize_t k, n = self.gather(row)
+        cdef int64_t user
         self.clear_sums(row)
-        while user >= 0:
+        self.counts[row] = (self.sizes[row] - n) / (1.0 + self.dim)
+        for k in range(n):
+            user = self.gathered[k]
             self.add_sums(row, user, self.precisions[user])
             self.pools.pulls[row] += self.pulls[user]
             self.counts[row] += self.crowd_of(user)
-            user = self.members.next[user]
 
     cdef void join(self, Py_ssize_t row, Py_ssize_t user, int sign) noexcept nogil:
         """A user has come into a cluster, or left it: its sums, and the row that they make."""
+        self.settle_storage(row)
         if self.few(row, user):
             self.sum_members(row)
         else:
             self.add_sums(row, user, sign * self.precisions[user])
             self.pools.pulls[row] += sign * self.pulls[user]
             self.counts[row] += sign * self.crowd_of(user)
+        self.enlist(row)
         self.rebuild(row)
 
     cdef void rebuild(self, Py_ssize_t row) noexcept nogil:
@@ -296,18 +309,19 @@ cdef class EvidenceRows(Prior):
 
         Widths remembered of a row whose data and λ have only grown still bound those of today.
         """
-        cdef Py_ssize_t i, d = self.dim
-        cdef const double *gram = self.pool_grams + row * d * d
-        cdef double weight = self.acting_weight(), logdet, explained
+        cdef double weight = self.acting_weight()
         if weight < self.weights[row]:
             self.epochs[row] += 1
         self.weights[row] = weight
-        self.combine(gram, gram, 0.0, weight)
-        for i in range(d):
-            self.reduced[i] = self.pools.moment[row * d + i]
-        eliminate(self.matrix, self.reduced, d, 0.5 * weight, &logdet, &explained)
-        finish_inverse(self.matrix, self.factor, self.pools.inverse + row * d * d, d)
-        self.solve(row)
+        self.build(row)
+
+    cdef void build(self, Py_ssize_t row) noexcept nogil:
+        """A cluster's row from its sums."""
+        if self.matrices[row] >= 0:
+            self.invert_sums(row, self.inverses + self.matrices[row] * self.dim * self.dim)
+        else:
+            self.lone = -1
+        self.solve(row, self.inverse_of(row))
 
     cdef void combine(self, const double *first, const double *second, double sign, double weight) noexcept nogil:
         """The upper half of λI + S₁ ± S₂."""
@@ -317,9 +331,11 @@ cdef class EvidenceRows(Prior):
                 self.matrix[i] = first[i] + sign * second[i]
             self.matrix[k * d + k] += weight
 
+    # What Python asks.
+
     def scores(self, Py_ssize_t user, arms):
         """Expected reward, m + xᵀθ̂, and bonus of every arm."""
-        mean, width = Prior.scores(self, user, arms)
+        mean, width = Memberships.scores(self, user, arms)
         return mean + self.offset, width
 
     def explained(self, Py_ssize_t user):
@@ -336,9 +352,16 @@ cdef class EvidenceRows(Prior):
 
     def estimates(self):
         """Each user's own ridge regression; what it acts on is in `scores`."""
-        own, moments = self.array("grams") + self.ridge * np.eye(self.dim), self.array("moments").copy()
-        return np.array([eliminated(gram, moment, 0.5 * self.ridge)[2] for gram, moment in zip(own, moments)])
+        out, ridge = np.zeros((self.n_users, self.dim)), self.ridge * np.eye(self.dim)
+        for user in np.flatnonzero(self.array("pulls")).tolist():
+            moment = self.array("moments")[user].copy()
+            out[user] = eliminated(self.gram(user) + ridge, moment, 0.5 * self.ridge)[2]
+        return out
 
-    def pulls_of_users(self):
-        """How many rewards each user has given."""
-        return self.array("pulls").copy()
+    def cluster(self, Py_ssize_t row):
+        """Copies of a cluster's gram matrix S and of M = (ΛI + S)⁻¹."""
+        shape = (self.dim, self.dim)
+        gram, inverse = np.empty(shape), np.empty(shape)
+        memcpy(cnp.PyArray_DATA(gram), self.pool_gram(row), gram.nbytes)
+        memcpy(cnp.PyArray_DATA(inverse), self.inverse_of(row), gram.nbytes)
+        return gram, inverse

@@ -93,12 +93,12 @@ cdef class LearntPrior(UserRows):
 
     cdef void settle_noise(self) noexcept nogil:
         """σ̂² = (Σ RSS + v)/(N − Σ tr VS + 1): residuals per degree of freedom, and one more reward of the usual variance v."""
-        cdef double usual = self.square / self.rounds, level = self.level / self.rounds
+        cdef double usual = self.square / self.rewards, level = self.level / self.rewards
         if self.noise_given:
             return
         if self.intercept:
             usual = max(usual - level * level, 0.0)
-        self.noise2 = (max(self.residual, 0.0) + usual) / (max(self.rounds - self.freedom, 0.0) + 1.0)
+        self.noise2 = (max(self.residual, 0.0) + usual) / (max(self.rewards - self.freedom, 0.0) + 1.0)
         self.noise2 = max(self.noise2, max(TINY * self.largest_part(), LEAST))
 
     cdef double largest_part(self) noexcept nogil:
@@ -107,15 +107,15 @@ cdef class LearntPrior(UserRows):
         cdef double variance = 0.0
         if self.covariance_given:
             for i in range(self.intercept, self.size):
-                variance += self.fixed[i * self.size + i] * self.reach / (self.dim * <double> self.rounds)
+                variance += self.fixed[i * self.size + i] * self.reach / (self.dim * self.rewards)
             if self.intercept:
                 variance += self.fixed[0]
-        return max(self.square / self.rounds, variance)
+        return max(self.square / self.rewards, variance)
 
     cdef void settle_spread(self) noexcept nogil:
         """The variance of the mean's coordinates, relative to σ²: one step to the fixed point of its likelihood."""
         cdef Py_ssize_t i, first = self.intercept, p = self.size
-        cdef double about = self.ridge * (self.reach / self.rounds if self.reach > 0.0 else 1.0)
+        cdef double about = self.ridge * (self.reach / self.rewards if self.reach > 0.0 else 1.0)
         cdef double known = 0.0, length2 = 0.0, pseudo = PSEUDO * self.dim
         for i in range(p):
             self.start[i] = 1.0 / (self.ridge if i < first else about)

@@ -31,7 +31,7 @@ cdef class UserRows(Learner):
     cdef double *relative
     cdef double *newcomer
     cdef Fold folds[2]
-    cdef double residual, freedom, level, reach, square
+    cdef double residual, freedom, level, reach, square, rewards
     cdef double *precision
     cdef double *doubt
     cdef double *root
@@ -49,6 +49,10 @@ cdef class UserRows(Learner):
         self, Py_ssize_t user, const double *x, double weight, double before, double after
     ) noexcept nogil
     cdef void reweigh(self, Py_ssize_t user, double times) noexcept nogil
+    cdef void start_covariance(self, Py_ssize_t user) noexcept nogil
+    cdef void narrow(self, Py_ssize_t user, const double *x) noexcept nogil
+    cdef void start_posterior(self, Py_ssize_t user) noexcept nogil
+    cdef void find_mean(self, Py_ssize_t user) noexcept nogil
     cdef void condition(self) noexcept nogil
     cdef void condition_users(self) noexcept nogil
     cdef void condition_group(self, const Py_ssize_t *group, Py_ssize_t count, double floor) noexcept nogil

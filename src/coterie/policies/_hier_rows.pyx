@@ -9,6 +9,7 @@ import numpy as np
 cimport numpy as cnp
 from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int64_t
+from libc.string cimport memcpy
 
 from coterie.policies._linalg import eliminated
 from coterie.policies._learner cimport Learner
@@ -126,8 +127,7 @@ cdef class UserRows(Learner):
         cdef double *covariance = self.covariances + user * p * p
         reward *= root
         if self.pulls[user] == 0:
-            for i in range(p * p):
-                covariance[i] = self.newcomer[i]
+            self.start_covariance(user)
             for i in range(p):
                 self.means[user * p + i] = self.centre[i]
         absorb(covariance, self.moments + user * p, self.means + user * p, full, reward, self.total, p)
@@ -155,6 +155,39 @@ cdef class UserRows(Learner):
             self.moments[user * p + i] *= times
         self.squared[user] *= times
 
+    # A posterior made anew under today's prior, for one user.
+
+    cdef void start_covariance(self, Py_ssize_t user) noexcept nogil:
+        """V as before any reward."""
+        memcpy(self.covariances + user * self.size * self.size, self.newcomer, self.size * self.size * sizeof(double))
+
+    cdef void narrow(self, Py_ssize_t user, const double *x) noexcept nogil:
+        """V with one more vector."""
+        cdef Py_ssize_t p = self.size
+        absorb(self.covariances + user * p * p, self.reduced, self.lift, x, 0.0, self.total, p)
+
+    cdef void start_posterior(self, Py_ssize_t user) noexcept nogil:
+        """V = (N⁻¹ + S)⁻¹, with N what is known of a newcomer, and m."""
+        cdef Py_ssize_t i, p = self.size
+        cdef double *covariance = self.covariances + user * p * p
+        cdef double least = INFINITY, floor = 0.0
+        for i in range(p):
+            least, floor = min(least, self.newcomer[i * p + i]), floor + self.newcomer[i * p + i]
+        memcpy(covariance, self.newcomer, p * p * sizeof(double))
+        invert(covariance, self.scratch, p, 1e-12 * least)
+        add_scaled(covariance, 1.0, self.grams + user * p * p, p * p)
+        invert(covariance, self.scratch, p, 0.5 / floor)
+        self.find_mean(user)
+
+    cdef void find_mean(self, Py_ssize_t user) noexcept nogil:
+        """m = μ + V(b − Sμ)."""
+        cdef Py_ssize_t i, p = self.size
+        apply(self.grams + user * p * p, self.centre, self.reduced, p)
+        for i in range(p):
+            self.reduced[i] = self.moments[user * p + i] - self.reduced[i]
+        apply(self.covariances + user * p * p, self.reduced, self.means + user * p, p)
+        add_scaled(self.means + user * p, 1.0, self.centre, p)
+
     cdef void condition(self) noexcept nogil:
         """The posteriors of all users given all data, and of the mean, under today's σ and A."""
         cdef Py_ssize_t i, square = self.size * self.size
@@ -176,7 +209,7 @@ cdef class UserRows(Learner):
         for i in range(p):
             floor += self.relative[i * p + i]
             self.total[i] = 0.0
-        self.folds[0].users = self.folds[1].users = self.reach = 0.0
+        self.folds[0].users = self.folds[1].users = self.reach = self.rewards = 0.0
         for i in range(4 * p * p):
             self.folds[0].inverses[i] = 0.0  # and what follows it
         for user in range(self.n_users):
@@ -206,6 +239,7 @@ cdef class UserRows(Learner):
                 self.reach += grams[k][i * p + i]
             apply(inverses[k], self.moments + user * p, self.means + user * p, p)
             fold.users += 1.0
+            self.rewards += self.pulls[user]
             add_scaled(fold.inverses, 1.0, inverses[k], p * p)
             add_scaled(self.total, 1.0, self.means + user * p, p)
 

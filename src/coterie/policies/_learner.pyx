@@ -48,7 +48,7 @@ cdef class Learner(NamedArrays):
         self.schedule, self.generator = schedule, generator
         self.first, self.phase, self.growth = schedule
         self.bitgen = <bitgen_t *> PyCapsule_GetPointer(generator.bit_generator.capsule, "BitGenerator")
-        self._scratch = {"work": np.empty(2 * dim * dim + 4 * dim)}
+        self._scratch = {**(self._scratch or {}), "work": np.empty(2 * dim * dim + 4 * dim)}
         self.work = <double *> cnp.PyArray_DATA(self._scratch["work"])
         self.reserve(1)
         NamedArrays.__init__(self, n_users, dim)

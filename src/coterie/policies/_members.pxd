@@ -67,3 +67,29 @@ cdef inline void list_members(Members *m, const int64_t *labels, Py_ssize_t n_us
     for user in range(n_users - 1, -1, -1):
         m.next[user] = m.head[labels[user]]
         m.head[labels[user]] = user
+
+
+cdef struct Sets:
+    # the same in no order, linked both ways: a user leaves in one step; before[user] is -1 at the head
+    int64_t *head
+    int64_t *next
+    int64_t *before
+
+
+cdef inline void leave_set(Sets *sets, Py_ssize_t row, int64_t user) noexcept nogil:
+    """Take a user out of its row's set."""
+    cdef int64_t after = sets.next[user], before = sets.before[user]
+    if before < 0:
+        sets.head[row] = after
+    else:
+        sets.next[before] = after
+    if after >= 0:
+        sets.before[after] = before
+
+
+cdef inline void enter_set(Sets *sets, Py_ssize_t row, int64_t user) noexcept nogil:
+    """Put a user into a row's set."""
+    cdef int64_t after = sets.head[row]
+    sets.next[user], sets.before[user], sets.head[row] = after, -1, user
+    if after >= 0:
+        sets.before[after] = user

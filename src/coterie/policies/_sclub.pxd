@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 
 from coterie.policies._learner cimport Learner
 from coterie.policies._linalg cimport Ridge
-from coterie.policies._members cimport Members
+from coterie.policies._members cimport Sets
 from coterie.policies._radius cimport Radius
 
 
@@ -14,7 +14,7 @@ cdef double arrival_radius(int64_t t) noexcept nogil
 cdef class SplitMerge(Learner):
     cdef Ridge users
     cdef Ridge pools
-    cdef Members members
+    cdef Sets members
     cdef Radius shape
     cdef object _shape
     cdef bint reshaped
@@ -27,13 +27,17 @@ cdef class SplitMerge(Learner):
     cdef int64_t *sizes
     cdef int64_t *unchecked
     cdef int64_t *order
-    cdef double *slack  # of users: f(T) − ‖θ̂‖
+    cdef double *slack  # of users: f(T) − ‖θ̂ − c‖, with c the centre of the cluster
+    cdef double *least  # of clusters: no member's slack is less
+    cdef double *centres  # of clusters: a point near which its members were
+    cdef int64_t *centred  # of clusters: their pulls when that was so
     cdef double *reach  # of clusters: f(T)
     cdef double *length  # of clusters: ‖θ̂‖
     cdef char *touched  # has a cluster changed in this round?
     cdef int64_t *changed  # the clusters that have
     cdef int64_t *places  # where in `order` they stand
     cdef Py_ssize_t n_changed
+    cdef Py_ssize_t vacant  # no slot below it is free
     cdef public int64_t n_clusters
     cdef public bint compare_all
 
@@ -44,6 +48,8 @@ cdef class SplitMerge(Learner):
     cdef void begin_phase(self) noexcept nogil
     cdef void touch(self, Py_ssize_t slot) noexcept nogil
     cdef bint parts(self, Py_ssize_t user, Py_ssize_t slot) noexcept nogil
+    cdef bint differs(self, Py_ssize_t user, Py_ssize_t slot, double need) noexcept nogil
+    cdef void centre(self, Py_ssize_t slot, const double *point) noexcept nogil
     cdef Py_ssize_t split(self, Py_ssize_t user, Py_ssize_t slot) noexcept nogil
     cdef bint close(self, Py_ssize_t a, Py_ssize_t b) noexcept nogil
     cdef void merge(self, bint every) noexcept nogil

@@ -3,7 +3,7 @@
 import numpy as np
 
 cimport numpy as cnp
-from libc.math cimport fabs, sqrt
+from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport int64_t
 
 from coterie.policies._elementary cimport natural_log
@@ -11,7 +11,7 @@ from coterie.policies._learner cimport Learner
 from coterie.policies._linalg cimport (
     absorb_row, add_outer, add_scaled, clear_row, copy_row, distance2, dot, pool_from_gram
 )
-from coterie.policies._members cimport append_members, insert_member, join_members, list_members, remove_member
+from coterie.policies._members cimport enter_set, leave_set
 from coterie.policies._radius cimport radius, radius_of
 from coterie.policies._offers cimport View, show_row
 
@@ -79,31 +79,38 @@ cdef class SplitMerge(Learner):
         self.sizes, self.unchecked = <int64_t *> self.pointer("sizes"), <int64_t *> self.pointer("unchecked")
         self.order = <int64_t *> self.pointer("order")
         if room > self._scratch.get("derived", np.empty((1, 0))).shape[1]:
-            derived, lists, touched = np.zeros((3, room)), np.full((4, room), -1, np.int64), np.zeros(room, np.int8)
-            for name, fresh in (("derived", derived), ("lists", lists), ("touched", touched)):
+            derived, lists, touched = np.zeros((4, room)), np.full((6, room), -1, np.int64), np.zeros(room, np.int8)
+            centres = np.zeros((room, self.dim))
+            for name, fresh in (("derived", derived), ("lists", lists), ("touched", touched), ("centres", centres)):
                 old = self._scratch.get(name)
-                if old is not None:
+                if old is not None and name == "centres":
+                    fresh[: len(old)] = old
+                elif old is not None:
                     fresh[..., : old.shape[old.ndim - 1]] = old
                 self._scratch[name] = fresh
         self.slack = <double *> cnp.PyArray_DATA(self._scratch["derived"])
-        self.reach, self.length = self.slack + room, self.slack + 2 * room
+        self.reach, self.length, self.least = self.slack + room, self.slack + 2 * room, self.slack + 3 * room
         self.members.head = <int64_t *> cnp.PyArray_DATA(self._scratch["lists"])
-        self.members.next = self.members.head + room
-        self.changed, self.places = self.members.head + 2 * room, self.members.head + 3 * room
+        self.members.next, self.members.before = self.members.head + room, self.members.head + 2 * room
+        self.changed, self.places = self.members.head + 3 * room, self.members.head + 4 * room
+        self.centred = self.members.head + 5 * room
+        self.centres = <double *> cnp.PyArray_DATA(self._scratch["centres"])
         self.touched = <char *> cnp.PyArray_DATA(self._scratch["touched"])
         return Learner.bind(self)
 
     cdef int welcome(self, Py_ssize_t known) except -1:
         """Newcomers start as one set of their own, the youngest, unchecked; it merges like any other."""
         cdef Py_ssize_t user, fresh = self.open(self.n_users - known)
-        append_members(&self.members, fresh, self.row_of, known, self.n_users)
         for user in range(known, self.n_users):
             self.row_of[user] = fresh
+            enter_set(&self.members, fresh, user)
         self.unchecked[fresh] = self.n_users - known
         clear_row(&self.pools, fresh, self.ridge, self.dim)
         for user in range(self.dim * self.dim):
             self.pool_grams[fresh * self.dim * self.dim + user] = 0.0
         self.compare_all = known > 0
+        if self.reshaped:
+            self.forget_slack()
         for user in range(0 if self.reshaped else known, self.n_users):
             self.radii[user] = radius(&self.shape, self.users.pulls[user])
             self.trust(user)
@@ -125,18 +132,41 @@ cdef class SplitMerge(Learner):
         waiting = np.bincount(rows, weights=~self.array("checked"), minlength=n)
         if not np.array_equal(self.array("unchecked")[used], waiting[used]):
             raise ValueError("has numbers in 'unchecked' that are not those of its users")
-        list_members(&self.members, self.row_of, self.n_users, self.n_users)
         cdef Py_ssize_t k
+        self.vacant = 0
+        self._scratch["lists"][:] = -1
+        self._scratch["centres"][:] = 0.0
+        for k in range(self.n_users - 1, -1, -1):
+            enter_set(&self.members, self.row_of[k], k)
+        self.forget_slack()
         for k in range(self.n_users):
             self.trust(k)
         for k in range(self.n_clusters):
             self.measure(self.order[k])
 
+    def forget_slack(self):
+        """All slack is computed anew: nobody's is the least so far."""
+        self._scratch["derived"][3] = np.inf
+
     cdef void trust(self, Py_ssize_t user) noexcept nogil:
-        """How far another's θ̂ may reach before it must be compared: f(T) − ‖θ̂‖."""
-        cdef const double *estimate = self.users.estimate + user * self.dim
-        cdef double length = sqrt(dot(estimate, estimate, self.dim)), f = self.radii[user]
-        self.slack[user] = (f - length) - ROUNDING * (f + length)
+        """How far another's θ̂ may be from the centre c of the cluster before both must be compared: f(T) − ‖θ̂ − c‖."""
+        cdef Py_ssize_t slot = self.row_of[user]
+        cdef double apart = sqrt(distance2(self.users.estimate + user * self.dim, self.centres + slot * self.dim, self.dim))
+        cdef double f = self.radii[user]
+        self.slack[user] = (f - apart) - ROUNDING * (f + apart)
+        if self.slack[user] < self.least[slot]:
+            self.least[slot] = self.slack[user]
+
+    cdef void centre(self, Py_ssize_t slot, const double *point) noexcept nogil:
+        """Measure the members of a cluster from another point."""
+        cdef Py_ssize_t i
+        cdef int64_t user = self.members.head[slot]
+        for i in range(self.dim):
+            self.centres[slot * self.dim + i] = point[i]
+        self.centred[slot], self.least[slot] = self.pools.pulls[slot], INFINITY
+        while user >= 0:
+            self.trust(user)
+            user = self.members.next[user]
 
     cdef void measure(self, Py_ssize_t slot) noexcept nogil:
         """f(T) and ‖θ̂‖ of a cluster."""
@@ -152,9 +182,13 @@ cdef class SplitMerge(Learner):
 
     cdef Py_ssize_t open(self, Py_ssize_t size) noexcept nogil:
         """The lowest slot that no cluster uses, as the youngest cluster."""
-        cdef Py_ssize_t slot = 0
+        cdef Py_ssize_t slot = self.vacant, i
         while self.sizes[slot] > 0:
             slot += 1
+        self.vacant = slot
+        self.least[slot], self.centred[slot] = INFINITY, 0
+        for i in range(self.dim):
+            self.centres[slot * self.dim + i] = 0.0
         self.sizes[slot] = size
         self.members.head[slot] = -1
         self.epochs[slot] += 1
@@ -215,13 +249,29 @@ cdef class SplitMerge(Learner):
             self.n_changed += 1
 
     cdef bint parts(self, Py_ssize_t user, Py_ssize_t slot) noexcept nogil:
-        """Is some user of the cluster no longer like this one?   (Split, line 1)."""
+        """Is some user of the cluster no longer like this one?   (Split, line 1).
+
+        ‖θ̂ᵢ − θ̂_ℓ‖ ≤ ‖θ̂ᵢ − c‖ + ‖θ̂_ℓ − c‖: in most rounds no member has to be looked at.
+        """
         cdef const double *own = self.users.estimate + user * self.dim
-        cdef double length = sqrt(dot(own, own, self.dim)), f = self.radii[user], need, reach
+        cdef double apart = sqrt(distance2(own, self.centres + slot * self.dim, self.dim)), f = self.radii[user]
+        cdef double need = (apart - f) + ROUNDING * (apart + f)
+        if need <= self.least[slot] and self.arrivals <= 0.0:
+            return False
+        if self.differs(user, slot, need):
+            return True
+        if need > self.least[slot] and self.pools.pulls[slot] >= 2 * self.centred[slot]:
+            self.centre(slot, self.pools.estimate + slot * self.dim)
+        return False
+
+    cdef bint differs(self, Py_ssize_t user, Py_ssize_t slot, double need) noexcept nogil:
+        """Compare the user with all of its cluster, and learn the least slack of them."""
+        cdef const double *own = self.users.estimate + user * self.dim
         cdef double far = 2.0 * self.arrivals * arrival_radius(self.rounds) * self.rounds
+        cdef double reach, f = self.radii[user], least = INFINITY
         cdef int64_t other = self.members.head[slot]
-        need = (length - f) + ROUNDING * (length + f)
         while other >= 0:
+            least = min(least, self.slack[other])
             if other != user:
                 if need > self.slack[other]:
                     reach = f + self.radii[other]
@@ -230,14 +280,16 @@ cdef class SplitMerge(Learner):
                 if self.arrivals > 0.0 and fabs(<double> (self.users.pulls[user] - self.users.pulls[other])) > far:
                     return True
             other = self.members.next[other]
+        self.least[slot] = least
         return False
 
     cdef Py_ssize_t split(self, Py_ssize_t user, Py_ssize_t slot) noexcept nogil:
         """Take the user out of its cluster into a new one of its own; returns the new slot   (Split, lines 2-4)."""
         cdef Py_ssize_t d = self.dim, i, fresh = self.open(1)
-        remove_member(&self.members, slot, user)
-        insert_member(&self.members, fresh, user)
+        leave_set(&self.members, slot, user)
+        enter_set(&self.members, fresh, user)
         self.row_of[user] = fresh
+        self.trust(user)
         self.sizes[slot] -= 1
         self.unchecked[fresh] = 0 if self.checked[user] else 1
         self.unchecked[slot] -= self.unchecked[fresh]
@@ -283,6 +335,11 @@ cdef class SplitMerge(Learner):
     cdef (Py_ssize_t, Py_ssize_t) first_close(self, bint every) noexcept nogil:
         """The places in `order` of the oldest close pair; -1 if there is none."""
         cdef Py_ssize_t i, j, k, a, later, n_places = 0
+        cdef bint ready = every
+        for k in range(self.n_changed):
+            ready = ready or self.unchecked[self.changed[k]] == 0
+        if not ready:  # a cluster with unchecked users is close to none
+            return -1, -1
         for i in range(self.n_clusters):
             if self.touched[self.order[i]]:
                 self.places[n_places] = i
@@ -307,11 +364,14 @@ cdef class SplitMerge(Learner):
     cdef void join(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
         """The older cluster takes in the younger   (Merge, lines 3-4)."""
         cdef Py_ssize_t older = self.order[i], younger = self.order[j], d = self.dim, k
-        cdef int64_t user = self.members.head[younger]
-        while user >= 0:
+        cdef int64_t user
+        while self.members.head[younger] >= 0:
+            user = self.members.head[younger]
+            leave_set(&self.members, younger, user)
+            enter_set(&self.members, older, user)
             self.row_of[user] = older
-            user = self.members.next[user]
-        join_members(&self.members, older, younger)
+            self.trust(user)
+        self.vacant = min(self.vacant, younger)
         self.sizes[older] += self.sizes[younger]
         self.sizes[younger] = 0
         add_scaled(self.pool_grams + older * d * d, 1.0, self.pool_grams + younger * d * d, d * d)

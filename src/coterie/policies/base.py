@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError
+from coterie.policies.archives import ByteProgress
 from coterie.policies.inspected import Inspected
 from coterie.policies.plans import MOST_USERS, PLANS, grown
 from coterie.policies.plans import Plan as Plan
@@ -245,17 +246,24 @@ class LinearBandit(Inspected):
             self._arguments, self._n_users = arguments, known + n
         return np.arange(known, known + n)
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: str | PathLike[str], *, progress: ByteProgress | None = None) -> None:
         """Write a snapshot, from which `coterie.load` goes on with the very same next decision.
 
         Parameters
         ----------
         path : str or path
             File to write; it is whole or absent, never half written.
+        progress : callable, optional
+            Called as progress(done, total) with the bytes written so far and those there are in all.
+
+        Notes
+        -----
+        Arrays are written straight from the policy's memory, a few megabytes at a time: saving takes no copy
+        of them, and other threads wait for it.
         """
         from coterie.policies.snapshots import save
 
-        save(self, path)
+        save(self, path, progress=progress)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy through the arrays of a snapshot."""

@@ -27,6 +27,8 @@ class ScoreParts(NamedTuple):
         What other places where the user may belong say, by their weights at the user's last review.
     people : array of float, shape (K,)
         What the model of people who differ by degrees says, by its weight.
+    repeats : array of float, shape (K,)
+        What the user's own rewards for the very same arm change, where they come out the same each time.
     bonus : array of float, shape (K,)
         Bonus for what is not known yet.
     """
@@ -35,6 +37,7 @@ class ScoreParts(NamedTuple):
     cluster: Floats
     alternatives: Floats
     people: Floats
+    repeats: Floats
     bonus: Floats
 
 
@@ -154,7 +157,9 @@ def explained(policy: Inspected, user: int, arms: Floats | None) -> UserExplanat
 def _parts(learner: Any, user: int, arms: Floats, people: float, offset: float) -> ScoreParts:
     """The scores of arms, taken apart; both models as far as each is followed."""
     mean, bonus = learner.scores(user, arms)
+    modelled = learner.modelled(user, arms)
     degrees = people * learner.people.scores(user, arms)[0] + 0.0  # and not −0
     elsewhere = (1.0 - people) * (arms @ learner.array("mixtures")[user])
     common = np.full(len(arms), (1.0 - people) * offset)
-    return ScoreParts(common, mean - common - elsewhere - degrees, elsewhere, degrees, bonus)
+    cluster = modelled - common - elsewhere - degrees
+    return ScoreParts(common, cluster, elsewhere, degrees, mean - modelled, bonus)

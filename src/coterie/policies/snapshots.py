@@ -1,26 +1,35 @@
 """Snapshots: named arrays in a zip file with a format, a version and the generator's state. No pickle.
 
 Nothing in a file is believed: sizes are checked before memory is taken for them, and every number that
-compiled code uses as an index is checked before it is used.
+compiled code uses as an index is checked before it is used. Arrays are written straight from the policy's
+memory and read straight into it.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from io import BytesIO
-from math import prod
 from os import PathLike
 from pathlib import Path
-from tokenize import TokenError
-from typing import Any, NamedTuple
-from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+from typing import IO, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from coterie.errors import CoterieError, MissingSnapshot, SnapshotError
+from coterie.policies.archives import (
+    UNREADABLE,
+    Archive,
+    Array,
+    Arrays,
+    ByteProgress,
+    Meter,
+    Stored,
+    write_arrays,
+)
 from coterie.policies.base import LinearBandit
 from coterie.policies.confidence import KINDS
 from coterie.policies.plans import PLANS, checked
@@ -33,25 +42,9 @@ ARRAY = {"array": True}
 """What a header holds of an argument that is an array of the file."""
 MOST_HEADER = 2**20
 """Bytes that a header may have."""
-UNREADABLE = (
-    ValueError,
-    OSError,
-    EOFError,
-    KeyError,
-    RuntimeError,
-    NotImplementedError,
-    TypeError,
-    AttributeError,
-    MemoryError,
-    SyntaxError,
-    RecursionError,
-    TokenError,
-    BadZipFile,
-    zlib.error,
-)
-"""What NumPy and zipfile raise for files that are not whole."""
 
-Arrays = dict[str, np.ndarray[Any, Any]]
+Fill: TypeAlias = Callable[[str, Array], None]
+"""Writes the array of a name into the memory that the policy has for it."""
 
 
 class State(NamedTuple):
@@ -67,47 +60,65 @@ class State(NamedTuple):
 def captured(policy: LinearBandit) -> State:
     """A copy of all of a policy's state."""
     with policy.lock:
-        learner = policy.learner
-        generator = dict(policy.generator.bit_generator.state)
-        return State(policy.name, policy.arguments, generator, learner.arrays(), learner.numbers())
+        state = shared(policy)
+        return state._replace(arrays={name: array.copy() for name, array in state.arrays.items()})
+
+
+def shared(policy: LinearBandit) -> State:
+    """A policy's state in its own memory; the caller holds the lock as long as it is used."""
+    learner = policy.learner
+    arrays = {name: learner.array(name) for name in learner.FIELDS}
+    generator = dict(policy.generator.bit_generator.state)
+    return State(policy.name, policy.arguments, generator, arrays, learner.numbers())
 
 
 def revived(state: State) -> LinearBandit:
     """A policy of its own that goes on from a state."""
+
+    def fill(name: str, out: Array) -> None:
+        out[...] = state.arrays[name]
+
+    return _made(state, fill)
+
+
+def _made(state: State, fill: Fill) -> LinearBandit:
+    """A policy whose arrays are filled by a function."""
     policy = LinearBandit(state.name, state.arguments)
     policy.generator.bit_generator.state = state.generator
     if policy.generator.bit_generator.state != state.generator:
         raise ValueError("has a generator in a state that cannot be")
-    policy.learner.restore(state.arrays, state.numbers)
+    policy.learner.restore(fill, state.numbers)
     return policy
 
 
-def save(policy: LinearBandit, path: str | PathLike[str]) -> None:
+def save(policy: LinearBandit, path: str | PathLike[str], *, progress: ByteProgress | None = None) -> None:
     """Write all of a policy's state; the file is whole or absent."""
-    target, content = Path(path), _content(captured(policy))
+    target = Path(path)
     if target.exists() and not target.is_file():
         kind = "a folder" if target.is_dir() else "no file"
         raise SnapshotError(f"{os.fspath(path)!r} is {kind}; name a file to save into")
     if not target.parent.is_dir():
         raise SnapshotError(f"there is no folder {os.fspath(target.parent)!r} to save into")
-    atomic_write(target, lambda file: np.savez(file, allow_pickle=False, **content))
+    with policy.lock:  # nothing is copied, so nothing may change
+        content = _content(shared(policy))
+        atomic_write(target, lambda file: write_arrays(file, content, progress))
 
 
 def dumps(state: State) -> bytes:
     """What `save` writes, as bytes."""
     file = BytesIO()
-    np.savez(file, allow_pickle=False, **_content(state))
+    write_arrays(file, _content(state))
     return file.getvalue()
 
 
 def loads(content: bytes) -> LinearBandit:
     """The policy of a snapshot in memory."""
     try:
-        with ZipFile(BytesIO(content)) as archive:
-            arrays = _read(archive, len(content))
+        return _read(BytesIO(content), len(content))
+    except SnapshotError:
+        raise
     except UNREADABLE:
         raise SnapshotError("these bytes are not a whole Coterie snapshot") from None
-    return _rebuilt(_header(arrays), arrays)
 
 
 def _content(state: State) -> Arrays:
@@ -140,13 +151,15 @@ def _confidence_fields(confidence: object) -> dict[str, Any]:
     return {"kind": kind.__name__, **asdict(confidence)}
 
 
-def load(path: str | PathLike[str]) -> LinearBandit:
+def load(path: str | PathLike[str], *, progress: ByteProgress | None = None) -> LinearBandit:
     """Read a policy from a snapshot; it goes on as if it had never stopped.
 
     Parameters
     ----------
     path : str or path
         File that `LinearBandit.save` wrote, with this version of Coterie or an earlier one.
+    progress : callable, optional
+        Called as progress(done, total) with the bytes read so far and those there are in all.
 
     Returns
     -------
@@ -163,7 +176,8 @@ def load(path: str | PathLike[str]) -> LinearBandit:
     Notes
     -----
     A snapshot is a zip file of named arrays without pickle: loading one runs no code, and every size and
-    index is checked before it is used.
+    index is checked before it is used. Arrays are read a few megabytes at a time into the policy's memory:
+    loading needs no second copy. Each array has a checksum, which is compared.
 
     Examples
     --------
@@ -176,48 +190,25 @@ def load(path: str | PathLike[str]) -> LinearBandit:
     1
     """
     try:
-        with open(path, "rb") as file, ZipFile(file) as archive:
-            content = _read(archive, os.fstat(file.fileno()).st_size)
+        with open(path, "rb") as file:
+            return _read(file, os.fstat(file.fileno()).st_size, progress)
     except FileNotFoundError:
         raise MissingSnapshot(f"there is no snapshot at {os.fspath(path)!r}") from None
     except IsADirectoryError:
         raise SnapshotError(f"{os.fspath(path)!r} is a folder, not a snapshot") from None
-    except UNREADABLE:
-        raise SnapshotError(f"{os.fspath(path)!r} is not a whole Coterie snapshot") from None
-    try:
-        return _rebuilt(_header(content), content)
     except SnapshotError as error:
         raise SnapshotError(f"{os.fspath(path)!r} {error}") from None
+    except UNREADABLE:
+        raise SnapshotError(f"{os.fspath(path)!r} is not a whole Coterie snapshot") from None
 
 
-def _read(archive: ZipFile, size: int) -> Arrays:
-    """The arrays of a file, which together cannot be larger than the file itself."""
-    entries = archive.infolist()
-    names = [entry.filename.removesuffix(".npy") for entry in entries]
-    stored = all(e.compress_type == ZIP_STORED and e.compress_size == e.file_size for e in entries)
-    if not stored or len(set(names)) != len(names) or sum(e.file_size for e in entries) > size:
-        raise ValueError("not as `save` writes it")
-    return {name: _array(archive, entry) for name, entry in zip(names, entries, strict=True)}
-
-
-def _array(archive: ZipFile, entry: ZipInfo) -> np.ndarray[Any, Any]:
-    """One array, whose header must tell the size that it has."""
-    with archive.open(entry) as file:
-        shape, dtype = _shape(file)
-        left = entry.file_size - file.tell()
-        if dtype.hasobject or prod(shape) * dtype.itemsize != left:
-            raise ValueError("an array of another size than its header tells")
-        content = file.read(left)
-    return np.frombuffer(content, dtype).reshape(shape)
-
-
-def _shape(file: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, fortran, dtype = read(file)
-    if fortran and len(shape) > 1:
-        raise ValueError("columns first")
-    return shape, dtype
+def _read(file: IO[bytes], size: int, progress: ByteProgress | None = None) -> LinearBandit:
+    """The policy of a file; whatever zipfile and NumPy raise if it is not whole."""
+    archive = Archive(file, size)
+    if "header" not in archive.stored or archive.stored["header"].nbytes > MOST_HEADER:
+        raise SnapshotError("is not a Coterie snapshot")
+    header = _header(archive.read("header"))
+    return _rebuilt(header, archive, Meter(archive.nbytes, progress))
 
 
 class Header(NamedTuple):
@@ -230,9 +221,9 @@ class Header(NamedTuple):
     numbers: dict[str, float]
 
 
-def _header(content: Arrays) -> Header:
+def _header(content: Array) -> Header:
     try:
-        fields = json.loads(content["header"][:MOST_HEADER].tobytes())
+        fields = json.loads(content.tobytes())
         stated, version = fields["format"], fields["version"]
     except (KeyError, ValueError, TypeError, AttributeError, IndexError, RecursionError):
         raise SnapshotError("is not a Coterie snapshot") from None
@@ -253,20 +244,38 @@ def _header(content: Arrays) -> Header:
     return header
 
 
-def _rebuilt(header: Header, content: Arrays) -> LinearBandit:
-    try:
-        arguments = _arguments(header, content)
-        arrays = {n.removeprefix("state/"): a for n, a in content.items() if n.startswith("state/")}
-        numbers = header.numbers
+def _rebuilt(header: Header, archive: Archive, meter: Meter) -> LinearBandit:
+    with _explained():
+        arguments = _arguments(header, archive)
         plan = PLANS[header.policy](**arguments)
+        stored = {n.removeprefix("state/"): a for n, a in archive.stored.items() if n.startswith("state/")}
+        numbers, arrays = header.numbers, Arrays()
         if header.version == 1:
             from coterie.policies.snapshots_v1 import upgraded
 
-            arrays, numbers = upgraded(plan.learner, arrays)
-        _check_arrays(plan.learner.shapes(arguments["n_users"], arguments["dim"], **plan.settings), arrays)
+            arrays, numbers = upgraded(plan.learner, {name: archive.read(f"state/{name}") for name in stored})
         if set(numbers) != set(plan.learner.NUMBERS) or not all(np.isfinite(list(numbers.values()))):
             raise SnapshotError("has other numbers in its header than this policy")
-        return revived(State(header.policy, arguments, header.generator, arrays, numbers))
+        shapes = plan.learner.shapes(arguments["n_users"], arguments["dim"], numbers, **plan.settings)
+        _check_shapes(shapes, arrays or stored)
+
+        def fill(name: str, out: Array) -> None:
+            if name in arrays:
+                out[...] = arrays[name]
+                check_values(name, out)
+                return
+            for piece in archive.fill(f"state/{name}", out):
+                check_values(name, piece)
+                meter.advance(piece.nbytes)
+
+        return _made(State(header.policy, arguments, header.generator, {}, numbers), fill)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Turn what a file that contradicts itself raises into one sentence."""
+    try:
+        yield
     except SnapshotError:
         raise
     except (
@@ -281,36 +290,41 @@ def _rebuilt(header: Header, content: Arrays) -> LinearBandit:
         raise SnapshotError(f"cannot be read: {' '.join(str(error).split())}") from None
 
 
-def _arguments(header: Header, content: Arrays) -> dict[str, Any]:
+def _arguments(header: Header, archive: Archive) -> dict[str, Any]:
     """What the policy was made with; sizes that the file has no room for are refused."""
     arguments = dict(header.arguments)
     if "confidence" in arguments:
         fields = dict(arguments["confidence"])
         kind = fields.pop("kind")
         arguments["confidence"] = KINDS["SmoothedTheory" if kind == "Smoothed" else kind](**fields)
-    for name, array in content.items():
+    for name in archive.stored:
         if name.startswith("argument/"):
-            arguments[name.removeprefix("argument/")] = array
+            arguments[name.removeprefix("argument/")] = archive.read(name)
     if gone := sorted(
         name for name, value in arguments.items() if isinstance(value, dict) and value == ARRAY
     ):
         raise SnapshotError(f"has no array 'argument/{gone[0]}'")
-    room = sum(array.nbytes for array in content.values())
     for name in ("n_users", "dim"):
-        if not isinstance(arguments[name], int) or 8 * arguments[name] > room:
+        if not isinstance(arguments[name], int) or 8 * arguments[name] > archive.nbytes:
             raise SnapshotError(f"is too small for {name} = {shown(arguments[name])}")
     return checked(arguments)
 
 
-def _check_arrays(shapes: dict[str, tuple[tuple[int, ...], np.dtype[Any]]], arrays: Arrays) -> None:
-    """Every array that the policy has, and no other, of its shape and type, with finite numbers."""
+def _check_shapes(
+    shapes: dict[str, tuple[tuple[int, ...], np.dtype[Any]]], arrays: Mapping[str, Stored | Array]
+) -> None:
+    """Every array that the policy has, and no other, of its shape and type."""
     if more := sorted(set(arrays) - set(shapes)):
         raise SnapshotError(f"has an array {shown(more[0])} that this policy does not have")
     for name, (shape, dtype) in shapes.items():
         stored = arrays.get(name)
         if stored is None or stored.shape != shape or stored.dtype != dtype:
             raise SnapshotError(f"has no array {name!r} of shape {shape}; is it of another version?")
-        if dtype.kind == "f" and not np.isfinite(stored).all():
-            raise SnapshotError(f"has numbers in {name!r} that are not finite")
-        if dtype.kind == "b" and stored.view(np.uint8).max() > 1:
-            raise SnapshotError(f"has bytes in {name!r} that are neither true nor false")
+
+
+def check_values(name: str, values: Array) -> None:
+    """Refuse numbers that are not finite, and bytes that are neither true nor false."""
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise SnapshotError(f"has numbers in {name!r} that are not finite")
+    if values.dtype.kind == "b" and values.view(np.uint8).max(initial=0) > 1:
+        raise SnapshotError(f"has bytes in {name!r} that are neither true nor false")

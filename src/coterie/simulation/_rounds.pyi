@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 from coterie.environments.blocks import Block
 from coterie.policies._learner import Learner
 from coterie.types import Floats, Ints
@@ -13,13 +15,15 @@ class Ledger:
     rewards: Floats
     uniforms: Floats
     uniform_rounds: Ints
-    labels: Ints
+    clusters: Ints
+    ari: Floats
+    judging: float
     regret: float
     reward: float
     uniform: float
     rounds: int
     explored: int
-    def __init__(self, marks: Ints, n_users: int) -> None: ...
+    def __init__(self, marks: Ints, n_users: int, judge: Callable[[Ints], tuple[int, float]]) -> None: ...
 
 class Pending:
     def __init__(self, longest: int, length: int, dim: int) -> None: ...

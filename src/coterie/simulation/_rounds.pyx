@@ -4,6 +4,7 @@ Compiled policies are learners; any other policy plays through `AnyPolicy`. Both
 """
 
 from operator import index
+from time import perf_counter
 
 import numpy as np
 
@@ -128,33 +129,44 @@ cdef int64_t arm_of(str method, object arm, Py_ssize_t n) except -1:
 cdef class Ledger:
     """What is written down at each mark, and the running totals.
 
+    Of the labels only those of the last mark are kept: `judge(labels)` tells at once how many clusters they are and their
+    Rand index. `judging` is the time that this took, which is no time of the policy's.
+
     Parameters
     ----------
     marks : array of int
         The rounds after which to write down, ascending.
     n_users : int
         Users in the end.
+    judge : callable
+        Called with the label of each user, -1 for who is not there yet, whenever they have changed.
     """
 
-    cdef readonly object marks, regrets, rewards, uniforms, uniform_rounds, labels
-    cdef readonly double regret, reward, uniform
+    cdef readonly object marks, regrets, rewards, uniforms, uniform_rounds, clusters, ari
+    cdef readonly double regret, reward, uniform, judging
     cdef readonly int64_t rounds, explored
+    cdef object _labels, _before, _judge
     cdef Py_ssize_t passed
     cdef int64_t next_mark
 
-    def __init__(self, marks, n_users):
+    def __init__(self, marks, n_users, judge):
         n = len(marks)
-        self.marks, self.next_mark = marks, marks[0]
+        self.marks, self.next_mark, self._judge = marks, marks[0], judge
         self.regrets, self.rewards, self.uniforms = np.zeros(n), np.zeros(n), np.zeros(n)
-        self.uniform_rounds, self.labels = np.zeros(n, np.int64), np.full((n, n_users), -1, np.int64)
+        self.uniform_rounds, self.clusters, self.ari = np.zeros(n, np.int64), np.full(n, -1), np.full(n, np.nan)
+        self._labels, self._before = np.full(n_users, -1, np.int64), None
 
     cdef int note(self, Learner learner) except -1:
         """Write down where things stand."""
-        cdef int64_t[:, ::1] labels = self.labels
         self.regrets[self.passed], self.rewards[self.passed] = self.regret, self.reward
         self.uniforms[self.passed] = self.uniform
         self.uniform_rounds[self.passed] = self.explored
-        learner.label(&labels[self.passed, 0])
+        learner.label(<int64_t *> cnp.PyArray_DATA(self._labels))
+        began = perf_counter()
+        if self._before is None or not np.array_equal(self._labels, self._before):
+            self.clusters[self.passed :], self.ari[self.passed :] = self._judge(self._labels)
+            self._before = self._labels.copy()
+        self.judging += perf_counter() - began
         self.passed += 1
         self.next_mark = self.marks[self.passed] if self.passed < len(self.marks) else -1
         return 0

@@ -6,6 +6,9 @@ import numpy as np
 
 from coterie.types import Ints
 
+ROOM = 4
+"""Entries a user that a table may have; where it would have more, labels are sorted instead."""
+
 
 def adjusted_rand(a: Ints, b: Ints) -> float:
     """Compute the adjusted Rand index of two partitions of the same users.
@@ -28,14 +31,36 @@ def adjusted_rand(a: Ints, b: Ints) -> float:
     1.0
     """
     n = len(a)
-    both = np.unique(a * (int(b.max()) + 1) + b, return_counts=True)[1]
-    together = _pairs(both)
-    left, right = _pairs(np.bincount(a)), _pairs(np.bincount(b))
+    a, b = _compact(a), _compact(b)
+    together, left, right = _pairs(_counts_of_both(a, b)), _pairs(np.bincount(a)), _pairs(np.bincount(b))
     expected = left * right / max(n * (n - 1) / 2.0, 1.0)
     most = (left + right) / 2.0
     if most == expected:
         return 1.0
     return float((together - expected) / (most - expected))
+
+
+def n_labels(labels: Ints) -> int:
+    """Count the clusters that labels tell."""
+    return int(np.count_nonzero(np.bincount(_compact(labels))))
+
+
+def _compact(labels: Ints) -> Ints:
+    """The same partition by labels that a table of a few entries a user holds."""
+    if len(labels) == 0 or labels.max() < ROOM * len(labels):
+        return labels
+    return np.asarray(np.unique(labels, return_inverse=True)[1], np.int64)
+
+
+def _counts_of_both(a: Ints, b: Ints) -> Ints:
+    """How many users each pair of labels has; by sorting, unless all pairs are no more than a few a user."""
+    if len(a) == 0:
+        return np.empty(0, np.int64)
+    width = int(b.max()) + 1
+    both = a * width + b
+    if (int(a.max()) + 1) * width <= ROOM * len(a):
+        return np.asarray(np.bincount(both), np.int64)
+    return np.asarray(np.unique(both, return_counts=True)[1], np.int64)
 
 
 def _pairs(counts: Ints) -> float:

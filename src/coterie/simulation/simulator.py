@@ -14,13 +14,13 @@ from coterie.environments.blocks import BLOCK, Block, Environment
 from coterie.errors import ArgumentError
 from coterie.parallel import run_all
 from coterie.policies._learner import Learner
-from coterie.policies.base import LinearBandit, by_appearance, too_long
+from coterie.policies.base import LinearBandit, too_long
 from coterie.policies.protocols import ListPolicy, Policy
 from coterie.progress import Progress, progress_bar
 from coterie.simulation._rounds import AnyPolicy, Ledger, Pending, Remembered, play
-from coterie.simulation.metrics import adjusted_rand
+from coterie.simulation.metrics import adjusted_rand, n_labels
 from coterie.simulation.traces import Trace
-from coterie.types import Floats, Ints
+from coterie.types import Ints
 from coterie.validation import shown, whole
 
 E = TypeVar("E", bound=Environment)
@@ -126,7 +126,8 @@ class _Game:
             self.learner, self.lock = policy.learner, policy.lock
         points = min(record, horizon)
         marks = -(-np.arange(1, points + 1) * horizon // points)
-        self.ledger = Ledger(marks.astype(np.int64), environment.n_users)
+        truth = environment.labels
+        self.ledger = Ledger(marks.astype(np.int64), environment.n_users, lambda found: judged(found, truth))
         self.pending: Pending | None = None
         self.remembered: Remembered | None = None
         self.seconds = 0.0
@@ -182,7 +183,6 @@ class _Game:
     def trace(self) -> Trace:
         """Collect what was recorded."""
         ledger = self.ledger
-        clusters, ari = scores(ledger.labels, self.environment.labels)
         return Trace(
             policy=str(getattr(self.policy, "name", type(self.policy).__name__)),
             seed=self.environment.seed,
@@ -190,26 +190,22 @@ class _Game:
             regret=ledger.regrets,
             reward=ledger.rewards,
             uniform=ledger.uniforms,
-            clusters=clusters,
-            ari=ari,
+            clusters=ledger.clusters,
+            ari=ledger.ari,
             explored=ledger.uniform_rounds / ledger.marks,
-            seconds=self.seconds,
+            seconds=self.seconds - ledger.judging,
         )
 
 
-def scores(labels: Ints, truth: Ints | None) -> tuple[Ints, Floats]:
-    """How many clusters each row of labels tells, and their adjusted Rand index; −1 labels nobody.
+def judged(labels: Ints, truth: Ints | None) -> tuple[int, float]:
+    """How many clusters labels tell, and their adjusted Rand index; −1 labels nobody, and comes last.
 
-    Without true clusters the index is NaN. A row equal to the one before it is not looked at again.
+    Without true clusters the index is NaN.
     """
-    changed = np.append(True, (labels[1:] != labels[:-1]).any(axis=1))
-    clusters, ari = np.full(len(labels), -1), np.full(len(labels), np.nan)
-    for k in np.flatnonzero(changed):
-        known = by_appearance(labels[k][labels[k] >= 0])
-        clusters[k:] = known.max() + 1 if len(known) else -1
-        if truth is not None:
-            ari[k:] = adjusted_rand(known, truth[: len(known)]) if len(known) else np.nan
-    return clusters, ari
+    known = labels[labels >= 0]
+    if len(known) == 0:
+        return -1, np.nan
+    return n_labels(known), np.nan if truth is None else adjusted_rand(known, truth[: len(known)])
 
 
 def simulate_many(

@@ -1,0 +1,26 @@
+"""Clusters and people beside each other; see _autoclub_people.pyx."""
+
+from libc.stdint cimport int64_t
+
+from coterie.policies._autoclub cimport ByEvidence
+from coterie.policies._hier cimport UpperBounds
+
+
+cdef struct Foretold:
+    # What a model says of a reward before it is known
+    double mean
+    double variance
+
+
+cdef class ClustersAndPeople(ByEvidence):
+    cdef readonly UpperBounds people
+    cdef public double odds
+    cdef Py_ssize_t most_seats
+    cdef int64_t *holders
+
+    cdef Py_ssize_t seat_of(self, Py_ssize_t user) noexcept nogil
+    cdef void sit_down(self, Py_ssize_t seat, Py_ssize_t user) noexcept nogil
+    cdef void retell(self, Py_ssize_t seat, Py_ssize_t user) noexcept nogil
+    cdef double trust(self) noexcept nogil
+    cdef void foretell(self, Py_ssize_t user, const double *x, Foretold *clusters, Foretold *people) noexcept nogil
+    cdef void compare_models(self, double reward, Foretold *clusters, Foretold *people) noexcept nogil

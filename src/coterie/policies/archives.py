@@ -1,0 +1,170 @@
+"""Named arrays in a zip file, written and read a few megabytes at a time.
+
+Each array is a member of its own, stored as it is, with a checksum that is compared when it has been read.
+Nothing that a file tells of itself is believed: sizes are compared with the file's before memory is taken.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from math import prod
+from tokenize import TokenError
+from typing import IO, Any, NamedTuple, TypeAlias
+from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+import numpy as np
+
+Array: TypeAlias = np.ndarray[Any, Any]
+Arrays: TypeAlias = dict[str, Array]
+ByteProgress: TypeAlias = Callable[[int, int], None]
+"""Called with the bytes written or read so far, and those there are in all."""
+
+AT_ONCE = 2**22
+"""Bytes that are written or read at a time."""
+EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The date of every member, so that the same state is the same file."""
+UNREADABLE = (
+    ValueError,
+    OSError,
+    EOFError,
+    KeyError,
+    RuntimeError,
+    NotImplementedError,
+    TypeError,
+    AttributeError,
+    MemoryError,
+    SyntaxError,
+    RecursionError,
+    TokenError,
+    BadZipFile,
+    zlib.error,
+)
+"""What NumPy and zipfile raise for files that are not whole."""
+
+
+class Meter:
+    """Bytes on their way to or from a file, told to whoever wants to know.
+
+    Parameters
+    ----------
+    total : int
+        Bytes in all.
+    progress : callable, optional
+        Called as progress(done, total).
+    """
+
+    def __init__(self, total: int, progress: ByteProgress | None) -> None:
+        """Nothing is done yet."""
+        self._done, self._total, self._progress = 0, total, progress
+
+    def advance(self, count: int) -> None:
+        """So many bytes more are done."""
+        self._done += count
+        if self._progress is not None:
+            self._progress(self._done, self._total)
+
+
+def write_arrays(file: IO[bytes], arrays: Mapping[str, Array], progress: ByteProgress | None = None) -> None:
+    """Write arrays to a file straight from where they are; the caller sees to it that they do not change."""
+    meter = Meter(sum(array.nbytes for array in arrays.values()), progress)
+    with ZipFile(file, "w", ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            with archive.open(ZipInfo(f"{name}.npy", EPOCH), "w", force_zip64=True) as member:
+                _write_header(member, array)
+                for piece in pieces(array):
+                    member.write(piece.data)
+                    meter.advance(len(piece))
+
+
+def _write_header(member: IO[bytes], array: Array) -> None:
+    """The header of a .npy file, which tells the type and the shape."""
+    told = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False, "shape": array.shape}
+    np.lib.format.write_array_header_1_0(member, told)
+
+
+def pieces(array: Array) -> Iterator[np.ndarray[Any, np.dtype[np.uint8]]]:
+    """The bytes of an array in order, some megabytes at a time; views where its rows follow each other."""
+    if array.flags.c_contiguous:
+        content = array.reshape(-1).view(np.uint8)
+        yield from (content[start : start + AT_ONCE] for start in range(0, len(content), AT_ONCE))
+        return
+    rows = max(1, AT_ONCE * len(array) // array.nbytes)
+    for start in range(0, len(array), rows):
+        yield np.ascontiguousarray(array[start : start + rows]).reshape(-1).view(np.uint8)
+
+
+class Stored(NamedTuple):
+    """An array in a file: its member, and the shape and type that it has room for."""
+
+    entry: ZipInfo
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the array."""
+        return prod(self.shape) * self.dtype.itemsize
+
+
+class Archive:
+    """The arrays of a file, which together are no larger than it; they are read when they are asked for.
+
+    Parameters
+    ----------
+    file : binary file
+        Open for reading, from its beginning.
+    size : int
+        Bytes of the file.
+    """
+
+    def __init__(self, file: IO[bytes], size: int) -> None:
+        """Read the directory, and the header of every array."""
+        self._zip = ZipFile(file)
+        entries = self._zip.infolist()
+        names = [entry.filename.removesuffix(".npy") for entry in entries]
+        stored = all(e.compress_type == ZIP_STORED and e.compress_size == e.file_size for e in entries)
+        if not stored or len(set(names)) != len(names) or sum(e.file_size for e in entries) > size:
+            raise ValueError("not as `write_arrays` writes it")
+        self.stored = {name: self._stored(entry) for name, entry in zip(names, entries, strict=True)}
+
+    def _stored(self, entry: ZipInfo) -> Stored:
+        """One array, whose header must tell the size that it has."""
+        with self._zip.open(entry) as member:
+            found = Stored(entry, *_read_header(member))
+            if found.dtype.hasobject or found.nbytes != entry.file_size - member.tell():
+                raise ValueError("an array of another size than its header tells")
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(stored.nbytes for stored in self.stored.values())
+
+    def read(self, name: str) -> Array:
+        """One array, in memory of its own."""
+        stored = self.stored[name]
+        made = np.empty(stored.shape, stored.dtype)
+        for _ in self.fill(name, made):
+            pass
+        return made
+
+    def fill(self, name: str, out: Array) -> Iterator[Array]:
+        """Read an array into another of its shape and type; what was just read, piece by piece."""
+        target = out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
+        with self._zip.open(self.stored[name].entry) as member:
+            _read_header(member)
+            for piece in pieces(target):
+                piece[:] = np.frombuffer(member.read(len(piece)), np.uint8)  # ValueError if it is less
+                yield piece.view(out.dtype)
+        if target is not out:
+            out[...] = target
+
+
+def _read_header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    version = np.lib.format.read_magic(member)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, fortran, dtype = read(member)
+    if fortran and len(shape) > 1:
+        raise ValueError("columns first")
+    return shape, dtype
