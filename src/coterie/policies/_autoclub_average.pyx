@@ -201,7 +201,10 @@ cdef class Averaged(ClustersAndPeople):
         cdef Best best
         if self.trust() == 0.0 and self.recurring == 0.0:
             return ClustersAndPeople.decide(self, user, offer, memory)
-        if self.too_long(offer):
+        if memory != NULL:
+            for k in range(offer.n):
+                self.bounds[k] = memory.squares[offer.picks[k]]
+        elif self.too_long(offer):
             return -1
         if self.recurring > 0.0:
             self.rank(user, offer, 1, &best.arm)

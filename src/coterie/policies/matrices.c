@@ -135,35 +135,96 @@ INLINE void rotate(double *restrict u, double *restrict v, double c, double s, s
     }
 }
 
-/* A rotation of rows and columns p and q that makes their common entry 0: rows first, columns are copies of them */
-INLINE void annihilate(double *matrix, double *vectors, size_t p, size_t q, size_t d) {
-    double *first = matrix + p * d, *second = matrix + q * d, one = first[p], other = second[q], off = first[q];
-    double ratio = 0.5 * (other - one) / off;
-    double t = (ratio < 0.0 ? -1.0 : 1.0) / (fabs(ratio) + sqrt(1.0 + ratio * ratio));
-    double c = 1.0 / sqrt(1.0 + t * t), s = t * c;
-    rotate(first, second, c, s, d);
-    rotate(vectors + p * d, vectors + q * d, c, s, d);
-    first[p] = one - t * off, second[q] = other + t * off;
-    first[q] = second[p] = 0.0;
-    for (size_t i = 0; i < d; i++) matrix[i * d + p] = first[i], matrix[i * d + q] = second[i];
+/* y ← y + scale·x */
+INLINE void add_multiple(double *restrict y, double scale, const double *restrict x, size_t d) {
+    for (size_t i = 0; i < d; i++) y[i] += scale * x[i];
 }
 
-enum { MOST_SWEEPS = 30 };
+INLINE double inner(const double *x, const double *y, size_t d) {
+    double sum = 0.0;
+    for (size_t i = 0; i < d; i++) sum += x[i] * y[i];
+    return sum;
+}
+
+/* What is left of a matrix A whose first k rows and columns are tridiagonal: the reflection I − βvvᵀ that makes row k so, and
+ * A ← A − vwᵀ − wvᵀ behind it. v stays in row k behind the diagonal, the entry beside the diagonal below it, β below that. */
+INLINE void reflect(double *matrix, double *w, size_t k, size_t d) {
+    size_t n = d - k - 1;
+    double *v = matrix + k * d + k + 1, *below = matrix + (k + 1) * d + k, *rest = below + 1;
+    double length2 = inner(v, v, n), beside = v[0] > 0.0 ? -sqrt(length2) : sqrt(length2);
+    double scale = length2 > v[0] * v[0] ? 1.0 / (length2 - beside * v[0]) : 0.0;
+    if (scale == 0.0) beside = v[0];
+    else v[0] -= beside;
+    for (size_t i = 0; i < n; i++) w[i] = 0.0;
+    for (size_t i = 0; scale > 0.0 && i < n; i++) add_multiple(w, scale * v[i], rest + i * d, n);
+    add_multiple(w, -0.5 * scale * inner(v, w, n), v, n);
+    for (size_t i = 0; scale > 0.0 && i < n; i++) {
+        add_multiple(rest + i * d, -v[i], w, n);
+        add_multiple(rest + i * d, -w[i], v, n);
+    }
+    below[0] = beside, below[d] = scale;
+}
+
+/* The product Q of all reflections, from what `reflect` left; its transpose in `vectors` */
+INLINE void gather_reflections(const double *matrix, double *vectors, size_t d) {
+    for (size_t i = 0; i < d * d; i++) vectors[i] = 0.0;
+    for (size_t i = 0; i < d; i++) vectors[i * d + i] = 1.0;
+    for (size_t k = d - 2; k-- > 0;) {
+        size_t n = d - k - 1;
+        const double *v = matrix + k * d + k + 1;
+        double scale = matrix[(k + 2) * d + k], *rest = vectors + (k + 1) * d + k + 1, *sums = vectors + k + 1;
+        for (size_t i = 0; scale > 0.0 && i < n; i++) add_multiple(sums, scale * v[i], rest + i * d, n);
+        for (size_t i = 0; scale > 0.0 && i < n; i++) add_multiple(rest + i * d, -v[i], sums, n);
+        for (size_t i = 0; i < n; i++) sums[i] = 0.0;
+    }
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < i; j++) {
+            double kept = vectors[i * d + j];
+            vectors[i * d + j] = vectors[j * d + i], vectors[j * d + i] = kept;
+        }
+}
+
+/* Entries of a tridiagonal matrix: on the diagonal, and below it */
+#define AT(i) matrix[(i) * (d + 1)]
+#define BESIDE(i) matrix[(i) * (d + 1) + d]
+
+/* One implicit QL step with Wilkinson's shift on rows first to last of a tridiagonal matrix; rows of `vectors` turn along */
+INLINE void chase(double *matrix, double *vectors, size_t first, size_t last, size_t d) {
+    double half = 0.5 * (AT(first + 1) - AT(first)) / BESIDE(first), root = sqrt(half * half + 1.0);
+    double ahead = AT(last) - AT(first) + BESIDE(first) / (half + (half < 0.0 ? -root : root));
+    double c = 1.0, s = 1.0, shift = 0.0;
+    for (size_t i = last; i-- > first;) {
+        double turned = s * BESIDE(i), kept = c * BESIDE(i), length = sqrt(turned * turned + ahead * ahead), rise;
+        if (i + 1 < last) BESIDE(i + 1) = length;
+        if (length == 0.0) { /* it has split here */
+            AT(i + 1) -= shift;
+            return;
+        }
+        s = turned / length, c = ahead / length;
+        ahead = AT(i + 1) - shift;
+        rise = (AT(i) - ahead) * s + 2.0 * c * kept;
+        shift = s * rise;
+        AT(i + 1) = ahead + shift;
+        ahead = c * rise - kept;
+        rotate(vectors + i * d, vectors + (i + 1) * d, c, s, d);
+    }
+    AT(first) -= shift;
+    BESIDE(first) = ahead;
+}
+
+enum { MOST_STEPS = 60 };
 
 FOR_EVERY_TARGET
 void eigen(double *matrix, double *vectors, size_t d) {
-    const double rounding = 1e-15; /* what is left off the diagonal, relative to it */
-    for (size_t i = 0; i < d * d; i++) vectors[i] = 0.0;
-    for (size_t i = 0; i < d; i++) vectors[i * d + i] = 1.0;
-    for (int sweep = 0, turned = 1; turned && sweep < MOST_SWEEPS; sweep++) {
-        double scale = 0.0;
-        turned = 0;
-        for (size_t i = 0; i < d; i++) scale = fmax(scale, fabs(matrix[i * d + i]));
-        for (size_t p = 0; p < d; p++)
-            for (size_t q = p + 1; q < d; q++)
-                if (fabs(matrix[p * d + q]) > rounding * scale) {
-                    annihilate(matrix, vectors, p, q, d);
-                    turned = 1;
-                }
-    }
+    const double rounding = 1e-16; /* what may be beside the diagonal, relative to it */
+    for (size_t k = 0; k + 2 < d; k++) reflect(matrix, vectors, k, d);
+    if (d > 1) gather_reflections(matrix, vectors, d);
+    else vectors[0] = 1.0;
+    for (size_t first = 0; first < d; first++)
+        for (int step = 0; step < MOST_STEPS; step++) {
+            size_t last = first;
+            while (last + 1 < d && fabs(BESIDE(last)) > rounding * (fabs(AT(last)) + fabs(AT(last + 1)))) last++;
+            if (last == first) break;
+            chase(matrix, vectors, first, last, d);
+        }
 }

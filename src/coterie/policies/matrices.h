@@ -28,8 +28,8 @@ void transpose(const double *a, double *out, size_t d);
 /* L⁻¹ of a lower triangular L; above the diagonal `out` is 0, and L is not read */
 void invert_lower(const double *lower, double *out, size_t d);
 
-/* Eigenvalues and eigenvectors of a symmetric matrix by cyclic Jacobi rotations: A = QᵀΛQ. The matrix is left holding the
- * values on its diagonal; row k of `vectors` is the eigenvector of value k. */
+/* Eigenvalues and eigenvectors of a symmetric matrix by Householder reflections and implicit QL steps: A = QᵀΛQ. The matrix
+ * is left holding the values on its diagonal; row k of `vectors` is the eigenvector of value k. */
 void eigen(double *matrix, double *vectors, size_t d);
 
 #endif
