@@ -35,7 +35,13 @@ class Cascade(Peopled):
     -----
     Arm a attracts with probability xₐᵀθ, independently. The list is scanned from the top until an arm
     attracts: that is the click, and the reward is 1. The expected reward of a list is 1 − Π(1 − xₐᵀθ); regret
-    is against the `length` most attractive arms.
+    is against the `length` most attractive arms. The model is that of Craswell et al. 2008, as a linear
+    bandit of Zong et al. 2016, with clusters of users of Li and Zhang 2018.
+
+    References
+    ----------
+    Zong, Ni, Sung, Ke, Wen and Kveton, *Cascading bandits for large-scale recommendation problems*, UAI 2016.
+    Li and Zhang, *Online clustering of contextual cascading bandits*, AAAI 2018.
 
     Examples
     --------

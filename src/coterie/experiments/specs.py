@@ -115,6 +115,8 @@ class EnvironmentSpec:
         `default` of `Payoffs`.
     list_length : int, default 1
         Arms shown in a round, as a list that is scanned until the first click (`Cascade`); 1 for no list.
+    attraction : float, default 1.0
+        `attraction` of `lifted`: the largest probability of a reward of 1; only for Bernoulli rewards.
     liars, liar_sd, outlier, uneven, within
         As for `Disturbed`; only for rewards that are made up and not 0 or 1.
     onehot : bool, default False
@@ -163,6 +165,7 @@ class EnvironmentSpec:
     truncation: float = 1.0
     adversary: str = "random"
     list_length: int = 1
+    attraction: float = 1.0
     offset: float = 0.0
     intercept: bool = False
     threshold: float | None = None
@@ -195,6 +198,8 @@ class EnvironmentSpec:
             raise ArgumentError(f"{names}: for made-up rewards that are not 0 or 1")
         if self.is_real and (self.onehot, self.feature_scale, self.feature_spread, self.rank) != (0, 1, 1, 0):
             raise ArgumentError(f"the setting {self.setting!r} has features and users of its own")
+        if self.attraction != 1 and (self.is_real or self.rewards != "bernoulli"):
+            raise ArgumentError("attraction is for made-up rewards of 0 or 1: rewards must be 'bernoulli'")
         nonnegative("noise", self.noise)
         whole("rank", self.rank, 0)
         for name in ("feature_scale", "feature_spread"):
@@ -308,7 +313,7 @@ class EnvironmentSpec:
         kind = ENVIRONMENTS[self.setting]
         taken = [name for name in signature(kind).parameters if name in self.names()]
         arguments: dict[str, Any] = {name: getattr(self, name) for name in taken}
-        arguments["dataset"] = lifted(data) if self.rewards == "bernoulli" else data
+        arguments["dataset"] = lifted(data, self.attraction) if self.rewards == "bernoulli" else data
         arguments["noise"] = NOISES[self.rewards](self.noise)
         world = kind(**arguments, seed=seed)
         if disturbances := self.disturbances:

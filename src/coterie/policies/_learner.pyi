@@ -13,6 +13,7 @@ class Learner(NamedArrays):
     ridge: float
     explored: bool
     grows: bool
+    limit: float
     schedule: Schedule
     generator: np.random.Generator
     def __init__(

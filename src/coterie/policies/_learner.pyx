@@ -44,7 +44,7 @@ cdef class Learner(NamedArrays):
     """
 
     def __init__(self, Py_ssize_t n_users, Py_ssize_t dim, *, double ridge, schedule, generator):
-        self.ridge, self.longest2 = ridge, LONGEST2 * ridge
+        self.ridge, self.longest2, self.limit = ridge, LONGEST2 * ridge, INFINITY
         self.schedule, self.generator = schedule, generator
         self.first, self.phase, self.growth = schedule
         self.bitgen = <bitgen_t *> PyCapsule_GetPointer(generator.bit_generator.capsule, "BitGenerator")
@@ -228,11 +228,11 @@ cdef class Learner(NamedArrays):
         cdef double *mean = self.widths
         means(seen.estimate, offer.items, offer.picks, n, self.dim, mean)
         for k in range(n):
-            self.upper[k] = mean[k] + bonus(seen, self.bounds[k] * SLACK)
+            self.upper[k] = min(mean[k] + bonus(seen, self.bounds[k] * SLACK), self.limit)
             if self.upper[k] > self.upper[best]:
                 best = k
         self.bounds[best] = max(quadratic(seen.inverse, row(offer, best, self.dim), self.dim), 0.0)
-        score = mean[best] + bonus(seen, self.bounds[best])
+        score = min(mean[best] + bonus(seen, self.bounds[best]), self.limit)
         self.upper[best] = -INFINITY
         for k in range(n):
             if self.upper[k] > score or (self.upper[k] == score and k < best):
@@ -261,7 +261,7 @@ cdef class Learner(NamedArrays):
         for j in range(count):
             k = self.waiting[j]
             self.bounds[k] = max(widths2[j], 0.0)
-            ucb = mean[k] + bonus(seen, self.bounds[k])
+            ucb = min(mean[k] + bonus(seen, self.bounds[k]), self.limit)
             if ucb > score[0] or (ucb == score[0] and k < best[0]):
                 best[0], score[0] = k, ucb
 
@@ -273,7 +273,7 @@ cdef class Learner(NamedArrays):
         means(seen.estimate, offer.items, offer.picks, offer.n, self.dim, self.upper)
         quadratics(seen.inverse, offer.items, offer.picks, offer.n, self.dim, self.widths)
         for j in range(offer.n):
-            self.upper[j] += bonus(&seen, max(self.widths[j], 0.0))
+            self.upper[j] = min(self.upper[j] + bonus(&seen, max(self.widths[j], 0.0)), self.limit)
         largest(self.upper, offer.n, k, out)
         return 0
 

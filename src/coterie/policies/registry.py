@@ -8,6 +8,8 @@ from types import MappingProxyType
 from coterie.errors import unknown
 from coterie.policies.autoclub import AutoCLUB as AutoCLUB
 from coterie.policies.cab import CAB as CAB
+from coterie.policies.cascade import CascadeLinUCB as CascadeLinUCB
+from coterie.policies.cascade import CLUBCascade as CLUBCascade
 from coterie.policies.club import CLUB as CLUB
 from coterie.policies.club import SACLUB as SACLUB
 from coterie.policies.club import UniCLUB as UniCLUB
