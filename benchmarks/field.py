@@ -58,12 +58,19 @@ def cab(parts: Parts) -> float:
     return parts.bare.gather + USERS * (parts.bare.means + parts.widths)
 
 
+def offclub(parts: Parts) -> float:
+    """The means and widths of all arms; the user's regression, and that of a neighbourhood that holds it."""
+    bare = parts.bare
+    return bare.gather + bare.means + parts.widths + 2 * (bare.product + bare.outer) + bare.outer
+
+
 TUNED = coterie.Tuned(alpha=1.5, beta=0.1)
 CASES = [
     FieldCase("CoDBand", partial(coterie.CoDBand, USERS, DIM, noise=0.1), codband, "14 factors"),
     FieldCase("DyClu", partial(coterie.DyClu, USERS, DIM, beta=0.1), dyclu, "55 factors, 50 sums"),
     FieldCase("LOCB", partial(coterie.LOCB, USERS, DIM, confidence=TUNED), locb, "2,000 means and widths"),
     FieldCase("CAB", partial(coterie.CAB, USERS, DIM, alpha=0.1), cab, "5,000 means and widths"),
+    FieldCase("OffCLUB", partial(coterie.OffCLUB, USERS, DIM, confidence=TUNED), offclub, "100 widths"),
 ]
 
 

@@ -26,6 +26,7 @@ TOLD: dict[str, dict[str, Any]] = {
     "CLUB": {"params": TUNED},
     "LOCB": {"params": TUNED},
     "CLUBCascade": {"params": TUNED},
+    "OffCLUB": {"params": TUNED},
     "SCLUB": {"params": TUNED},
     "SCLUB2019": {"params": TUNED},
     "RCLUBWCU": {"params": TUNED},

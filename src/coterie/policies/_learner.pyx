@@ -77,6 +77,8 @@ cdef class Learner(NamedArrays):
 
     # What a family defines.
 
+    FITS = False  # whether its rule may act once for each user, after all rewards
+
     cdef int welcome(self, Py_ssize_t known) except -1:
         """Users from number `known` on are new; 0 at the start."""
         return 0
@@ -185,9 +187,12 @@ cdef class Learner(NamedArrays):
         """
         cdef View seen
         cdef Py_ssize_t k, arm
+        cdef int64_t found
         cdef double most
         cdef double *remembered
         self.look(user, &seen)
+        if seen.beta < 0.0:  # cautious: a bound on a width bounds no score from above
+            return -1 if self.too_long(offer) or self.rank(user, offer, 1, &found) else found
         if memory == NULL or seen.row < 0:
             if self.too_long(offer):
                 return -1
@@ -350,8 +355,8 @@ cdef class Learner(NamedArrays):
             self.learn(user, offer.items, values, offer.n, offer.n)
         return True
 
-    def update_many(self, users, xs, rewards):
-        """Absorb rewards one by one, in order; False, and nothing changes, if a vector is too long."""
+    def update_many(self, users, xs, rewards, bint fitting=False):
+        """Absorb rewards in order; when fitting, review all users once, at the end; False if a vector is too long."""
         cdef Offer offer = offer_of(xs, self.dim)
         cdef const double *values = vector_of(rewards, offer.n)
         cdef const int64_t[::1] served = users
@@ -363,7 +368,13 @@ cdef class Learner(NamedArrays):
             return False
         with nogil:
             for k in range(offer.n):
-                self.learn(served[k], offer.items + k * self.dim, values + k, 1, 1)
+                if fitting:
+                    self.rounds += 1
+                    self.absorb(served[k], offer.items + k * self.dim, values[k])
+                else:
+                    self.learn(served[k], offer.items + k * self.dim, values + k, 1, 1)
+            for k in range(self.n_users if fitting else 0):
+                self.review(k)
         return True
 
     def accepts(self, rows):

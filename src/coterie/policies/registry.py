@@ -28,6 +28,7 @@ from coterie.policies.linucb import LinUCBInd as LinUCBInd
 from coterie.policies.linucb import LinUCBOne as LinUCBOne
 from coterie.policies.linucb import LinUCBOracle as LinUCBOracle
 from coterie.policies.locb import LOCB as LOCB
+from coterie.policies.offclub import OffCLUB as OffCLUB
 from coterie.policies.phase import PhaseUniCLUB as PhaseUniCLUB
 from coterie.policies.rclubwcu import RCLUBWCU as RCLUBWCU
 from coterie.policies.rclumb import RCLUMB as RCLUMB
