@@ -189,8 +189,6 @@ class EnvironmentSpec:
         if self.setting not in (*ENVIRONMENTS, *REAL):
             known = ", ".join((*ENVIRONMENTS, *REAL))
             raise ArgumentError(f"setting must be one of {known}, got {self.setting!r}")
-        if self.is_real and self.list_length > 1:
-            raise ArgumentError(f"lists are for made-up rewards, not for the setting {self.setting!r}")
         if self.rewards not in NOISES:
             raise ArgumentError(f"rewards must be one of {', '.join(NOISES)}, got {self.rewards!r}")
         if self.disturbances and (self.is_real or self.rewards == "bernoulli"):
@@ -206,7 +204,8 @@ class EnvironmentSpec:
             positive(name, getattr(self, name))
         if not 0 < self.spread <= 1:
             raise ArgumentError(f"spread must be above 0 and at most 1, got {self.spread!r}")
-        if whole("list_length", self.list_length, 1) > 1 and self.rewards != "bernoulli":
+        lists = whole("list_length", self.list_length, 1) > 1
+        if lists and not self.is_real and self.rewards != "bernoulli":
             raise ArgumentError(
                 f"lists are clicked or not: rewards must be 'bernoulli', got {self.rewards!r}"
             )
@@ -296,7 +295,7 @@ class EnvironmentSpec:
             return world
         return Shifted(world, self.offset, intercept=self.intercept)
 
-    def _real(self, table: PayoffTable, seed: int) -> Payoffs | Stream:
+    def _real(self, table: PayoffTable, seed: int) -> Payoffs | Stream | Cascade:
         """Make a world of real feedback, with as many users as there are, `n_users` at most."""
         options: dict[str, Any] = {"n_arms": self.n_arms, "seed": seed}
         kind: type[Payoffs | Stream] = Stream
@@ -304,8 +303,10 @@ class EnvironmentSpec:
             kind = Payoffs
             options |= {"offers": self.offers or None, "default": self.default_payoff}
             options |= {"window": self.window, "connected": self.connected}
-        every = kind(table, **options)
-        return every if every.n_users <= self.n_users else kind(table, **options, n_users=self.n_users)
+        world = kind(table, **options)
+        if world.n_users > self.n_users:
+            world = kind(table, **options, n_users=self.n_users)
+        return world if self.list_length == 1 else Cascade(world, self.list_length)
 
     def _made(self, dataset: Dataset, seed: int) -> Stochastic | Smoothed | Cascade | Disturbed:
         """Make a world whose rewards are made up."""
