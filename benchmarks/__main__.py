@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from time import perf_counter
 
-from benchmarks import crowds, field, floors, hier, million, robust, rounds
+from benchmarks import crowds, field, floors, hier, million, robust, rounds, warm
 
 
 def main() -> None:
@@ -19,6 +19,7 @@ def main() -> None:
         floors.tables(),
         field.tables(),
         robust.tables(),
+        warm.tables(),
     ):  # the largest first: their peak memory
         table.show()
     print(f"\n{perf_counter() - began:.0f} s in all")

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf
 
 import coterie
-from benchmarks.floors import ARMS, DIM, Bare, bare_operations, positive_definite, world
+from benchmarks.floors import ARMS, DIM, Bare, Updates, bare_operations, positive_definite, world
 from benchmarks.timing import Table, at_most, best_call
 from coterie.environments.blocks import BLOCK, Environment
 from coterie.policies._linalg import quadratic_forms
@@ -58,12 +58,19 @@ def cab(parts: Parts) -> float:
     return parts.bare.gather + USERS * (parts.bare.means + parts.widths)
 
 
+def offclub(parts: Parts) -> float:
+    """The means and widths of all arms; the user's regression, and that of a neighbourhood that holds it."""
+    bare = parts.bare
+    return bare.gather + bare.means + parts.widths + 2 * (bare.product + bare.outer) + bare.outer
+
+
 TUNED = coterie.Tuned(alpha=1.5, beta=0.1)
 CASES = [
     FieldCase("CoDBand", partial(coterie.CoDBand, USERS, DIM, noise=0.1), codband, "14 factors"),
     FieldCase("DyClu", partial(coterie.DyClu, USERS, DIM, beta=0.1), dyclu, "55 factors, 50 sums"),
     FieldCase("LOCB", partial(coterie.LOCB, USERS, DIM, confidence=TUNED), locb, "2,000 means and widths"),
     FieldCase("CAB", partial(coterie.CAB, USERS, DIM, alpha=0.1), cab, "5,000 means and widths"),
+    FieldCase("OffCLUB", partial(coterie.OffCLUB, USERS, DIM, confidence=TUNED), offclub, "100 widths"),
 ]
 
 
@@ -117,8 +124,40 @@ def many_users() -> Table:
     )
 
 
+LISTED = {
+    "CascadeLinUCB": (partial(coterie.CascadeLinUCB, USERS, DIM, beta=0.3), Updates(1, 0)),
+    "CLUBCascade": (
+        partial(coterie.CLUBCascade, USERS, DIM, confidence=coterie.Tuned(alpha=3.0, beta=0.3)),
+        Updates(2, 1),
+    ),
+}
+"""Policies for lists, and how many matrices change with each position that was looked at."""
+
+
+def lists() -> Table:
+    """Lists of four: means and widths of all arms, and the updates of the positions that were looked at."""
+    data = coterie.environments.lifted(coterie.datasets.load("synthetic", dim=DIM - 1), 0.4)
+    noise = coterie.environments.Bernoulli()
+    base = coterie.environments.Stochastic(data, n_users=USERS, n_arms=ARMS, noise=noise, seed=1)
+    place, parts, rows = coterie.environments.Cascade(base, length=4), measured_parts(), []
+    for name, (make, updates) in LISTED.items():
+        played = [make() for _ in range(2)]
+        spent = min(processor_time(policy, place, WARM, HORIZON) for policy in played)
+        seen = played[0].rounds / (WARM + HORIZON)
+        bare = parts.bare
+        each = updates.inverses * (bare.product + bare.outer) + updates.grams * bare.outer
+        floor = bare.gather + bare.means + parts.widths + seen * each
+        rows.append((name, f"{spent:.0f}", f"{floor:.0f}", *at_most(spent / floor, 3), f"{seen:.1f}"))
+    return Table(
+        f"Lists of 4: u = {USERS}, K = {ARMS}, d = {DIM}, after {WARM:,} lists, and what is implied",
+        ("policy", "µs", "implied µs", "ratio", "wanted", "", "items looked at"),
+        rows,
+    )
+
+
 def tables() -> Iterator[Table]:
     yield implied()
+    yield lists()
     yield many_users()
 
 

@@ -21,9 +21,9 @@ class Scores(NamedTuple):
     mean : array of float, shape (K,)
         Estimated reward xᵀθ̂ of each arm.
     width : array of float, shape (K,)
-        Bonus of each arm, such as β √(xᵀM⁻¹x).
+        Bonus of each arm, such as β √(xᵀM⁻¹x); of OffCLUB, which is cautious, −β √(xᵀM⁻¹x).
     ucb : array of float, shape (K,)
-        Their sum, the upper confidence bound.
+        Their sum, the upper confidence bound; of OffCLUB the lower one.
 
     Examples
     --------

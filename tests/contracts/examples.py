@@ -20,6 +20,8 @@ from coterie import (
     SCLUB,
     SCLUB2019,
     AutoCLUB,
+    CascadeLinUCB,
+    CLUBCascade,
     CoDBand,
     DyClu,
     DynUCB,
@@ -34,6 +36,7 @@ from coterie import (
     LinUCBInd,
     LinUCBOne,
     LinUCBOracle,
+    OffCLUB,
     PhaseUniCLUB,
     SmoothedTheory,
     Theory,
@@ -118,6 +121,9 @@ EXAMPLES: dict[str, Maker] = {
         m.n_users, m.dim, confidence=TUNED, growing=True, ridge=m.ridge, seed=m.seed
     ),
     "CLUB theory": lambda m: CLUB(m.n_users, m.dim, confidence=THEORY, ridge=m.ridge, seed=m.seed),
+    "CascadeLinUCB": lambda m: CascadeLinUCB(m.n_users, m.dim, beta=0.3, ridge=m.ridge, seed=m.seed),
+    "CLUBCascade": lambda m: CLUBCascade(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
+    "OffCLUB": lambda m: OffCLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
     "SCLUB": lambda m: SCLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
     "SCLUB arrivals": lambda m: SCLUB(
         m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed, arrivals=0.3

@@ -174,6 +174,7 @@ def bad_calls() -> dict[str, Call]:
     calls.update({f"update with x {name}": call("update", 1, x, 1.0) for name, x in BAD_X.items()})
     calls.update({f"update with reward {name}": call("update", 1, X, r) for name, r in REWARDS.items()})
     calls.update({f"update many: {name}": call("update_many", *batch) for name, batch in BATCHES.items()})
+    calls.update({f"fit: {name}": call("fit", *batch) for name, batch in BATCHES.items()})
     calls.update({f"recommend many: {name}": call("recommend_many", *asked) for name, asked in ASKED.items()})
     calls.update({f"recommend list: {name}": call("recommend_list", *asked) for name, asked in LISTS.items()})
     calls.update({f"update list: {name}": call("update_list", *told) for name, told in CLICKS.items()})

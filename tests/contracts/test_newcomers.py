@@ -42,7 +42,8 @@ def test_newcomers_have_no_pulls_no_estimate_of_their_own_and_are_served(example
     assert grow(policy, 3).tolist() == [6, 7, 8]
     assert policy.pulls[6:].tolist() == [0, 0, 0]
     one, oracle = policy.estimates[[0, 0, 0]], policy.estimates[[0, 1, 0]]
-    pooled = {"LinUCBOne": one, "LinTSOne": one, "LinUCBOracle": oracle, "LinTSOracle": oracle}
+    pooled = dict.fromkeys(("LinUCBOne", "LinTSOne", "CascadeLinUCB"), one)
+    pooled |= dict.fromkeys(("LinUCBOracle", "LinTSOracle"), oracle)
     assert np.array_equal(policy.estimates[6:], pooled.get(policy.name, np.zeros((3, 3))))
     for user in (6, 7, 8):
         assert user in policy.cluster_of(user)

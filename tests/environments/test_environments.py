@@ -156,6 +156,11 @@ def test_bernoulli_rewards_need_means_that_are_probabilities(data: Dataset) -> N
         world(data, noise=Bernoulli())
     raised = lifted(data)
     np.testing.assert_allclose(raised.items @ raised.users.T, (1 + data.items @ data.users.T) / 2)
+    rarer = lifted(data, 0.3)
+    np.testing.assert_allclose(rarer.items @ rarer.users.T, 0.3 * (raised.items @ raised.users.T))
+    for wrong in (0.0, -0.1, 1.01, float("nan")):
+        with pytest.raises(coterie.ArgumentError, match="attraction"):
+            lifted(data, wrong)
     w = world(raised, noise=Bernoulli())
     assert w.block(0).binary
     assert 0 <= w.block(0).means.min() <= w.block(0).means.max() <= 1

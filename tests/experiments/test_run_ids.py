@@ -24,7 +24,12 @@ OTHER = {
     "spread": 0.5,
     "late": 0.5,
     "corruption": "random",
+    "attraction": 0.5,
 }
+
+
+CLICKS = ("list_length", "attraction")
+"""These are for rewards of 0 or 1."""
 
 
 def test_the_same_run_has_the_same_id(run: Run) -> None:
@@ -33,7 +38,7 @@ def test_the_same_run_has_the_same_id(run: Run) -> None:
 
 @pytest.mark.parametrize("field", EnvironmentSpec.names())
 def test_every_parameter_of_the_environment_changes_the_id(run: Run, field: str) -> None:
-    before = replace(run.environment, rewards="bernoulli") if field == "list_length" else run.environment
+    before = replace(run.environment, rewards="bernoulli") if field in CLICKS else run.environment
     changed: dict[str, Any] = {field: OTHER[field] if field in OTHER else getattr(before, field) + 1}
     after = replace(run, environment=replace(before, **changed))
     assert after.id != replace(run, environment=before).id

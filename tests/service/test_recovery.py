@@ -25,6 +25,8 @@ TOLD: dict[str, dict[str, Any]] = {
     "GraphUCB": {"params": {"graph": RING.tolist()}, "users": USERS},
     "CLUB": {"params": TUNED},
     "LOCB": {"params": TUNED},
+    "CLUBCascade": {"params": TUNED},
+    "OffCLUB": {"params": TUNED},
     "SCLUB": {"params": TUNED},
     "SCLUB2019": {"params": TUNED},
     "RCLUBWCU": {"params": TUNED},

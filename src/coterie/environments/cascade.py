@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from typing import Any
 
-from coterie.environments.blocks import BLOCK, Block
+import numpy as np
+
+from coterie.environments.blocks import Block
 from coterie.environments.noise import as_noise
-from coterie.environments.population import Peopled
+from coterie.environments.payoffs import Payoffs
+from coterie.environments.recorded import Stream
 from coterie.environments.smoothed import Smoothed
 from coterie.environments.stochastic import Stochastic
 from coterie.errors import ArgumentError
@@ -14,28 +17,36 @@ from coterie.seeding import stream
 from coterie.validation import shown, whole
 
 
-class Cascade(Peopled):
+class Cascade:
     """Rounds of another environment in which a list of arms is shown and the first click is the feedback.
 
     Users, arms and preferences are those of the base.
 
     Parameters
     ----------
-    base : Stochastic or Smoothed
-        Environment with `noise=Bernoulli()`, so that xᵀθ are probabilities; see `lifted`.
+    base : Stochastic, Smoothed, Payoffs or Stream
+        Environment whose rewards are clicks. `Stochastic` and `Smoothed` need `noise=Bernoulli()`, so that
+        xᵀθ are probabilities, see `lifted`; payoffs must be 0 or 1.
     length : int
         Arms shown in a round, from 1 to the base's n_arms.
 
     Raises
     ------
     ArgumentError
-        If the base is another environment or has other noise, or `length` is outside its range.
+        If the base is another environment or has other rewards, or `length` is outside its range.
 
     Notes
     -----
-    Arm a attracts with probability xₐᵀθ, independently. The list is scanned from the top until an arm
-    attracts: that is the click, and the reward is 1. The expected reward of a list is 1 − Π(1 − xₐᵀθ); regret
-    is against the `length` most attractive arms.
+    Arm a attracts with probability xₐᵀθ, independently; of real feedback it attracts if its payoff is 1. The
+    list is scanned from the top until an arm attracts: that is the click, and the reward is 1. The expected
+    reward of a list is 1 − Π(1 − wₐ), with wₐ the probabilities; regret is against the `length` most
+    attractive arms. The model is that of Craswell et al. 2008, as a linear bandit of Zong et al. 2016, with
+    clusters of users, and with users' own 0 and 1, of Li and Zhang 2018.
+
+    References
+    ----------
+    Zong, Ni, Sung, Ke, Wen and Kveton, *Cascading bandits for large-scale recommendation problems*, UAI 2016.
+    Li and Zhang, *Online clustering of contextual cascading bandits*, AAAI 2018.
 
     Examples
     --------
@@ -47,26 +58,26 @@ class Cascade(Peopled):
     (256, 3)
     """
 
-    def __init__(self, base: Stochastic | Smoothed, length: int) -> None:
+    def __init__(self, base: Stochastic | Smoothed | Payoffs | Stream, length: int) -> None:
         """Show lists in the rounds of an environment."""
-        if not isinstance(base, Stochastic | Smoothed) or not as_noise(base.noise).binary:
+        if not _clicked(base):
             raise ArgumentError(
-                f"base must be Stochastic or Smoothed with noise=Bernoulli(), got {shown(base)}"
+                "base must be Stochastic or Smoothed with noise=Bernoulli(), Stream, or Payoffs of 0 and 1, "
+                f"got {shown(base)}"
             )
-        if base.corrupted:
+        if getattr(base, "corrupted", 0):
             raise ArgumentError("users who lie are for single arms, not for lists: corrupted must be 0")
         self.base, self.length = base, whole("length", length, 1, base.n_arms)
-        self.dataset, self.population, self.delay = base.dataset, base.population, base.delay
-        self.seed, self.n_arms, self.noise = base.seed, base.n_arms, base.noise
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever the base has."""
+        if name == "base":
+            raise AttributeError(name)
+        return getattr(self.base, name)
 
     def __repr__(self) -> str:
         """Show the base and the length of lists."""
         return f"<{type(self).__name__} of {self.length} in {self.base!r}>"
-
-    @cached_property
-    def lambda_x(self) -> float:
-        """Least eigenvalue of E[XXᵀ] of the base (Assumption 3)."""
-        return self.base.lambda_x
 
     def block(self, number: int) -> Block:
         """Draw rounds number·256 to number·256 + 255, with a uniform number for each position.
@@ -81,5 +92,15 @@ class Cascade(Peopled):
         Block
             The rounds.
         """
-        uniforms = stream(self.seed, "cascade", str(number)).random((BLOCK, self.length))
-        return self.base.block(number)._replace(noise=uniforms, length=self.length)
+        block = self.base.block(number)
+        uniforms = stream(self.seed, "cascade", str(number)).random((len(block.users), self.length))
+        return block._replace(noise=uniforms, binary=True, length=self.length)
+
+
+def _clicked(base: object) -> bool:
+    """Are the rewards of this environment clicks, 0 or 1?"""
+    if isinstance(base, Payoffs):
+        return base.default in (0.0, 1.0) and bool(np.isin(base.table.payoffs.values, (0.0, 1.0)).all())
+    if isinstance(base, Stochastic | Smoothed):
+        return as_noise(base.noise).binary
+    return isinstance(base, Stream)

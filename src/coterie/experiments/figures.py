@@ -128,13 +128,16 @@ _AUTO_WORLDS = (
 """The environments of the figure `auto`; those without a limit are reported all the same."""
 
 _FIELD = ("SCLUB2019", "RCLUMB", "RSCLUMB", "RCLUBWCU", "CoDBand", "DyClu", "LOCB", "CAB")
+_LISTS_AND_LOGS = ("CascadeLinUCB", "CLUBCascade", "OffCLUB")
 
 REAL_POLICIES = tuple(
     name
     for name, entry in REGISTRY.items()
-    if name not in _FIELD and not {"labels", "graph"} & set(entry.parameters)
+    if name not in (*_FIELD, *_LISTS_AND_LOGS) and not {"labels", "graph"} & set(entry.parameters)
 )
-"""Those who can play without being told clusters or a graph; the rest of the field is not among them yet."""
+"""Those who can play without being told clusters or a graph; the rest of the field is not among them yet.
+
+Policies for lists and for logs have worlds of their own."""
 
 _LISTENS = EnvironmentSpec(setting="lastfm-2014", n_users=2000, n_arms=25, dim=25, noise=0.2)
 _RATED = EnvironmentSpec(setting="rated", n_users=500, n_arms=10, dim=20, noise=0.25)

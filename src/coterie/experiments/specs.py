@@ -115,6 +115,8 @@ class EnvironmentSpec:
         `default` of `Payoffs`.
     list_length : int, default 1
         Arms shown in a round, as a list that is scanned until the first click (`Cascade`); 1 for no list.
+    attraction : float, default 1.0
+        `attraction` of `lifted`: the largest probability of a reward of 1; only for Bernoulli rewards.
     liars, liar_sd, outlier, uneven, within
         As for `Disturbed`; only for rewards that are made up and not 0 or 1.
     onehot : bool, default False
@@ -163,6 +165,7 @@ class EnvironmentSpec:
     truncation: float = 1.0
     adversary: str = "random"
     list_length: int = 1
+    attraction: float = 1.0
     offset: float = 0.0
     intercept: bool = False
     threshold: float | None = None
@@ -186,8 +189,6 @@ class EnvironmentSpec:
         if self.setting not in (*ENVIRONMENTS, *REAL):
             known = ", ".join((*ENVIRONMENTS, *REAL))
             raise ArgumentError(f"setting must be one of {known}, got {self.setting!r}")
-        if self.is_real and self.list_length > 1:
-            raise ArgumentError(f"lists are for made-up rewards, not for the setting {self.setting!r}")
         if self.rewards not in NOISES:
             raise ArgumentError(f"rewards must be one of {', '.join(NOISES)}, got {self.rewards!r}")
         if self.disturbances and (self.is_real or self.rewards == "bernoulli"):
@@ -195,13 +196,16 @@ class EnvironmentSpec:
             raise ArgumentError(f"{names}: for made-up rewards that are not 0 or 1")
         if self.is_real and (self.onehot, self.feature_scale, self.feature_spread, self.rank) != (0, 1, 1, 0):
             raise ArgumentError(f"the setting {self.setting!r} has features and users of its own")
+        if self.attraction != 1 and (self.is_real or self.rewards != "bernoulli"):
+            raise ArgumentError("attraction is for made-up rewards of 0 or 1: rewards must be 'bernoulli'")
         nonnegative("noise", self.noise)
         whole("rank", self.rank, 0)
         for name in ("feature_scale", "feature_spread"):
             positive(name, getattr(self, name))
         if not 0 < self.spread <= 1:
             raise ArgumentError(f"spread must be above 0 and at most 1, got {self.spread!r}")
-        if whole("list_length", self.list_length, 1) > 1 and self.rewards != "bernoulli":
+        lists = whole("list_length", self.list_length, 1) > 1
+        if lists and not self.is_real and self.rewards != "bernoulli":
             raise ArgumentError(
                 f"lists are clicked or not: rewards must be 'bernoulli', got {self.rewards!r}"
             )
@@ -291,7 +295,7 @@ class EnvironmentSpec:
             return world
         return Shifted(world, self.offset, intercept=self.intercept)
 
-    def _real(self, table: PayoffTable, seed: int) -> Payoffs | Stream:
+    def _real(self, table: PayoffTable, seed: int) -> Payoffs | Stream | Cascade:
         """Make a world of real feedback, with as many users as there are, `n_users` at most."""
         options: dict[str, Any] = {"n_arms": self.n_arms, "seed": seed}
         kind: type[Payoffs | Stream] = Stream
@@ -299,8 +303,10 @@ class EnvironmentSpec:
             kind = Payoffs
             options |= {"offers": self.offers or None, "default": self.default_payoff}
             options |= {"window": self.window, "connected": self.connected}
-        every = kind(table, **options)
-        return every if every.n_users <= self.n_users else kind(table, **options, n_users=self.n_users)
+        world = kind(table, **options)
+        if world.n_users > self.n_users:
+            world = kind(table, **options, n_users=self.n_users)
+        return world if self.list_length == 1 else Cascade(world, self.list_length)
 
     def _made(self, dataset: Dataset, seed: int) -> Stochastic | Smoothed | Cascade | Disturbed:
         """Make a world whose rewards are made up."""
@@ -308,7 +314,7 @@ class EnvironmentSpec:
         kind = ENVIRONMENTS[self.setting]
         taken = [name for name in signature(kind).parameters if name in self.names()]
         arguments: dict[str, Any] = {name: getattr(self, name) for name in taken}
-        arguments["dataset"] = lifted(data) if self.rewards == "bernoulli" else data
+        arguments["dataset"] = lifted(data, self.attraction) if self.rewards == "bernoulli" else data
         arguments["noise"] = NOISES[self.rewards](self.noise)
         world = kind(**arguments, seed=seed)
         if disturbances := self.disturbances:

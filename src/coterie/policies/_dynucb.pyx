@@ -27,6 +27,7 @@ cdef class NearestCentroid(Learner):
         The factor of the width, which also grows with √ln(t + 1).
     """
 
+    FITS = True
     FIELDS = {
         **ridge_fields("users", "users"),
         "grams": Field(("users", "dim", "dim")),

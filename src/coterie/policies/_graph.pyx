@@ -30,6 +30,7 @@ cdef class CuttingGraph(Learner):
         The radius f.
     """
 
+    FITS = True
     FIELDS = {
         **ridge_fields("users", "users"),
         "grams": Field(("users", "dim", "dim")),

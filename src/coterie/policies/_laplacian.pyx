@@ -34,6 +34,7 @@ cdef class JointRidge(Learner):
         Whether the bonus grows with time, as in the source.
     """
 
+    FITS = True
     FIELDS = {
         "joint.inverse": Field(("users", "dim", "users", "dim")),
         "joint.moment": Field(("users", "dim")),

@@ -11,6 +11,7 @@ cdef class Learner(NamedArrays):
     cdef readonly double ridge
     cdef readonly bint explored
     cdef public bint grows
+    cdef public double limit
     cdef readonly object schedule
     cdef readonly object generator
     cdef object _scratch

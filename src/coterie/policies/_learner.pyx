@@ -44,7 +44,7 @@ cdef class Learner(NamedArrays):
     """
 
     def __init__(self, Py_ssize_t n_users, Py_ssize_t dim, *, double ridge, schedule, generator):
-        self.ridge, self.longest2 = ridge, LONGEST2 * ridge
+        self.ridge, self.longest2, self.limit = ridge, LONGEST2 * ridge, INFINITY
         self.schedule, self.generator = schedule, generator
         self.first, self.phase, self.growth = schedule
         self.bitgen = <bitgen_t *> PyCapsule_GetPointer(generator.bit_generator.capsule, "BitGenerator")
@@ -76,6 +76,8 @@ cdef class Learner(NamedArrays):
         return settings
 
     # What a family defines.
+
+    FITS = False  # whether its rule may act once for each user, after all rewards
 
     cdef int welcome(self, Py_ssize_t known) except -1:
         """Users from number `known` on are new; 0 at the start."""
@@ -185,9 +187,12 @@ cdef class Learner(NamedArrays):
         """
         cdef View seen
         cdef Py_ssize_t k, arm
+        cdef int64_t found
         cdef double most
         cdef double *remembered
         self.look(user, &seen)
+        if seen.beta < 0.0:  # cautious: a bound on a width bounds no score from above
+            return -1 if self.too_long(offer) or self.rank(user, offer, 1, &found) else found
         if memory == NULL or seen.row < 0:
             if self.too_long(offer):
                 return -1
@@ -228,11 +233,11 @@ cdef class Learner(NamedArrays):
         cdef double *mean = self.widths
         means(seen.estimate, offer.items, offer.picks, n, self.dim, mean)
         for k in range(n):
-            self.upper[k] = mean[k] + bonus(seen, self.bounds[k] * SLACK)
+            self.upper[k] = min(mean[k] + bonus(seen, self.bounds[k] * SLACK), self.limit)
             if self.upper[k] > self.upper[best]:
                 best = k
         self.bounds[best] = max(quadratic(seen.inverse, row(offer, best, self.dim), self.dim), 0.0)
-        score = mean[best] + bonus(seen, self.bounds[best])
+        score = min(mean[best] + bonus(seen, self.bounds[best]), self.limit)
         self.upper[best] = -INFINITY
         for k in range(n):
             if self.upper[k] > score or (self.upper[k] == score and k < best):
@@ -261,7 +266,7 @@ cdef class Learner(NamedArrays):
         for j in range(count):
             k = self.waiting[j]
             self.bounds[k] = max(widths2[j], 0.0)
-            ucb = mean[k] + bonus(seen, self.bounds[k])
+            ucb = min(mean[k] + bonus(seen, self.bounds[k]), self.limit)
             if ucb > score[0] or (ucb == score[0] and k < best[0]):
                 best[0], score[0] = k, ucb
 
@@ -273,7 +278,7 @@ cdef class Learner(NamedArrays):
         means(seen.estimate, offer.items, offer.picks, offer.n, self.dim, self.upper)
         quadratics(seen.inverse, offer.items, offer.picks, offer.n, self.dim, self.widths)
         for j in range(offer.n):
-            self.upper[j] += bonus(&seen, max(self.widths[j], 0.0))
+            self.upper[j] = min(self.upper[j] + bonus(&seen, max(self.widths[j], 0.0)), self.limit)
         largest(self.upper, offer.n, k, out)
         return 0
 
@@ -350,8 +355,8 @@ cdef class Learner(NamedArrays):
             self.learn(user, offer.items, values, offer.n, offer.n)
         return True
 
-    def update_many(self, users, xs, rewards):
-        """Absorb rewards one by one, in order; False, and nothing changes, if a vector is too long."""
+    def update_many(self, users, xs, rewards, bint fitting=False):
+        """Absorb rewards in order; when fitting, review all users once, at the end; False if a vector is too long."""
         cdef Offer offer = offer_of(xs, self.dim)
         cdef const double *values = vector_of(rewards, offer.n)
         cdef const int64_t[::1] served = users
@@ -363,7 +368,13 @@ cdef class Learner(NamedArrays):
             return False
         with nogil:
             for k in range(offer.n):
-                self.learn(served[k], offer.items + k * self.dim, values + k, 1, 1)
+                if fitting:
+                    self.rounds += 1
+                    self.absorb(served[k], offer.items + k * self.dim, values[k])
+                else:
+                    self.learn(served[k], offer.items + k * self.dim, values + k, 1, 1)
+            for k in range(self.n_users if fitting else 0):
+                self.review(k)
         return True
 
     def accepts(self, rows):

@@ -22,6 +22,7 @@ cdef class FixedRows(Learner):
         The factor of the width.
     """
 
+    FITS = True
     FIELDS = {
         **ridge_fields("pools", "rows"),
         "labels": Field(("users",), "int64"),

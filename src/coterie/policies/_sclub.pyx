@@ -42,6 +42,7 @@ cdef class SplitMerge(Learner):
         α_p of the arrival-frequency test; 0 for none.
     """
 
+    FITS = True
     FIELDS = {
         **ridge_fields("users", "users"),
         "grams": Field(("users", "dim", "dim")),
@@ -215,6 +216,7 @@ cdef class SplitMerge(Learner):
         absorb_row(&self.pools, slot, x, reward, self.work, d)
         add_outer(self.pool_grams + slot * d * d, x, d)
         self.measure(slot)
+        self.touch(slot)
         return 0
 
     cdef void begin_phase(self) noexcept nogil:

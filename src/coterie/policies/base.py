@@ -15,11 +15,12 @@ from coterie.policies.plans import MOST_USERS, PLANS, grown
 from coterie.policies.plans import Plan as Plan
 from coterie.policies.plans import by_appearance as by_appearance
 from coterie.policies.plans import too_long as too_long
-from coterie.types import Ints
+from coterie.types import Floats, Ints
 from coterie.validation import (
     arm_vector,
     arms_matrix,
     finite,
+    flag,
     number,
     reals,
     user_index,
@@ -59,7 +60,7 @@ class LinearBandit(Inspected):
     (1, [1, 0, 0])
     """
 
-    def recommend(self, user: int, arms: ArrayLike) -> int:
+    def recommend(self, user: int, arms: ArrayLike, *, cautious: bool = False) -> int:
         """Choose an arm for a user. This learns nothing; ties go to the first arm.
 
         Parameters
@@ -68,12 +69,18 @@ class LinearBandit(Inspected):
             User, from 0 to n_users − 1.
         arms : array_like of shape (K, dim)
             Vectors of the arms on offer, one a row.
+        cautious : bool, default False
+            Whether to take the arm of the largest lower confidence bound, `mean` − `width` of `scores`: the
+            safe choice if nothing will be learnt from it, such as a single decision after `fit`. No random
+            number is drawn then, also in uniform rounds.
 
         Returns
         -------
         int
             Row number of the chosen arm.
         """
+        if flag("cautious", cautious):
+            return int(self.recommend_list(user, arms, 1, cautious=True)[0])
         user = user_index(user, self._n_users)
         try:
             with self._lock:
@@ -86,7 +93,7 @@ class LinearBandit(Inspected):
             raise self._too_long("arms", arms)
         return arm
 
-    def recommend_many(self, users: ArrayLike, arms: ArrayLike) -> Ints:
+    def recommend_many(self, users: ArrayLike, arms: ArrayLike, *, cautious: bool = False) -> Ints:
         """Choose an arm for each of several users, by what is known now.
 
         Parameters
@@ -95,6 +102,8 @@ class LinearBandit(Inspected):
             Users; one may occur several times.
         arms : array_like of shape (K, dim) or (n, K, dim)
             Vectors of the arms on offer: the same for all users, or a set for each.
+        cautious : bool, default False
+            As for `recommend`.
 
         Returns
         -------
@@ -112,17 +121,17 @@ class LinearBandit(Inspected):
             or (not shared and len(stack) != n)
         ):
             raise ArgumentError(f"arms must have shape (K, {d}) or ({n}, K, {d}), got {stack.shape}")
+        careful = flag("cautious", cautious)
         if n == 0:
             return np.empty(0, np.int64)
         with self._lock:
             if not self._learner.accepts(stack.reshape(-1, d)):
                 raise self._too_long("arms", stack)
-            chosen = [
-                self._learner.recommend(int(u), stack if shared else stack[k]) for k, u in enumerate(served)
-            ]
+            choose = self._safest if careful else self._learner.recommend
+            chosen = [choose(int(u), stack if shared else stack[k]) for k, u in enumerate(served)]
         return np.array(chosen, np.int64)
 
-    def recommend_list(self, user: int, arms: ArrayLike, k: int) -> Ints:
+    def recommend_list(self, user: int, arms: ArrayLike, k: int, *, cautious: bool = False) -> Ints:
         """Choose k arms for a ranked list, best first; ties go to the lower row number.
 
         Parameters
@@ -133,6 +142,8 @@ class LinearBandit(Inspected):
             Vectors of the arms on offer, one a row.
         k : int
             Length of the list, from 1 to K.
+        cautious : bool, default False
+            Whether to rank by lower confidence bounds, as for `recommend`.
 
         Returns
         -------
@@ -142,10 +153,21 @@ class LinearBandit(Inspected):
         user, matrix = user_index(user, self._n_users), arms_matrix(arms, self._dim)
         k = whole("k", k, 1, len(matrix))
         with self._lock:
-            found = self._learner.recommend_list(user, matrix, k)
+            if flag("cautious", cautious) and self._learner.accepts(matrix):
+                return self._safest_first(user, matrix)[:k]
+            found = None if cautious else self._learner.recommend_list(user, matrix, k)
         if found is None:
             raise self._too_long("arms", matrix)
         return found
+
+    def _safest(self, user: int, arms: Floats) -> int:
+        """Choose the arm of the largest lower confidence bound."""
+        return int(self._safest_first(user, arms)[0])
+
+    def _safest_first(self, user: int, arms: Floats) -> Ints:
+        """Rank arms by their lower confidence bounds; the width of a cautious policy is negative already."""
+        mean, width = self._learner.scores(user, arms)
+        return np.argsort(np.abs(width) - mean, kind="stable")
 
     def update(self, user: int, x: ArrayLike, reward: float) -> None:
         """Absorb a reward, which may come late and in any order.
@@ -182,6 +204,44 @@ class LinearBandit(Inspected):
         rewards : array_like of shape (n,)
             Rewards that the users gave.
         """
+        self._absorb(users, xs, rewards, fitting=False)
+
+    def fit(self, users: ArrayLike, xs: ArrayLike, rewards: ArrayLike) -> LinearBandit:
+        """Absorb a log: all rewards first, then the rule acts once for every user.
+
+        A warm start from rewards that somebody else's decisions brought. `update_many` lets the rule act
+        after every reward, on what was known then; here it sees the whole log. What was learnt before stays.
+        If a row is wrong, none is absorbed.
+
+        Parameters
+        ----------
+        users : array_like of int, shape (n,)
+            Users, in the order of their rewards.
+        xs : array_like of shape (n, dim)
+            Vectors of the arms that were shown.
+        rewards : array_like of shape (n,)
+            Rewards that the users gave.
+
+        Returns
+        -------
+        LinearBandit
+            The policy itself.
+
+        Raises
+        ------
+        ArgumentError
+            Also by policies whose rule follows the order of rewards: AutoCLUB, HierUCB, HierTS, CoDBand,
+            DyClu, LOCB and CAB. `update_many` is their warm start.
+        """
+        if not self._learner.FITS:
+            raise ArgumentError(
+                f"{self._name} learns in the order of rewards and cannot be fitted at once: use update_many"
+            )
+        self._absorb(users, xs, rewards, fitting=True)
+        return self
+
+    def _absorb(self, users: ArrayLike, xs: ArrayLike, rewards: ArrayLike, *, fitting: bool) -> None:
+        """Absorb rewards, and let the rule act after each of them or, when fitting, at the end."""
         served = users_array(users, self._n_users)
         n, d = len(served), self._dim
         vectors = finite("xs", reals("xs", xs, f"an (n, {d}) array"))
@@ -194,7 +254,7 @@ class LinearBandit(Inspected):
                 f"got {served.shape}, {vectors.shape} and {values.shape}"
             )
         with self._lock:
-            absorbed = self._learner.update_many(served, vectors, values)
+            absorbed = self._learner.update_many(served, vectors, values, fitting)
         if not absorbed:
             raise self._too_long("xs", vectors)
 

@@ -105,7 +105,8 @@ class Inspected:
     def scores(self, user: int, arms: ArrayLike) -> Scores:
         """Tell why an arm is chosen: estimated mean, bonus and their sum for each arm.
 
-        Outside uniform rounds `recommend` takes the arm of the largest sum; LinTS draws a sample instead.
+        Outside uniform rounds `recommend` takes the arm of the largest sum; LinTS draws a sample instead. The
+        sums of CascadeLinUCB and CLUBCascade count as 1 at most.
 
         Parameters
         ----------
@@ -124,7 +125,8 @@ class Inspected:
             if not self._learner.accepts(matrix):
                 raise self._too_long("arms", matrix)
             mean, width = self._learner.scores(user, matrix)
-        return Scores(mean, width, mean + width)
+            limit = self._learner.limit
+        return Scores(mean, width, np.minimum(mean + width, limit))
 
     def explain(self, user: int, arms: ArrayLike | None = None) -> UserExplanation:
         """Tell whom a user learns from, what is known of it, and what scores are made of; of AutoCLUB only.

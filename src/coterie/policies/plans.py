@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -25,19 +26,23 @@ MOST_DIM = 2**20
 
 
 class Plan(NamedTuple):
-    """A policy as data: its learner and settings, when arms are played uniformly, and if the bonus grows."""
+    """A policy as data: its learner and settings, when arms are played uniformly, and what scores may be.
+
+    `growing` says whether the bonus grows with time, `limit` is the most that a score counts.
+    """
 
     learner: type[Learner]
     settings: dict[str, Any]
     schedule: Schedule = Schedule()
     growing: bool = False
+    limit: float = inf
 
     def build(self, n_users: int, dim: int, ridge: float, generator: np.random.Generator) -> Learner:
         """Build the learner, before its first round."""
         made = self.learner(
             n_users, dim, ridge=ridge, schedule=self.schedule, generator=generator, **self.settings
         )
-        made.grows = flag("growing", self.growing)
+        made.grows, made.limit = flag("growing", self.growing), self.limit
         return made
 
 

@@ -8,6 +8,8 @@ from types import MappingProxyType
 from coterie.errors import unknown
 from coterie.policies.autoclub import AutoCLUB as AutoCLUB
 from coterie.policies.cab import CAB as CAB
+from coterie.policies.cascade import CascadeLinUCB as CascadeLinUCB
+from coterie.policies.cascade import CLUBCascade as CLUBCascade
 from coterie.policies.club import CLUB as CLUB
 from coterie.policies.club import SACLUB as SACLUB
 from coterie.policies.club import UniCLUB as UniCLUB
@@ -26,6 +28,7 @@ from coterie.policies.linucb import LinUCBInd as LinUCBInd
 from coterie.policies.linucb import LinUCBOne as LinUCBOne
 from coterie.policies.linucb import LinUCBOracle as LinUCBOracle
 from coterie.policies.locb import LOCB as LOCB
+from coterie.policies.offclub import OffCLUB as OffCLUB
 from coterie.policies.phase import PhaseUniCLUB as PhaseUniCLUB
 from coterie.policies.rclubwcu import RCLUBWCU as RCLUBWCU
 from coterie.policies.rclumb import RCLUMB as RCLUMB
