@@ -5,14 +5,20 @@ from __future__ import annotations
 from itertools import chain
 from time import perf_counter
 
-from benchmarks import crowds, field, floors, hier, robust, rounds
+from benchmarks import crowds, field, floors, hier, robust, rounds, scale
 
 
 def main() -> None:
     began = perf_counter()
     print("One thread; microseconds a round without drawing it, the best of two or three runs.", flush=True)
     for table in chain(
-        crowds.tables(), rounds.tables(), hier.tables(), floors.tables(), field.tables(), robust.tables()
+        crowds.tables(),
+        rounds.tables(),
+        hier.tables(),
+        floors.tables(),
+        field.tables(),
+        robust.tables(),
+        scale.tables(),
     ):  # crowds first: their peak memory
         table.show()
     print(f"\n{perf_counter() - began:.0f} s in all")
