@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from time import perf_counter
 
-from benchmarks import crowds, field, floors, hier, million, robust, rounds, warm
+from benchmarks import crowds, field, floors, hier, million, robust, rounds, scale, warm
 
 
 def main() -> None:
@@ -20,6 +20,7 @@ def main() -> None:
         field.tables(),
         robust.tables(),
         warm.tables(),
+        scale.tables(),
     ):  # the largest first: their peak memory
         table.show()
     print(f"\n{perf_counter() - began:.0f} s in all")

@@ -121,6 +121,10 @@ cdef class NamedArrays:
         """Copies of all arrays by name, as far as they are in use."""
         return {name: self.array(name).copy() for name in self.FIELDS}
 
+    def held(self):
+        """Bytes of each array by name, room to grow included."""
+        return {name: array.nbytes for name, array in self._arrays.items()}
+
     def numbers(self):
         """The single numbers of the state by name."""
         return {name: attrgetter(name)(self) for name in self.NUMBERS}

@@ -304,6 +304,10 @@ cdef class Learner(NamedArrays):
         """Is the next round uniform?"""
         return self.explores()
 
+    def scratch(self):
+        """Bytes of the work space."""
+        return sum([array.nbytes for array in self._scratch.values()])
+
     def labels(self):
         """A cluster label a user, as the rule numbers them."""
         out = np.empty(self.n_users, np.int64)

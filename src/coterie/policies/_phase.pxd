@@ -12,6 +12,7 @@ cdef class Neighbourhoods(CuttingGraph):
     cdef int64_t patience
     cdef Ridge once
     cdef uint64_t *around
+    cdef int64_t *updated  # the round in which a row last absorbed a reward, in this process
     cdef public int64_t n_neighbourhoods
 
     cdef void look_around(self, Py_ssize_t user) noexcept nogil

@@ -65,6 +65,8 @@ cdef class Neighbourhoods(CuttingGraph):
         self.once.estimate = self.once.moment + self.dim
         self.once.pulls = <int64_t *> cnp.PyArray_DATA(pulls)
         self.around = <uint64_t *> cnp.PyArray_DATA(around)
+        self._scratch["updated"] = np.full(len(self._arrays["sharers"]), -1, np.int64)
+        self.updated = <int64_t *> cnp.PyArray_DATA(self._scratch["updated"])
         return 0
 
     cdef int welcome(self, Py_ssize_t known) except -1:
@@ -122,12 +124,19 @@ cdef class Neighbourhoods(CuttingGraph):
         return 0
 
     cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil:
-        """Update the user and every row that holds its data   (Alg. 2, lines 5 and 18)."""
-        cdef Py_ssize_t row
+        """Update the user and every row that holds its data, those of its neighbours   (Alg. 2, lines 5 and 18)."""
+        cdef Py_ssize_t w, row
+        cdef uint64_t word
         self.absorb_user(user, x, reward)
-        for row in range(self.n_neighbourhoods):
-            if self.sharers[row] and has(self.members + row * self.stride, user):
-                absorb_row(&self.pools, row, x, reward, self.work, self.dim)
+        self.look_around(user)
+        for w in range(self.words):
+            word = self.around[w]
+            while word:
+                row = self.row_of[(w << 6) + lowest_bit(word)]
+                word &= word - 1
+                if row >= 0 and self.updated[row] != self.rounds:
+                    self.updated[row] = self.rounds
+                    absorb_row(&self.pools, row, x, reward, self.work, self.dim)
         return 0
 
     cdef int review(self, Py_ssize_t user) except -1 nogil:

@@ -11,4 +11,5 @@ cdef class FixedRows(Learner):
     cdef int64_t *pulls
     cdef double beta
     cdef Py_ssize_t opened
+    cdef Py_ssize_t cleared  # rows below it hold statistics
     cdef object _rows

@@ -11,13 +11,30 @@ from coterie.policies._offers cimport View, show_row
 from coterie.policies._arrays import Field, ridge_fields
 
 
+class OneRow:
+    """The rows of users who all share one, without a number for each of them."""
+
+    def __init__(self, n_users):
+        self.n_users = n_users
+
+    def __getitem__(self, part):
+        return np.zeros(len(range(self.n_users)[part]), np.int64)
+
+
+def count_rows(rows):
+    """How many rows there are: all numbers below occur."""
+    if isinstance(rows, range):
+        return len(rows)
+    return 1 if isinstance(rows, OneRow) else int(rows.max()) + 1
+
+
 cdef class FixedRows(Learner):
     """One row of statistics a label; rows are numbered in order of first appearance.
 
     Parameters
     ----------
-    rows : array of int
-        The row of each user.
+    rows : array of int, range or OneRow
+        The row of each user; a range gives each its own.
     beta : float
         The factor of the width.
     """
@@ -31,12 +48,12 @@ cdef class FixedRows(Learner):
     }
 
     def __init__(self, n_users, dim, *, rows, double beta, ridge, schedule, generator):
-        self.beta, self.opened, self._rows = beta, int(rows.max()) + 1, rows
+        self.beta, self.opened, self._rows = beta, count_rows(rows), rows
         Learner.__init__(self, n_users, dim, ridge=ridge, schedule=schedule, generator=generator)
 
     @classmethod
     def extents(cls, n_users, dim, *, rows, **settings):
-        return {"users": n_users, "rows": int(rows.max()) + 1, "dim": dim}
+        return {"users": n_users, "rows": count_rows(rows), "dim": dim}
 
     def _extents(self):
         return {"users": self.n_users, "rows": self.opened, "dim": self.dim}
@@ -44,7 +61,7 @@ cdef class FixedRows(Learner):
     def adjust(self, *, rows, beta):
         """The row of each user; a row number not seen before opens a row."""
         before = self._rows
-        self._rows, self.opened = rows, int(rows.max()) + 1
+        self._rows, self.opened = rows, count_rows(rows)
         return {"rows": before, "beta": beta}
 
     cdef int bind(self) except -1:
@@ -53,12 +70,12 @@ cdef class FixedRows(Learner):
         return Learner.bind(self)
 
     cdef int welcome(self, Py_ssize_t known) except -1:
-        cdef Py_ssize_t row, before = 0
-        if known:
-            before = int(self.array("labels")[:known].max()) + 1
-        for row in range(before, self.opened):
+        cdef Py_ssize_t row
+        for row in range(self.cleared, self.opened):
             clear_row(&self.pools, row, self.ridge, self.dim)
-        self.array("labels")[known:] = self._rows[known:]
+        self.cleared = self.opened
+        rows = self._rows[known:]
+        self.array("labels")[known:] = np.arange(rows.start, rows.stop) if isinstance(rows, range) else rows
         return 0
 
     def refresh(self):

@@ -29,6 +29,7 @@ cdef class SplitMerge(Learner):
     cdef int64_t *order
     cdef double *slack  # of users: f(T) − ‖θ̂ − c‖, with c the centre of the cluster
     cdef double *least  # of clusters: no member's slack is less
+    cdef double *block_least  # of 64 users each: the least slack of them
     cdef double *centres  # of clusters: a point near which its members were
     cdef int64_t *centred  # of clusters: their pulls when that was so
     cdef double *reach  # of clusters: f(T)
@@ -49,6 +50,8 @@ cdef class SplitMerge(Learner):
     cdef void touch(self, Py_ssize_t slot) noexcept nogil
     cdef bint parts(self, Py_ssize_t user, Py_ssize_t slot) noexcept nogil
     cdef bint differs(self, Py_ssize_t user, Py_ssize_t slot, double need) noexcept nogil
+    cdef bint unlike(self, Py_ssize_t user, Py_ssize_t other) noexcept nogil
+    cdef bint differs_from_many(self, Py_ssize_t user, Py_ssize_t slot, double need) noexcept nogil
     cdef void centre(self, Py_ssize_t slot, const double *point) noexcept nogil
     cdef Py_ssize_t split(self, Py_ssize_t user, Py_ssize_t slot) noexcept nogil
     cdef bint close(self, Py_ssize_t a, Py_ssize_t b) noexcept nogil

@@ -5,6 +5,7 @@ import numpy as np
 cimport numpy as cnp
 from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport int64_t
+from libc.string cimport memcpy, memset
 
 from coterie.policies._elementary cimport natural_log
 from coterie.policies._learner cimport Learner
@@ -81,12 +82,12 @@ cdef class SplitMerge(Learner):
         self.order = <int64_t *> self.pointer("order")
         if room > self._scratch.get("derived", np.empty((1, 0))).shape[1]:
             derived, lists, touched = np.zeros((4, room)), np.full((6, room), -1, np.int64), np.zeros(room, np.int8)
-            centres = np.zeros((room, self.dim))
-            for name, fresh in (("derived", derived), ("lists", lists), ("touched", touched), ("centres", centres)):
+            centres, blocks = np.zeros((self.dim, room), order="F"), np.full((room + 63) // 64, np.inf)
+            derived[0] = np.inf
+            made = {"derived": derived, "lists": lists, "touched": touched, "centres": centres, "blocks": blocks}
+            for name, fresh in made.items():
                 old = self._scratch.get(name)
-                if old is not None and name == "centres":
-                    fresh[: len(old)] = old
-                elif old is not None:
+                if old is not None:
                     fresh[..., : old.shape[old.ndim - 1]] = old
                 self._scratch[name] = fresh
         self.slack = <double *> cnp.PyArray_DATA(self._scratch["derived"])
@@ -96,6 +97,7 @@ cdef class SplitMerge(Learner):
         self.changed, self.places = self.members.head + 3 * room, self.members.head + 4 * room
         self.centred = self.members.head + 5 * room
         self.centres = <double *> cnp.PyArray_DATA(self._scratch["centres"])
+        self.block_least = <double *> cnp.PyArray_DATA(self._scratch["blocks"])
         self.touched = <char *> cnp.PyArray_DATA(self._scratch["touched"])
         return Learner.bind(self)
 
@@ -107,8 +109,7 @@ cdef class SplitMerge(Learner):
             enter_set(&self.members, fresh, user)
         self.unchecked[fresh] = self.n_users - known
         clear_row(&self.pools, fresh, self.ridge, self.dim)
-        for user in range(self.dim * self.dim):
-            self.pool_grams[fresh * self.dim * self.dim + user] = 0.0
+        memset(self.pool_grams + fresh * self.dim * self.dim, 0, self.dim * self.dim * sizeof(double))
         self.compare_all = known > 0
         if self.reshaped:
             self.forget_slack()
@@ -153,17 +154,18 @@ cdef class SplitMerge(Learner):
         """How far another's θ̂ may be from the centre c of the cluster before both must be compared: f(T) − ‖θ̂ − c‖."""
         cdef Py_ssize_t slot = self.row_of[user]
         cdef double apart = sqrt(distance2(self.users.estimate + user * self.dim, self.centres + slot * self.dim, self.dim))
-        cdef double f = self.radii[user]
+        cdef double f = self.radii[user], least = INFINITY
+        cdef Py_ssize_t other, start = user & ~<Py_ssize_t> 63
         self.slack[user] = (f - apart) - ROUNDING * (f + apart)
-        if self.slack[user] < self.least[slot]:
-            self.least[slot] = self.slack[user]
+        self.least[slot] = min(self.least[slot], self.slack[user])
+        for other in range(start, min(start + 64, self.n_users)):
+            least = min(least, self.slack[other])
+        self.block_least[user >> 6] = least
 
     cdef void centre(self, Py_ssize_t slot, const double *point) noexcept nogil:
         """Measure the members of a cluster from another point."""
-        cdef Py_ssize_t i
         cdef int64_t user = self.members.head[slot]
-        for i in range(self.dim):
-            self.centres[slot * self.dim + i] = point[i]
+        memcpy(self.centres + slot * self.dim, point, self.dim * sizeof(double))
         self.centred[slot], self.least[slot] = self.pools.pulls[slot], INFINITY
         while user >= 0:
             self.trust(user)
@@ -183,13 +185,12 @@ cdef class SplitMerge(Learner):
 
     cdef Py_ssize_t open(self, Py_ssize_t size) noexcept nogil:
         """The lowest slot that no cluster uses, as the youngest cluster."""
-        cdef Py_ssize_t slot = self.vacant, i
+        cdef Py_ssize_t slot = self.vacant
         while self.sizes[slot] > 0:
             slot += 1
         self.vacant = slot
         self.least[slot], self.centred[slot] = INFINITY, 0
-        for i in range(self.dim):
-            self.centres[slot * self.dim + i] = 0.0
+        memset(self.centres + slot * self.dim, 0, self.dim * sizeof(double))
         self.sizes[slot] = size
         self.members.head[slot] = -1
         self.epochs[slot] += 1
@@ -260,34 +261,50 @@ cdef class SplitMerge(Learner):
         cdef double need = (apart - f) + ROUNDING * (apart + f)
         if need <= self.least[slot] and self.arrivals <= 0.0:
             return False
-        if self.differs(user, slot, need):
+        cdef bint many = self.arrivals <= 0.0 and self.sizes[slot] > self.n_users >> 6
+        if self.differs_from_many(user, slot, need) if many else self.differs(user, slot, need):
             return True
         if need > self.least[slot] and self.pools.pulls[slot] >= 2 * self.centred[slot]:
             self.centre(slot, self.pools.estimate + slot * self.dim)
         return False
 
+    cdef bint unlike(self, Py_ssize_t user, Py_ssize_t other) noexcept nogil:
+        """Is ‖θ̂ᵢ − θ̂_ℓ‖ > f(Tᵢ) + f(T_ℓ)?"""
+        cdef const double *own = self.users.estimate + user * self.dim
+        cdef double reach = self.radii[user] + self.radii[other]
+        return distance2(own, self.users.estimate + other * self.dim, self.dim) > reach * reach
+
     cdef bint differs(self, Py_ssize_t user, Py_ssize_t slot, double need) noexcept nogil:
         """Compare the user with all of its cluster, and learn the least slack of them."""
-        cdef const double *own = self.users.estimate + user * self.dim
-        cdef double far = 2.0 * self.arrivals * arrival_radius(self.rounds) * self.rounds
-        cdef double reach, f = self.radii[user], least = INFINITY
+        cdef double far = 2.0 * self.arrivals * arrival_radius(self.rounds) * self.rounds, least = INFINITY
         cdef int64_t other = self.members.head[slot]
         while other >= 0:
             least = min(least, self.slack[other])
             if other != user:
-                if need > self.slack[other]:
-                    reach = f + self.radii[other]
-                    if distance2(own, self.users.estimate + other * self.dim, self.dim) > reach * reach:
-                        return True
+                if need > self.slack[other] and self.unlike(user, other):
+                    return True
                 if self.arrivals > 0.0 and fabs(<double> (self.users.pulls[user] - self.users.pulls[other])) > far:
                     return True
             other = self.members.next[other]
         self.least[slot] = least
         return False
 
+    cdef bint differs_from_many(self, Py_ssize_t user, Py_ssize_t slot, double need) noexcept nogil:
+        """The same in a large cluster: 64 users are passed over at a time, whatever their clusters."""
+        cdef Py_ssize_t block, other
+        cdef double least = INFINITY
+        for block in range((self.n_users + 63) >> 6):
+            least = min(least, self.block_least[block])
+            if need > self.block_least[block]:
+                for other in range(block << 6, min((block + 1) << 6, self.n_users)):
+                    if need > self.slack[other] and self.row_of[other] == slot and other != user and self.unlike(user, other):
+                        return True
+        self.least[slot] = least
+        return False
+
     cdef Py_ssize_t split(self, Py_ssize_t user, Py_ssize_t slot) noexcept nogil:
         """Take the user out of its cluster into a new one of its own; returns the new slot   (Split, lines 2-4)."""
-        cdef Py_ssize_t d = self.dim, i, fresh = self.open(1)
+        cdef Py_ssize_t d = self.dim, fresh = self.open(1)
         leave_set(&self.members, slot, user)
         enter_set(&self.members, fresh, user)
         self.row_of[user] = fresh
@@ -301,8 +318,7 @@ cdef class SplitMerge(Learner):
         self.epochs[slot] += 1
         self.pool(slot)
         copy_row(&self.users, user, &self.pools, fresh, d)
-        for i in range(d * d):
-            self.pool_grams[fresh * d * d + i] = self.grams[user * d * d + i]
+        memcpy(self.pool_grams + fresh * d * d, self.grams + user * d * d, d * d * sizeof(double))
         self.measure(fresh)
         return fresh
 

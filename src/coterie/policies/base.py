@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from coterie.errors import ArgumentError
 from coterie.policies.archives import ByteProgress
 from coterie.policies.inspected import Inspected
+from coterie.policies.memory import check_graph
 from coterie.policies.plans import MOST_USERS, PLANS, grown
 from coterie.policies.plans import Plan as Plan
 from coterie.policies.plans import by_appearance as by_appearance
@@ -302,6 +303,7 @@ class LinearBandit(Inspected):
             known = self._n_users
             arguments = grown(self._arguments, n, labels)
             plan = PLANS[self._name](**arguments)
+            check_graph(plan.learner, known + n, self._dim, plan.settings)
             self._learner.add_users(n, schedule=plan.schedule, **plan.settings)
             self._arguments, self._n_users = arguments, known + n
         return np.arange(known, known + n)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from coterie.errors import ArgumentError
 from coterie.policies._learner import Learner
 from coterie.policies.explanations import UserExplanation, explained
+from coterie.policies.memory import MemoryUse, memory_use
 from coterie.policies.plans import PLANS, by_appearance, checked, frozen, too_long
 from coterie.policies.schedule import Schedule
 from coterie.seeding import stream
@@ -149,6 +150,22 @@ class Inspected:
             if matrix is not None and not self._learner.accepts(matrix):
                 raise self._too_long("arms", matrix)
             return explained(self, user, matrix)
+
+    def memory(self) -> MemoryUse:
+        """Tell how many bytes the policy holds, by part.
+
+        Returns
+        -------
+        MemoryUse
+            `parts`, a dict of bytes, and `total`; `print` shows a line for each part.
+
+        Notes
+        -----
+        Room for users to come is counted. Pages of it that were never written cost the machine nothing: the
+        resident memory of a process may be less.
+        """
+        with self._lock:
+            return memory_use(self._learner, self._arguments)
 
     def labels(self) -> Ints:
         """Number the cluster of each user, in order of first appearance.

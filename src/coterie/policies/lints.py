@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.policies._lints import SampledRows
+from coterie.policies._rows import OneRow
 from coterie.policies.base import by_appearance
 from coterie.policies.entries import BUDGET, Grid, Style, geometric, register
 from coterie.policies.plans import Plan
@@ -16,7 +16,7 @@ GRID = Grid(beta=geometric(0.1, 5.0, BUDGET))
 COST = 25.0
 
 
-def _plan(rows: Ints, beta: float) -> Plan:
+def _plan(rows: Ints | range | OneRow, beta: float) -> Plan:
     """Plan a Thompson sampler whose users share the given rows of statistics."""
     return Plan(SampledRows, {"rows": rows, "beta": nonnegative("beta", beta)})
 
@@ -69,7 +69,7 @@ def LinTSOne(n_users: int, dim: int, *, beta: float = 1.0, ridge: float = 1.0, s
     >>> policy.recommend(1, np.eye(2))
     0
     """
-    return _plan(np.zeros(n_users, np.int64), beta)
+    return _plan(OneRow(n_users), beta)
 
 
 @register(
@@ -117,7 +117,7 @@ def LinTSInd(n_users: int, dim: int, *, beta: float = 1.0, ridge: float = 1.0, s
     >>> LinTSInd(n_users=3, dim=2, beta=0.5).labels().tolist()
     [0, 1, 2]
     """
-    return _plan(np.arange(n_users), beta)
+    return _plan(range(n_users), beta)
 
 
 @register(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie.policies._rows import FixedRows
+from coterie.policies._rows import FixedRows, OneRow
 from coterie.policies.base import by_appearance
 from coterie.policies.entries import BUDGET, Grid, Style, geometric, register
 from coterie.policies.plans import Plan
@@ -15,7 +14,7 @@ from coterie.validation import label_vector, nonnegative
 GRID = Grid(beta=geometric(0.1, 5.0, BUDGET))
 
 
-def _plan(rows: Ints, beta: float) -> Plan:
+def _plan(rows: Ints | range | OneRow, beta: float) -> Plan:
     """Plan a LinUCB whose users share the given rows of statistics."""
     return Plan(FixedRows, {"rows": rows, "beta": nonnegative("beta", beta)})
 
@@ -76,7 +75,7 @@ def LinUCBOne(
     >>> policy.recommend(1, np.eye(2))
     0
     """
-    return _plan(np.zeros(n_users, np.int64), beta)._replace(growing=growing)
+    return _plan(OneRow(n_users), beta)._replace(growing=growing)
 
 
 @register(
@@ -132,7 +131,7 @@ def LinUCBInd(
     >>> LinUCBInd(n_users=3, dim=2, beta=0.5).labels().tolist()
     [0, 1, 2]
     """
-    return _plan(np.arange(n_users), beta)._replace(growing=growing)
+    return _plan(range(n_users), beta)._replace(growing=growing)
 
 
 @register(

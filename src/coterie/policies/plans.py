@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from coterie.errors import ArgumentError
 from coterie.policies._learner import LONGEST2, Learner
 from coterie.policies.confidence import Confidence
+from coterie.policies.memory import check_graph
 from coterie.policies.schedule import Schedule
 from coterie.seeding import check_seed
 from coterie.types import Ints
@@ -38,7 +39,8 @@ class Plan(NamedTuple):
     limit: float = inf
 
     def build(self, n_users: int, dim: int, ridge: float, generator: np.random.Generator) -> Learner:
-        """Build the learner, before its first round."""
+        """Build the learner, before its first round; a graph that does not fit into memory is refused."""
+        check_graph(self.learner, n_users, dim, self.settings)
         made = self.learner(
             n_users, dim, ridge=ridge, schedule=self.schedule, generator=generator, **self.settings
         )

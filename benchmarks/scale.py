@@ -1,0 +1,110 @@
+"""Large numbers of users: rounds, memory, newcomers, and snapshots at the speed of the disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import process_time
+
+import coterie
+from benchmarks.rounds import ours
+from benchmarks.timing import Table, at_most, simulated
+from coterie.environments import Stochastic
+from coterie.policies.memory import readable
+
+FEW, MANY = 1_000, 100_000
+PULLS = 5
+"""Rounds a user."""
+
+
+def time_rounds(name: str, users: int, zipf: float, dim: int = 20) -> float:
+    """Microseconds a round from the first to the fifth of each user."""
+    data = coterie.datasets.load("synthetic", n_users=users, dim=dim, n_items=1_000)
+    world = Stochastic(data, n_users=users, n_clusters=100, n_arms=20, seed=1, zipf=zipf)
+    repeats = range(3 if users == FEW else 1)
+    return min(simulated(ours(name, users, dim), world, PULLS * users) for _ in repeats)
+
+
+def many_users() -> Table:
+    """Rounds among many users against those among few."""
+    rows = []
+    for name in ("LinUCBInd", "SCLUB"):
+        for zipf in (0.0, 1.0):
+            few, many = time_rounds(name, FEW, zipf), time_rounds(name, MANY, zipf)
+            arrivals = "Zipf" if zipf else "uniform"
+            rows.append((name, arrivals, f"{few:.1f}", f"{many:.1f}", *at_most(many / few, 3)))
+    return Table(
+        f"{MANY:,} users against {FEW:,}, d = 20, K = 20, {PULLS} rounds each",
+        ("policy", "arrivals", f"µs, {FEW:,}", f"µs, {MANY:,}", "ratio", "wanted", ""),
+        rows,
+    )
+
+
+def newcomer_cost() -> Table:
+    """CPU time of `add_users(1)` where many are there, against where few are."""
+    rows = []
+    for name in ("LinUCBInd", "LinUCBOne", "SCLUB", "AutoCLUB"):
+        spent = []
+        for users in (FEW, 30 * FEW):
+            policy = ours(name, users, 4)
+            policy.add_users(1)  # arrays double
+            began = process_time()
+            for _ in range(200):
+                policy.add_users(1)
+            spent.append((process_time() - began) / 200 * 1e6)
+        rows.append((name, f"{spent[0]:.0f}", f"{spent[1]:.0f}", *at_most(spent[1] / spent[0], 3)))
+    return Table(
+        f"add_users(1) among {30 * FEW:,} users against {FEW:,}",
+        ("policy", f"µs, {FEW:,}", f"µs, {30 * FEW:,}", "ratio", "wanted", ""),
+        rows,
+    )
+
+
+def snapshots(users: int = 20_000, dim: int = 50) -> Table:
+    """CPU time of saving and loading against writing and reading as many bytes."""
+    policy = coterie.LinUCBInd(users, dim)
+    size = policy.memory().total
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "policy")
+        saved, loaded = _cpu(lambda: policy.save(path)), _cpu(lambda: coterie.load(path))
+        written = _cpu(lambda: _write(Path(folder, "bytes"), size))
+    rows = [
+        ("save", f"{saved:.2f}", f"{written:.2f}", *at_most(saved / written, 6)),
+        ("load", f"{loaded:.2f}", f"{written:.2f}", *at_most(loaded / written, 6)),
+    ]
+    return Table(
+        f"a snapshot of {readable(size)}, CPU seconds, against bare writes of as many bytes",
+        ("", "s", "bare s", "ratio", "wanted", ""),
+        rows,
+        "the rest is the checksum of every array",
+    )
+
+
+def _cpu(task: object) -> float:
+    assert callable(task)
+    began = process_time()
+    task()
+    return process_time() - began
+
+
+def _write(path: Path, size: int) -> None:
+    """Write bytes, some megabytes at a time, to the disk."""
+    some = bytes(2**22)
+    with path.open("wb") as file:
+        for _ in range(size // len(some)):
+            file.write(some)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def tables() -> Iterator[Table]:
+    yield many_users()
+    yield newcomer_cost()
+    yield snapshots()
+
+
+if __name__ == "__main__":
+    for table in tables():
+        table.show()
