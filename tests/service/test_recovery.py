@@ -27,6 +27,7 @@ TOLD: dict[str, dict[str, Any]] = {
     "LOCB": {"params": TUNED},
     "SCLUB": {"params": TUNED},
     "SCLUB2019": {"params": TUNED},
+    "COLDB": {"params": TUNED},
     "RCLUBWCU": {"params": TUNED},
     "RCLUMB": {"params": TUNED},
     "RSCLUMB": {"params": TUNED},

@@ -19,6 +19,7 @@ from coterie.environments import (
     Cauchy,
     Contaminated,
     Disturbed,
+    Duel,
     Gaussian,
     Noise,
     Payoffs,
@@ -115,6 +116,8 @@ class EnvironmentSpec:
         `default` of `Payoffs`.
     list_length : int, default 1
         Arms shown in a round, as a list that is scanned until the first click (`Cascade`); 1 for no list.
+    duels : float, default 0.0
+        `sharpness` of duels between two arms, in place of rewards (`Duel`); 0 for none.
     liars, liar_sd, outlier, uneven, within
         As for `Disturbed`; only for rewards that are made up and not 0 or 1.
     onehot : bool, default False
@@ -163,6 +166,7 @@ class EnvironmentSpec:
     truncation: float = 1.0
     adversary: str = "random"
     list_length: int = 1
+    duels: float = 0.0
     offset: float = 0.0
     intercept: bool = False
     threshold: float | None = None
@@ -188,6 +192,8 @@ class EnvironmentSpec:
             raise ArgumentError(f"setting must be one of {known}, got {self.setting!r}")
         if self.is_real and self.list_length > 1:
             raise ArgumentError(f"lists are for made-up rewards, not for the setting {self.setting!r}")
+        if nonnegative("duels", self.duels) and (self.is_real or self.list_length > 1 or self.disturbances):
+            raise ArgumentError("duels are between two arms of a made-up world without lists or disturbances")
         if self.rewards not in NOISES:
             raise ArgumentError(f"rewards must be one of {', '.join(NOISES)}, got {self.rewards!r}")
         if self.disturbances and (self.is_real or self.rewards == "bernoulli"):
@@ -227,7 +233,7 @@ class EnvironmentSpec:
         """Standard deviation σ of a reward, or the most it can be; of uneven noise, that of most rewards."""
         if self.is_real:
             return min(self.noise, 0.5) or 0.5
-        if self.rewards == "bernoulli":
+        if self.rewards == "bernoulli" or self.duels:
             return 0.5
         return (self.noise / sqrt(3.0) if self.rewards == "uniform" else self.noise) or 0.5
 
@@ -276,8 +282,8 @@ class EnvironmentSpec:
         Returns
         -------
         Environment
-            `Stochastic`, `Smoothed`, `Cascade`, `Disturbed`, `Payoffs` or `Stream`, in `Shifted` where there
-            is an offset or an intercept.
+            `Stochastic`, `Smoothed`, `Cascade`, `Duel`, `Disturbed`, `Payoffs` or `Stream`, in `Shifted`
+            where there is an offset or an intercept.
 
         Raises
         ------
@@ -302,7 +308,7 @@ class EnvironmentSpec:
         every = kind(table, **options)
         return every if every.n_users <= self.n_users else kind(table, **options, n_users=self.n_users)
 
-    def _made(self, dataset: Dataset, seed: int) -> Stochastic | Smoothed | Cascade | Disturbed:
+    def _made(self, dataset: Dataset, seed: int) -> Stochastic | Smoothed | Cascade | Disturbed | Duel:
         """Make a world whose rewards are made up."""
         data = self._reshaped(dataset)
         kind = ENVIRONMENTS[self.setting]
@@ -313,6 +319,8 @@ class EnvironmentSpec:
         world = kind(**arguments, seed=seed)
         if disturbances := self.disturbances:
             return Disturbed(world, **disturbances, liar_sd=self.liar_sd)
+        if self.duels:
+            return Duel(world, self.duels)
         return world if self.list_length == 1 else Cascade(world, self.list_length)
 
     def _reshaped(self, dataset: Dataset) -> Dataset:

@@ -10,6 +10,7 @@ from coterie.types import Floats, Ints
 LONGEST2: float
 
 class Learner(NamedArrays):
+    DUEL_REWARDS: tuple[float, float]
     ridge: float
     explored: bool
     grows: bool
