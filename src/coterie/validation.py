@@ -173,13 +173,13 @@ def arms_matrix(arms: ArrayLike, dim: int, name: str = "arms") -> Floats:
     return matrix
 
 
-def arm_vector(x: ArrayLike, dim: int) -> Floats:
+def arm_vector(x: ArrayLike, dim: int, *, name: str = "x") -> Floats:
     """One arm's vector; whether all numbers are finite is for the caller to see."""
     if isinstance(x, np.ndarray) and x.shape != (dim,):  # before anything is copied
-        raise ArgumentError(f"x must have shape ({dim},), got {x.shape}")
-    vector = reals("x", x, f"a vector of length {dim}")
+        raise ArgumentError(f"{name} must have shape ({dim},), got {x.shape}")
+    vector = reals(name, x, f"a vector of length {dim}")
     if vector.shape != (dim,):
-        raise ArgumentError(f"x must have shape ({dim},), got {vector.shape}")
+        raise ArgumentError(f"{name} must have shape ({dim},), got {vector.shape}")
     return vector
 
 

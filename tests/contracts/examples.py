@@ -11,6 +11,7 @@ import numpy as np
 from coterie import (
     CAB,
     CLUB,
+    COLDB,
     LOCB,
     RCLUBWCU,
     RCLUMB,
@@ -132,6 +133,7 @@ EXAMPLES: dict[str, Maker] = {
     "SCLUB2019 arrivals": lambda m: SCLUB2019(
         m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed, arrivals=0.3
     ),
+    "COLDB": lambda m: COLDB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
     "RCLUBWCU": lambda m: RCLUBWCU(
         m.n_users, m.dim, confidence=TUNED, threshold=0.3, corruption=0.2, ridge=m.ridge, seed=m.seed
     ),
@@ -170,8 +172,8 @@ SAMPLING = [example for example in ALL if example.startswith(("LinTS", "HierTS",
 """Decisions of these are drawn, and no argmax of scores."""
 FORGETTING = [example for example in ALL if example.endswith("changing")]
 """These forget what a user told before it changed."""
-ORDERLY = [*FORGETTING, "CAB", "RCLUBWCU"]
-"""Users' own estimates depend on the order of rewards: CAB shares them with others, RCLUBWCU weighs them."""
+ORDERLY = [*FORGETTING, "CAB", "RCLUBWCU", "COLDB"]
+"""Users' own estimates depend on the order of rewards: CAB shares them, RCLUBWCU and COLDB weigh them."""
 SCORING = [example for example in ALL if example not in SAMPLING]
 
 

@@ -14,7 +14,8 @@ from coterie.experiments.specs import EnvironmentSpec, PolicySpec
 from coterie.experiments.tuning import TuningProtocol
 from coterie.policies.registry import REGISTRY
 
-NAMES = ["fig-1", "fig-2", "fig-3", "fig-4", "fig-5", "table-1", "table-2", "clusters", "gap", "auto", "real"]
+NAMES = ["fig-1", "fig-2", "fig-3", "fig-4", "fig-5", "table-1", "table-2", "clusters", "gap"]
+NAMES += ["auto", "real", "field"]
 FIG_1 = {"LinUCBOne", "LinUCBInd", "CLUB", "SCLUB", "UniCLUB", "UniSCLUB"}
 
 

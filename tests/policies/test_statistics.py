@@ -16,7 +16,7 @@ from coterie.policies.laplacian import WALK_FLOOR
 from coterie.types import Floats
 from policies.histories import DIM, Event, Sums, events, live, rows, unpacked
 
-OTHERS = ("GOBLin", "GraphUCB", "AutoCLUB", "Hier", "DyClu", "CAB", "RCLUBWCU")
+OTHERS = ("GOBLin", "GraphUCB", "AutoCLUB", "Hier", "DyClu", "CAB", "RCLUBWCU", "COLDB")
 POOLED = [e for e in ALL if not e.startswith(OTHERS) and e not in FORGETTING]
 CLUSTERING = [e for e in POOLED if not e.startswith("Lin")]
 OVER_GRAPHS = [e for e in ALL if e.startswith(("GOBLin", "GraphUCB"))]

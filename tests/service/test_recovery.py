@@ -29,6 +29,7 @@ TOLD: dict[str, dict[str, Any]] = {
     "OffCLUB": {"params": TUNED},
     "SCLUB": {"params": TUNED},
     "SCLUB2019": {"params": TUNED},
+    "COLDB": {"params": TUNED},
     "RCLUBWCU": {"params": TUNED},
     "RCLUMB": {"params": TUNED},
     "RSCLUMB": {"params": TUNED},

@@ -36,6 +36,7 @@ FIGURES = (
     "gap",
     "auto",
     "real",
+    "field",
 )
 ENGINES = ("local", "ray")
 SETTINGS = ("stochastic", "smoothed", "lastfm-2014", "rated", "stream", "payoffs")

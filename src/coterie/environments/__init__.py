@@ -4,6 +4,7 @@ from coterie.environments.blocks import Block, Environment
 from coterie.environments.cascade import Cascade
 from coterie.environments.delays import Delay
 from coterie.environments.disturbed import Disturbed
+from coterie.environments.duel import Duel
 from coterie.environments.features import low_rank, onehot, rescaled
 from coterie.environments.lifting import lifted
 from coterie.environments.noise import Bernoulli, Cauchy, Contaminated, Gaussian, Noise, Uniform
@@ -21,6 +22,7 @@ __all__ = [
     "Contaminated",
     "Delay",
     "Disturbed",
+    "Duel",
     "Environment",
     "Gaussian",
     "Noise",

@@ -38,6 +38,9 @@ class Block(NamedTuple):
         What the user of each round makes of a mean when it tells its reward: 1 is honest, −1 tells the
         contrary (with `binary`, a mean m becomes 1 − m), 0 tells nothing (0 or ½). None if all are honest.
         Regret is that of the true means.
+    sharpness : float, default 0.0
+        Above 0, rounds are duels: two arms are shown, and the first is preferred if `noise`, uniform, lies
+        below 1/(1 + exp(−sharpness · difference of means)).
 
     Examples
     --------
@@ -58,6 +61,7 @@ class Block(NamedTuple):
     lasting: bool
     length: int = 1
     signs: Floats | None = None
+    sharpness: float = 0.0
 
     def first(self, rounds: int) -> Block:
         """Leave out what comes after some rounds.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -210,6 +210,28 @@ class Within(Claim):
                 answer: Answer = "holds" if found.within_limit else "fails"
                 evidence = f"{found.value:.2f} × {found.rival.policy}"
                 yield Verdict(claim, found.panel.title, answer, evidence, found.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Headlines(Claim):
+    """What papers claim of each panel, by paired differences: see `Panel.headlines`."""
+
+    def describe(self, value: float) -> str:
+        """How far below, or above."""
+        return f"the regret that a paper claims to be lower is {value:+.1f} % off the other's"
+
+    def summarise(self, verdicts: Sequence[Verdict]) -> str:
+        """How many hold, fail and are undecided; they are about different policies, so no mean."""
+        answers = [verdict.answer for verdict in verdicts]
+        holds, fails, undecided = (answers.count(one) for one in get_args(Answer))
+        return f"of {len(answers)} headline claims {holds} hold, {fails} fail and {undecided} are undecided"
+
+    def judge(self, panels: Sequence[Panel]) -> Iterator[Verdict]:
+        """One verdict for every headline of every panel."""
+        for panel in panels:
+            for lower, higher, paper in panel.headlines:
+                for verdict in Below(lower, higher).judge([panel]):
+                    yield verdict._replace(claim=f"{verdict.claim} ({paper})")
 
 
 def changed(policy: str, letter: str, value: float) -> str:

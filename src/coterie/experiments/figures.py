@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from coterie.errors import unknown
-from coterie.experiments.claims import AsLong, Below, Claim, Finds, Flat, Grows, Slower, Within
+from coterie.experiments.claims import AsLong, Below, Claim, Finds, Flat, Grows, Headlines, Slower, Within
+from coterie.experiments.field import FIELD_POLICIES, FIELD_WORLDS
 from coterie.experiments.results import Limit
 from coterie.experiments.specs import EnvironmentSpec
 from coterie.experiments.variations import HARD_WORLDS, PLAIN, Variation
@@ -42,6 +43,9 @@ class Figure:
     timed: bool = False
     has_widths: bool = False
     """Can it be shown with the theory's β too?"""
+
+    trial_seeds: int | None = None
+    """Seeds that a point of a grid is played on, at most; None for those of the protocol."""
 
     def on(self, datasets: tuple[str, ...]) -> Figure:
         """The same figure on other datasets."""
@@ -308,6 +312,16 @@ _ALL = (
             *_auto_is_least(*(name for name in (*REAL_POLICIES, *GRAPHS) if name not in _UNTUNED)),
             *(Below(hier, "AutoCLUB") for hier in _UNTUNED[1:] if hier in REGISTRY),
         ),
+    ),
+    Figure(
+        name="field",
+        title="The field: regret as a multiple of the least in each world",
+        view="winners",
+        variations=FIELD_WORLDS,
+        policies=FIELD_POLICIES,
+        horizon=20_000,
+        claims=(Headlines(),),
+        trial_seeds=1,
     ),
 )
 

@@ -67,7 +67,8 @@ class FigurePlan:
     def study(self, panel: PanelSpec, policy: str, data: DataFiles) -> Study:
         """Where the constants of a policy in a panel come from."""
         rounds = self.protocol.rounds(panel.horizon)
-        return Study(panel.tuned_in, policy, rounds, data.sha256(panel.tuned_in), panel.widths)
+        files, seeds = data.sha256(panel.tuned_in), self.figure.trial_seeds
+        return Study(panel.tuned_in, policy, rounds, files, panel.widths, seeds)
 
     def studies(self, data: DataFiles) -> list[Study]:
         """All studies, each once."""
@@ -119,7 +120,14 @@ class FigurePlan:
         gamma = sum(world.gamma for world in worlds) / len(worlds)
         varied, dataset = panel.variation, panel.environment.dataset
         return Panel(
-            dataset, panel.label, varied.quantity, varied.value, gamma, tuple(results), limit=varied.limit
+            dataset,
+            panel.label,
+            varied.quantity,
+            varied.value,
+            gamma,
+            tuple(results),
+            limit=varied.limit,
+            headlines=varied.headlines,
         )
 
 

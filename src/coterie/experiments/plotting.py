@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie.experiments.heatmap import winners
 from coterie.experiments.ratio_plot import ratios
 from coterie.experiments.results import Panel, PolicyResult, labels_of
 from coterie.experiments.specs import PolicySpec
@@ -327,6 +328,7 @@ VIEWS: Mapping[str, Callable[[Sequence[Panel]], Canvas]] = MappingProxyType(
         "clusters": clusters,
         "ratios": ratios,
         "relative": relative,
+        "winners": winners,
     }
 )
 """How a figure is drawn, by the name of its view; other views are tables only."""

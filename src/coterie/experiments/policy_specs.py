@@ -8,13 +8,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from coterie.environments import Cascade, Disturbed, Payoffs, Shifted, Smoothed, Stochastic, Stream
+from coterie.environments import Cascade, Disturbed, Duel, Payoffs, Shifted, Smoothed, Stochastic, Stream
 from coterie.errors import ArgumentError
 from coterie.experiments.params import Params, Value
 from coterie.policies.makers import find_maker, is_own, tuned_confidence
 from coterie.types import Bools, Floats, Ints
 
-World: TypeAlias = Stochastic | Smoothed | Cascade | Disturbed | Payoffs | Stream | Shifted
+World: TypeAlias = Stochastic | Smoothed | Cascade | Duel | Disturbed | Payoffs | Stream | Shifted
 """What policies play in."""
 
 

@@ -85,6 +85,14 @@ class Limit(NamedTuple):
     of: str | None = None
 
 
+class Headline(NamedTuple):
+    """What a paper claims of a world like this: the regret of `lower` is below that of `higher`."""
+
+    lower: str
+    higher: str
+    paper: str
+
+
 class Panel(NamedTuple):
     """A dataset and a variation of the environment, with the results of every policy there."""
 
@@ -95,6 +103,7 @@ class Panel(NamedTuple):
     gamma: float
     results: tuple[PolicyResult, ...]
     limit: Limit | None = None
+    headlines: tuple[Headline, ...] = ()
 
     @property
     def dataset_name(self) -> str:
@@ -174,6 +183,22 @@ def regret_ratios(panels: Sequence[Panel], policy: str = AUTO) -> Iterator[Regre
     for panel in sorted(panels, key=lambda panel: labels.index(panel.label)):
         if (found := regret_ratio(panel, policy)) is not None:
             yield found
+
+
+def multiples(panels: Sequence[Panel]) -> dict[str, list[float]]:
+    """Regret of each policy as a multiple of the least of each panel, best policy first; NaN where absent.
+
+    The oracle's is nobody's least. Policies are ordered by their mean logarithm.
+    """
+    least = [panel.ranking()[0].mean_regret for panel in panels]
+    found = {
+        name: [
+            float("nan") if (result := panel.result(name)) is None else result.mean_regret / unit
+            for panel, unit in zip(panels, least, strict=True)
+        ]
+        for name in dict.fromkeys(result.policy for panel in panels for result in panel.results)
+    }
+    return dict(sorted(found.items(), key=lambda item: float(np.nanmean(np.log(item[1])))))
 
 
 def labels_of(specs: Sequence[PolicySpec]) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from coterie.environments import (
     Cauchy,
     Contaminated,
     Disturbed,
+    Duel,
     Gaussian,
     Noise,
     Payoffs,
@@ -117,6 +118,8 @@ class EnvironmentSpec:
         Arms shown in a round, as a list that is scanned until the first click (`Cascade`); 1 for no list.
     attraction : float, default 1.0
         `attraction` of `lifted`: the largest probability of a reward of 1; only for Bernoulli rewards.
+    duels : float, default 0.0
+        `sharpness` of duels between two arms, in place of rewards (`Duel`); 0 for none.
     liars, liar_sd, outlier, uneven, within
         As for `Disturbed`; only for rewards that are made up and not 0 or 1.
     onehot : bool, default False
@@ -166,6 +169,7 @@ class EnvironmentSpec:
     adversary: str = "random"
     list_length: int = 1
     attraction: float = 1.0
+    duels: float = 0.0
     offset: float = 0.0
     intercept: bool = False
     threshold: float | None = None
@@ -189,6 +193,8 @@ class EnvironmentSpec:
         if self.setting not in (*ENVIRONMENTS, *REAL):
             known = ", ".join((*ENVIRONMENTS, *REAL))
             raise ArgumentError(f"setting must be one of {known}, got {self.setting!r}")
+        if nonnegative("duels", self.duels) and (self.is_real or self.list_length > 1 or self.disturbances):
+            raise ArgumentError("duels are between two arms of a made-up world without lists or disturbances")
         if self.rewards not in NOISES:
             raise ArgumentError(f"rewards must be one of {', '.join(NOISES)}, got {self.rewards!r}")
         if self.disturbances and (self.is_real or self.rewards == "bernoulli"):
@@ -231,7 +237,7 @@ class EnvironmentSpec:
         """Standard deviation σ of a reward, or the most it can be; of uneven noise, that of most rewards."""
         if self.is_real:
             return min(self.noise, 0.5) or 0.5
-        if self.rewards == "bernoulli":
+        if self.rewards == "bernoulli" or self.duels:
             return 0.5
         return (self.noise / sqrt(3.0) if self.rewards == "uniform" else self.noise) or 0.5
 
@@ -280,8 +286,8 @@ class EnvironmentSpec:
         Returns
         -------
         Environment
-            `Stochastic`, `Smoothed`, `Cascade`, `Disturbed`, `Payoffs` or `Stream`, in `Shifted` where there
-            is an offset or an intercept.
+            `Stochastic`, `Smoothed`, `Cascade`, `Duel`, `Disturbed`, `Payoffs` or `Stream`, in `Shifted`
+            where there is an offset or an intercept.
 
         Raises
         ------
@@ -308,7 +314,7 @@ class EnvironmentSpec:
             world = kind(table, **options, n_users=self.n_users)
         return world if self.list_length == 1 else Cascade(world, self.list_length)
 
-    def _made(self, dataset: Dataset, seed: int) -> Stochastic | Smoothed | Cascade | Disturbed:
+    def _made(self, dataset: Dataset, seed: int) -> Stochastic | Smoothed | Cascade | Disturbed | Duel:
         """Make a world whose rewards are made up."""
         data = self._reshaped(dataset)
         kind = ENVIRONMENTS[self.setting]
@@ -319,6 +325,8 @@ class EnvironmentSpec:
         world = kind(**arguments, seed=seed)
         if disturbances := self.disturbances:
             return Disturbed(world, **disturbances, liar_sd=self.liar_sd)
+        if self.duels:
+            return Duel(world, self.duels)
         return world if self.list_length == 1 else Cascade(world, self.list_length)
 
     def _reshaped(self, dataset: Dataset) -> Dataset:

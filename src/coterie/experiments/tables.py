@@ -7,9 +7,17 @@ from math import isfinite, isnan
 from types import MappingProxyType
 from typing import NamedTuple
 
-from coterie.experiments.claims import Finding
+from coterie.experiments.claims import Finding, compared
 from coterie.experiments.params import Value
-from coterie.experiments.results import AUTO, DATASET_NAMES, Panel, PolicyResult, RegretRatio, regret_ratios
+from coterie.experiments.results import (
+    AUTO,
+    DATASET_NAMES,
+    Panel,
+    PolicyResult,
+    RegretRatio,
+    multiples,
+    regret_ratios,
+)
 from coterie.experiments.specs import EnvironmentSpec, World
 from coterie.policies.makers import TUNED
 from coterie.theory import BoundRow, Setup, table_1
@@ -205,6 +213,36 @@ def _ratio_row(found: RegretRatio) -> tuple[str, ...]:
     )
 
 
+def winner_table(panels: Sequence[Panel]) -> TextTable:
+    """Who has the least regret in each panel, who cannot be told apart from it, and who comes next."""
+    return TextTable(
+        "Who wins where: the least regret, mean ± standard error, and the first who is told apart from it",
+        ("world", "least regret", "regret", "not told apart", "next", "ratio"),
+        tuple(_winner_row(panel) for panel in panels),
+        prose=("not told apart",),
+    )
+
+
+def _winner_row(panel: Panel) -> tuple[str, ...]:
+    first, *others = panel.ranking()
+    alike = [one.policy for one in others if compared(first, one)[0] == "undecided"]
+    behind = [one for one in others if one.policy not in alike]
+    beside = ("–", "–")
+    if behind:
+        beside = behind[0].policy, f"{behind[0].mean_regret / first.mean_regret:.2f}"
+    return (panel.title, first.policy, str(first.final("regret")), ", ".join(alike) or "–", *beside)
+
+
+def multiple_table(panels: Sequence[Panel]) -> TextTable:
+    """Regret as a multiple of the least in each panel: policies down, panels across."""
+    rows = [(name, *(known(value, ".2f") for value in values)) for name, values in multiples(panels).items()]
+    return TextTable(
+        "Regret as a multiple of the least in each world, the oracle's not counted",
+        ("policy", *(panel.title for panel in panels)),
+        tuple(rows),
+    )
+
+
 def _across(title: str, panels: Sequence[Panel], text: Callable[[PolicyResult], str]) -> TextTable:
     """Policies down and panels across, or the other way round where panels are many."""
     policies = tuple(dict.fromkeys(result.policy for panel in panels for result in panel.results))
@@ -223,6 +261,7 @@ VIEW_TABLES: Mapping[str, tuple[Callable[[Sequence[Panel]], TextTable], ...]] = 
         "clusters": (cluster_table, regret_table, parameter_table),
         "ratios": (ratio_table, parameter_table),
         "relative": (relative_table, regret_table, parameter_table),
+        "winners": (winner_table, multiple_table, parameter_table),
     }
 )
 """The tables of a view; of any other: regrets and parameters."""

@@ -168,6 +168,8 @@ class Study(NamedTuple):
     rounds: int
     data: str | None
     widths: Widths = "tuned"
+    trial_seeds: int | None = None
+    """Seeds of a trial, at most; None for those of the protocol."""
 
 
 class Choice(NamedTuple):
@@ -191,7 +193,7 @@ def trials(study: Study, protocol: TuningProtocol) -> list[list[Run]]:
                 record=20,
                 data=study.data,
             )
-            for seed in protocol.seeds
+            for seed in protocol.seeds[: study.trial_seeds]
         ]
         for spec in candidates(study.policy, study.environment, widths=study.widths, horizon=study.rounds)
     ]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from coterie.experiments.results import Limit
+from coterie.experiments.results import Headline, Limit
 from coterie.experiments.specs import EnvironmentSpec
 
 PLAIN = EnvironmentSpec()
@@ -18,7 +18,8 @@ class Variation:
     """One way to change the environment: its label, the quantity that changes and its value.
 
     `policies` and `horizon` are instead of the figure's, and `datasets` are those of the figure's that it
-    is played on; None changes nothing. `limit` is the greatest regret wanted of AutoCLUB there.
+    is played on; None changes nothing. `limit` is the greatest regret wanted of AutoCLUB there, and
+    `headlines` are what papers claim of such a world.
     """
 
     label: str = ""
@@ -29,6 +30,7 @@ class Variation:
     policies: tuple[str, ...] | None = None
     horizon: int | None = None
     limit: Limit | None = None
+    headlines: tuple[Headline, ...] = ()
 
 
 RIVALS = ("LinUCBOne", "LinUCBInd", "CLUB", "SCLUB", "UniSCLUB", "HierUCB", "AutoCLUB", "LinUCBOracle")

@@ -11,6 +11,7 @@ LONGEST2: float
 
 class Learner(NamedArrays):
     FITS: bool
+    DUEL_REWARDS: tuple[float, float]
     ridge: float
     explored: bool
     grows: bool

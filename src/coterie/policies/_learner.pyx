@@ -43,6 +43,8 @@ cdef class Learner(NamedArrays):
         Where random decisions are drawn from; shared with the policy.
     """
 
+    DUEL_REWARDS = (-0.5, 0.5)  # what a lost and a won duel count
+
     def __init__(self, Py_ssize_t n_users, Py_ssize_t dim, *, double ridge, schedule, generator):
         self.ridge, self.longest2, self.limit = ridge, LONGEST2 * ridge, INFINITY
         self.schedule, self.generator = schedule, generator

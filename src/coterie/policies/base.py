@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError
 from coterie.policies.archives import ByteProgress
-from coterie.policies.inspected import Inspected
 from coterie.policies.memory import check_graph
+from coterie.policies.pairs import Paired
 from coterie.policies.plans import MOST_USERS, PLANS, grown
 from coterie.policies.plans import Plan as Plan
 from coterie.policies.plans import by_appearance as by_appearance
@@ -31,10 +31,10 @@ from coterie.validation import (
 
 
 @final
-class LinearBandit(Inspected):
+class LinearBandit(Paired):
     """A contextual linear bandit over many users: the class of every policy that `CLUB` and others make.
 
-    It has the methods of `Policy` and of `ListPolicy`. Do not construct it; call a maker such as
+    It has the methods of `Policy`, `ListPolicy` and `PairPolicy`. Do not construct it; call a maker such as
     `coterie.AutoCLUB`. The same seed, calls and rewards give the same arms, bit for bit. Any number of
     threads may use one policy; they take turns. Different policies run in parallel.
 

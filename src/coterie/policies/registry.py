@@ -14,6 +14,7 @@ from coterie.policies.club import CLUB as CLUB
 from coterie.policies.club import SACLUB as SACLUB
 from coterie.policies.club import UniCLUB as UniCLUB
 from coterie.policies.codband import CoDBand as CoDBand
+from coterie.policies.coldb import COLDB as COLDB
 from coterie.policies.dyclu import DyClu as DyClu
 from coterie.policies.dynucb import DynUCB as DynUCB
 from coterie.policies.entries import ENTRIES, PolicyEntry

@@ -30,7 +30,7 @@ cdef class AnyPolicy(Learner):
     Parameters
     ----------
     policy : Policy
-        Any object with `recommend` and `update`, or `recommend_list` and `update_list`.
+        Any object with `recommend` and `update`, or with those of lists or of pairs.
     """
 
     cdef readonly object policy
@@ -155,6 +155,16 @@ cdef class Ledger:
         self.regrets, self.rewards, self.uniforms = np.zeros(n), np.zeros(n), np.zeros(n)
         self.uniform_rounds, self.clusters, self.ari = np.zeros(n, np.int64), np.full(n, -1), np.full(n, np.nan)
         self._labels, self._before = np.full(n_users, -1, np.int64), None
+
+    def add(self, Learner learner, double regret, double reward, double uniform, bint explored):
+        """One more round."""
+        self.regret += regret
+        self.reward += reward
+        self.uniform += uniform
+        self.explored += explored
+        self.rounds += 1
+        if self.rounds == self.next_mark:
+            self.note(learner)
 
     cdef int note(self, Learner learner) except -1:
         """Write down where things stand."""

@@ -6,7 +6,8 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
-from typing import TypeVar
+from types import MappingProxyType
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -15,15 +16,26 @@ from coterie.errors import ArgumentError
 from coterie.parallel import run_all
 from coterie.policies._learner import Learner
 from coterie.policies.base import LinearBandit, too_long
-from coterie.policies.protocols import ListPolicy, Policy
+from coterie.policies.protocols import ListPolicy, PairPolicy, Policy
 from coterie.progress import Progress, progress_bar
 from coterie.simulation._rounds import AnyPolicy, Ledger, Pending, Remembered, play
+from coterie.simulation.duels import play_duels
 from coterie.simulation.metrics import adjusted_rand, n_labels
 from coterie.simulation.traces import Trace
 from coterie.types import Ints
 from coterie.validation import shown, whole
 
 E = TypeVar("E", bound=Environment)
+AnyKind: TypeAlias = Policy | ListPolicy | PairPolicy
+
+KINDS: Mapping[str, tuple[type, str]] = MappingProxyType(
+    {
+        "arms": (Policy, "recommend and update"),
+        "lists": (ListPolicy, "recommend_list and update_list"),
+        "duels": (PairPolicy, "recommend_pair and update_pair"),
+    }
+)
+"""The protocol that a policy must have for what is shown in a round, and its methods."""
 
 MOST_REMEMBERED = 2**26
 """Bytes that remembered widths, 8 for each row of statistics and lasting item, may take in a run.
@@ -49,7 +61,7 @@ class Stopped(Exception):
 
 
 def simulate(
-    policy: Policy | ListPolicy,
+    policy: AnyKind,
     environment: Environment,
     horizon: int,
     *,
@@ -63,10 +75,11 @@ def simulate(
 
     Parameters
     ----------
-    policy : Policy or ListPolicy
+    policy : Policy, ListPolicy or PairPolicy
         Any object with `recommend(user, arms)` and `update(user, x, reward)`; where the environment shows
-        lists, with `recommend_list` and `update_list`. Our policies are played without the GIL, with the same
-        numbers. A policy with fewer users than the environment gets them by `add_users` as they appear.
+        lists, with `recommend_list` and `update_list`, and for duels with `recommend_pair` and `update_pair`.
+        Our policies are played without the GIL, duels excepted, with the same numbers. A policy with fewer
+        users than the environment gets them by `add_users` as they appear.
     environment : Environment
         Where users, arms and rewards come from, such as `Stochastic(...)`. Its rounds depend on its seed
         alone, never on the policy.
@@ -115,9 +128,7 @@ def simulate(
 class _Game:
     """A policy in an environment, on its way to a trace."""
 
-    def __init__(
-        self, policy: Policy | ListPolicy, environment: Environment, horizon: int, record: int
-    ) -> None:
+    def __init__(self, policy: AnyKind, environment: Environment, horizon: int, record: int) -> None:
         self.known = check(policy, environment)
         self.policy, self.environment, self.horizon = policy, environment, horizon
         self.learner: Learner = AnyPolicy(policy, self.known, environment.dim)
@@ -146,15 +157,17 @@ class _Game:
             check_block(block, self.learner.n_users, self.environment.dim, self.environment.longest_delay)
             if block.lasting and (self.remembered is None or self.remembered.n_rows != self.learner.n_rows):
                 self.remembered = self._remember(block)
-            play(self.learner, block, self.ledger, pending, self.remembered)
+            if block.sharpness > 0 and isinstance(self.policy, PairPolicy):
+                play_duels(self.policy, self.learner, block, self.ledger)
+            else:
+                play(self.learner, block, self.ledger, pending, self.remembered)
         self.seconds += perf_counter() - began
         return len(block.users)
 
     def _start(self, block: Block) -> Pending:
         """Check that the policy has the methods that the rounds need."""
-        lists = block.length > 1
-        if not isinstance(self.policy, ListPolicy if lists else Policy):
-            wanted = "recommend_list and update_list" if lists else "recommend and update"
+        kind, wanted = KINDS["duels" if block.sharpness > 0 else "lists" if block.length > 1 else "arms"]
+        if not isinstance(self.policy, kind):
             raise ArgumentError(f"policy must have the methods {wanted} here, got {shown(self.policy)}")
         return Pending(self.environment.longest_delay, block.length, self.environment.dim)
 
@@ -209,7 +222,7 @@ def judged(labels: Ints, truth: Ints | None) -> tuple[int, float]:
 
 
 def simulate_many(
-    policies: Mapping[str, Callable[[E, int], Policy | ListPolicy]],
+    policies: Mapping[str, Callable[[E, int], AnyKind]],
     environment: Callable[[int], E],
     horizon: int,
     *,
@@ -288,11 +301,11 @@ def simulate_many(
     return [traces[task] for task in tasks]
 
 
-def check(policy: Policy | ListPolicy, environment: Environment) -> int:
+def check(policy: AnyKind, environment: Environment) -> int:
     """Refuse what cannot be simulated; return how many users the policy knows."""
     if not hasattr(environment, "block"):
         raise ArgumentError(f"environment must be a world such as Stochastic(...), got {shown(environment)}")
-    if isinstance(policy, type) or not isinstance(policy, Policy | ListPolicy):
+    if isinstance(policy, type) or not isinstance(policy, Policy | ListPolicy | PairPolicy):
         raise ArgumentError(f"policy must have the methods recommend and update, got {shown(policy)}")
     dim = getattr(policy, "dim", environment.dim)
     if dim != environment.dim:

@@ -1,0 +1,3 @@
+from coterie.policies._club import Components
+
+class LogisticComponents(Components): ...

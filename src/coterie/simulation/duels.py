@@ -1,0 +1,48 @@
+"""Rounds in which two arms are shown and one of them is preferred."""
+
+from __future__ import annotations
+
+from math import tanh
+
+from coterie.environments.blocks import Block
+from coterie.errors import ArgumentError
+from coterie.policies._learner import Learner
+from coterie.policies.protocols import PairPolicy
+from coterie.simulation._rounds import Ledger
+from coterie.validation import shown
+
+
+def play_duels(policy: PairPolicy, learner: Learner, block: Block, ledger: Ledger) -> None:
+    """Play the duels of a block; `learner` tells the clusters of the policy."""
+    for user, picks, means, noise in zip(
+        block.users.tolist(), block.picks, block.means, block.noise.tolist(), strict=True
+    ):
+        arms = block.items[picks]
+        explored = bool(getattr(policy, "exploring", False))
+        first, second = pair_of(policy.recommend_pair(user, arms), len(arms))
+        one, two = float(means[first]), float(means[second])
+        wins = noise < win_probability(block.sharpness * (one - two))
+        winner, loser = (first, second) if wins else (second, first)
+        policy.update_pair(user, arms[winner].copy(), arms[loser].copy())
+        regret = 2.0 * float(means.max()) - one - two
+        ledger.add(learner, regret, one + two, 2.0 * float(means.mean()), explored)
+
+
+def win_probability(gap: float) -> float:
+    """1/(1 + e^(−gap)), whatever the gap.
+
+    >>> win_probability(0.0), win_probability(-1e9), win_probability(1e9)
+    (0.5, 0.0, 1.0)
+    """
+    return 0.5 * (1.0 + tanh(0.5 * gap))
+
+
+def pair_of(answer: object, n_arms: int) -> tuple[int, int]:
+    """What a policy chose, if it is two numbers of arms."""
+    if isinstance(answer, tuple | list) and len(answer) == 2:
+        first, second = answer
+        if all(hasattr(one, "__index__") and 0 <= int(one) < n_arms for one in answer):
+            return int(first), int(second)
+    raise ArgumentError(
+        f"recommend_pair must return two row numbers from 0 to {n_arms - 1}, got {shown(answer)}"
+    )
