@@ -1,4 +1,4 @@
-"""Policies for lies and for means that are not linear, against the arithmetic that they imply."""
+"""Policies for lies, for outcomes and for means that are not linear, against what they imply."""
 
 from __future__ import annotations
 
@@ -53,12 +53,13 @@ class Case(NamedTuple):
 CASES = (
     Case("SCLUB2019", Updates(2, 2)),
     Case("RCLUBWCU", Updates(3, 1), products=1),
+    Case("COLDB", Updates(2, 1), products=1),
     Case("RSCLUMB", Updates(2, 2), every_arm=True, misspecification=0.02),
     Case("RSCLUMB", Updates(2, 2), every_arm=True, misspecification=0.2),
     Case("RCLUMB", Updates(2, 1), every_arm=True, misspecification=0.02),
     Case("RCLUMB", Updates(2, 1), every_arm=True, misspecification=0.2),
 )
-"""A user's statistics and its cluster's; plain ones beside them (RCLUBWCU); M⁻¹x of all arms (RCLUMB)."""
+"""A user's statistics and its cluster's; RCLUBWCU's plain ones; M⁻¹x of one or all arms."""
 
 
 def multiplying_all(n: int, dim: int) -> Callable[[], object]:

@@ -179,6 +179,8 @@ def rewards_line(environment: EnvironmentSpec) -> str:
     >>> rewards_line(EnvironmentSpec(rewards="bernoulli")), rewards_line(EnvironmentSpec())
     ('0/1 rewards', 'σ = 0.1')
     """
+    if environment.duels:
+        return f"duels of sharpness {environment.duels:g}"
     return "0/1 rewards" if environment.rewards == "bernoulli" else f"σ = {environment.noise:g}"
 
 

@@ -36,6 +36,20 @@ FIELD_POLICIES = (
 SACLUB and SASCLUB are not among them: with tuned constants they are CLUB and SCLUB.
 """
 
+DUELLING = (
+    "AutoCLUB",
+    "HierUCB",
+    "LinUCBInd",
+    "LinUCBOne",
+    "CLUB",
+    "SCLUB",
+    "DynUCB",
+    "CoDBand",
+    "COLDB",
+    ORACLE,
+)
+"""Who plays duels: COLDB, and some of the others, by differences of arms."""
+
 _WITH_ORACLE = (*FIELD_POLICIES, ORACLE)
 _SMALLER = EnvironmentSpec(dim=25, n_arms=20, pool_items=1000)
 _BUSY = 10_000
@@ -44,7 +58,7 @@ _BUSY = 10_000
 CLUB_2014, SCLUB_2019, UNI_2025 = "Gentile et al. 2014", "Li et al. 2019", "Li et al. 2025"
 MISSPECIFIED, CORRUPTED = "Wang et al. 2023, misspecified", "Wang et al. 2023, corrupted"
 DYNUCB, DYCLU, CODBAND = "Nguyen and Lauw 2014", "Li et al. 2021, DyClu", "Li et al. 2021, CoDBand"
-CAB, LOCB, OURS = "Gentile et al. 2017", "Ban and He 2021", "ours"
+CAB, LOCB, COLDB, OURS = "Gentile et al. 2017", "Ban and He 2021", "Wang et al. 2025", "ours"
 
 
 def _below(paper: str, lower: str, *higher: str) -> tuple[Headline, ...]:
@@ -135,5 +149,14 @@ _REAL = (
     ),
 )
 
-FIELD_WORLDS = (*_MADE_UP, *_REAL)
+_DUELS = Variation(
+    label="duels",
+    environment=EnvironmentSpec(n_clusters=5, n_arms=20, dim=10, pool_items=1000, duels=5.0),
+    datasets=("synthetic",),
+    policies=DUELLING,
+    horizon=_BUSY,
+    headlines=(*_below(COLDB, "COLDB", "LinUCBInd", "LinUCBOne"), *_AUTO),
+)
+
+FIELD_WORLDS = (*_MADE_UP, _DUELS, *_REAL)
 """What is not said is as in Figure 1; the worlds of other papers are smaller, d = 25 and K = 20."""

@@ -131,7 +131,7 @@ _AUTO_WORLDS = (
 )
 """The environments of the figure `auto`; those without a limit are reported all the same."""
 
-_FIELD = ("SCLUB2019", "RCLUMB", "RSCLUMB", "RCLUBWCU", "CoDBand", "DyClu", "LOCB", "CAB")
+_FIELD = ("SCLUB2019", "RCLUMB", "RSCLUMB", "RCLUBWCU", "CoDBand", "DyClu", "LOCB", "CAB", "COLDB")
 _LISTS_AND_LOGS = ("CascadeLinUCB", "CLUBCascade", "OffCLUB")
 
 REAL_POLICIES = tuple(

@@ -188,7 +188,7 @@ def regret_ratios(panels: Sequence[Panel], policy: str = AUTO) -> Iterator[Regre
 def multiples(panels: Sequence[Panel]) -> dict[str, list[float]]:
     """Regret of each policy as a multiple of the least of each panel, best policy first; NaN where absent.
 
-    The oracle's is nobody's least. Policies are ordered by their mean logarithm.
+    The oracle's is nobody's least. Policies are ordered by their mean logarithm beside that of each panel.
     """
     least = [panel.ranking()[0].mean_regret for panel in panels]
     found = {
@@ -198,7 +198,10 @@ def multiples(panels: Sequence[Panel]) -> dict[str, list[float]]:
         ]
         for name in dict.fromkeys(result.policy for panel in panels for result in panel.results)
     }
-    return dict(sorted(found.items(), key=lambda item: float(np.nanmean(np.log(item[1])))))
+    logs = np.log(list(found.values()))
+    order = np.argsort(np.nanmean(logs - np.nanmean(logs, axis=0), axis=1), kind="stable")
+    names = list(found)
+    return {names[k]: found[names[k]] for k in order.tolist()}
 
 
 def labels_of(specs: Sequence[PolicySpec]) -> tuple[str, ...]:

@@ -66,10 +66,11 @@ cdef class NamedArrays:
         return known
 
     @classmethod
-    def shapes(cls, Py_ssize_t n_users, Py_ssize_t dim, numbers, **settings):
-        """The shape and type of every array of a learner with these settings and numbers."""
+    def shapes(cls, Py_ssize_t n_users, Py_ssize_t dim, numbers=None, **settings):
+        """The shape and type of every array of a learner with these settings and numbers, or before its first round."""
         known = cls.extents(n_users, dim, **settings)
-        known.update({axis: numbers[number] for axis, number in cls.LENGTHS.items()})
+        if numbers is not None:
+            known.update({axis: numbers[number] for axis, number in cls.LENGTHS.items()})
         return {
             name: (tuple([known[axis] for axis in field.axes]), np.dtype(field.dtype))
             for name, field in cls.FIELDS.items()
