@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -123,8 +124,8 @@ def test_a_snapshot_taken_while_a_user_is_removed_never_becomes_whole(
     play(one, 10, 1)
     written = snapshots.dumps
 
-    def dumps_late(captured: snapshots.Capture) -> bytes:
-        content = written(captured)
+    def dumps_late(arrays: Mapping[str, Any]) -> bytes:
+        content = written(arrays)
         one.remove_user("u1")
         return content
 

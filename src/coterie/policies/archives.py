@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from io import BufferedReader, BytesIO
 from math import prod
 from tokenize import TokenError
 from typing import IO, Any, NamedTuple, TypeAlias
@@ -118,9 +119,9 @@ class Archive:
         Bytes of the file.
     """
 
-    def __init__(self, file: IO[bytes], size: int) -> None:
+    def __init__(self, file: BufferedReader | BytesIO, size: int) -> None:
         """Read the directory, and the header of every array."""
-        self._zip = ZipFile(file)
+        self._file, self._zip = file, ZipFile(file)
         entries = self._zip.infolist()
         names = [entry.filename.removesuffix(".npy") for entry in entries]
         stored = all(e.compress_type == ZIP_STORED and e.compress_size == e.file_size for e in entries)
@@ -152,13 +153,32 @@ class Archive:
     def fill(self, name: str, out: Array) -> Iterator[Array]:
         """Read an array into another of its shape and type; what was just read, piece by piece."""
         target = out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
-        with self._zip.open(self.stored[name].entry) as member:
+        entry = self.stored[name].entry
+        with self._zip.open(entry) as member:  # compares the two headers of the member
             _read_header(member)
-            for piece in pieces(target):
-                piece[:] = np.frombuffer(member.read(len(piece)), np.uint8)  # ValueError if it is less
-                yield piece.view(out.dtype)
+            before = member.tell()
+        self._file.seek(self._start(entry))
+        checksum = zlib.crc32(self._file.read(before))
+        for piece in pieces(target):
+            if self._file.readinto(piece.data) != len(piece):
+                raise EOFError("an array ends too early")
+            checksum = zlib.crc32(piece.data, checksum)
+            yield piece.view(out.dtype)
+        if checksum != entry.CRC:
+            raise BadZipFile(f"the checksum of {name!r} is another one")
         if target is not out:
             out[...] = target
+
+    def _start(self, entry: ZipInfo) -> int:
+        """Where the content of a member begins: after its header, its name and its extra field."""
+        self._file.seek(entry.header_offset + 26)
+        lengths = self._file.read(4)
+        return (
+            entry.header_offset
+            + 30
+            + int.from_bytes(lengths[:2], "little")
+            + int.from_bytes(lengths[2:], "little")
+        )
 
 
 def _read_header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:

@@ -12,10 +12,10 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
-from io import BytesIO
+from io import BufferedReader, BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -100,14 +100,14 @@ def save(policy: LinearBandit, path: str | PathLike[str], *, progress: ByteProgr
     if not target.parent.is_dir():
         raise SnapshotError(f"there is no folder {os.fspath(target.parent)!r} to save into")
     with policy.lock:  # nothing is copied, so nothing may change
-        content = _content(shared(policy))
+        content = content_of(shared(policy))
         atomic_write(target, lambda file: write_arrays(file, content, progress))
 
 
 def dumps(state: State) -> bytes:
     """What `save` writes, as bytes."""
     file = BytesIO()
-    write_arrays(file, _content(state))
+    write_arrays(file, content_of(state))
     return file.getvalue()
 
 
@@ -121,7 +121,7 @@ def loads(content: bytes) -> LinearBandit:
         raise SnapshotError("these bytes are not a whole Coterie snapshot") from None
 
 
-def _content(state: State) -> Arrays:
+def content_of(state: State) -> Arrays:
     """The arrays of a snapshot, one of which is its header."""
     content: Arrays = {f"state/{name}": array for name, array in state.arrays.items()}
     arguments: dict[str, Any] = {}
@@ -202,7 +202,7 @@ def load(path: str | PathLike[str], *, progress: ByteProgress | None = None) -> 
         raise SnapshotError(f"{os.fspath(path)!r} is not a whole Coterie snapshot") from None
 
 
-def _read(file: IO[bytes], size: int, progress: ByteProgress | None = None) -> LinearBandit:
+def _read(file: BufferedReader | BytesIO, size: int, progress: ByteProgress | None = None) -> LinearBandit:
     """The policy of a file; whatever zipfile and NumPy raise if it is not whole."""
     archive = Archive(file, size)
     if "header" not in archive.stored or archive.stored["header"].nbytes > MOST_HEADER:

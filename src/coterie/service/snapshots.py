@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from io import BytesIO
-from typing import Any, NamedTuple
-from zipfile import BadZipFile
+from typing import NamedTuple
 
 import numpy as np
 
 from coterie.errors import CoterieError, SnapshotError
 from coterie.policies import snapshots as policy_snapshots
+from coterie.policies.archives import UNREADABLE, Archive, Array, Arrays, write_arrays
 from coterie.service.identities import Catalogue, Users
+from coterie.service.increments import applied, base_digest
 from coterie.service.settings import PolicySettings
 from coterie.service.state import PolicyState, Waiting
+from coterie.service.store import digest_of
 from coterie.types import Floats
 
 FORMAT = "coterie-recommender"
-VERSION = 1
+VERSION = 2
+POLICY = "policy/"
+"""What the names of the policy's arrays begin with."""
 
 
 class Capture(NamedTuple):
@@ -51,14 +56,13 @@ def capture(state: PolicyState) -> Capture:
     )
 
 
-def dumps(captured: Capture) -> bytes:
-    """A snapshot as bytes: named arrays in a zip file, no pickle."""
+def arrays_of(captured: Capture) -> Arrays:
+    """A state as named arrays: its own, and those of its policy under `policy/`."""
     waiting = captured.waiting
     header = {
         "format": FORMAT,
         "version": VERSION,
         "settings": captured.settings.to_json(),
-        "users": captured.users,
         "items": captured.items,
         "waiting": [
             [key, one.user, one.items, len(one.vectors), one.expires, one.drawn]
@@ -69,39 +73,61 @@ def dumps(captured: Capture) -> bytes:
         "at": captured.at,
     }
     vectors = [one.vectors for one in waiting.values()]
-    arrays: dict[str, Any] = {
-        "header": np.frombuffer(json.dumps(header).encode(), np.uint8),
+    arrays: Arrays = {
+        "header": _text(header),
+        "users": _text(captured.users),
         "items": captured.vectors,
         "waiting": np.concatenate(vectors) if vectors else np.empty((0, captured.settings.dim)),
-        "policy": np.frombuffer(policy_snapshots.dumps(captured.policy), np.uint8),
     }
+    policy = policy_snapshots.content_of(captured.policy)
+    return arrays | {f"{POLICY}{name}": array for name, array in policy.items()}
+
+
+def _text(value: object) -> Array:
+    return np.frombuffer(json.dumps(value).encode(), np.uint8)
+
+
+def dumps(arrays: Mapping[str, Array]) -> bytes:
+    """A snapshot or an increment as bytes: named arrays in a zip file, no pickle."""
     file = BytesIO()
-    np.savez(file, allow_pickle=False, **arrays)
+    write_arrays(file, arrays)
     return file.getvalue()
 
 
-def loads(content: bytes) -> PolicyState:
-    """The state of a snapshot, which goes on as if it had never stopped."""
+def loads(content: bytes, base: bytes | None = None) -> PolicyState:
+    """The state of a snapshot, or of an increment and its base; it goes on as if it had never stopped."""
     try:
-        with np.load(BytesIO(content), allow_pickle=False) as arrays:
-            header = json.loads(arrays["header"].tobytes())
-            if (header["format"], header["version"]) != (FORMAT, VERSION):
-                raise SnapshotError(
-                    f"a snapshot of version {header['version']} cannot be read by this Coterie"
-                )
-            return _rebuilt(header, arrays["items"], arrays["waiting"], arrays["policy"].tobytes())
-    except (CoterieError, ValueError, KeyError, TypeError, OSError, EOFError, BadZipFile) as error:
+        arrays = _arrays(content)
+        if (digest := base_digest(arrays)) is not None:
+            if base is None or digest_of(base) != digest:
+                raise SnapshotError("an increment whose base is not there")
+            arrays = applied(arrays, _arrays(base))
+        return _rebuilt(arrays)
+    except (CoterieError, *UNREADABLE) as error:
         raise SnapshotError(f"the snapshot cannot be read: {' '.join(str(error).split())}") from None
 
 
-def _rebuilt(header: dict[str, Any], items: Floats, waiting: Floats, policy: bytes) -> PolicyState:
+def _arrays(content: bytes) -> Arrays:
+    archive = Archive(BytesIO(content), len(content))
+    return {name: archive.read(name) for name in archive.stored}
+
+
+def _rebuilt(arrays: Arrays) -> PolicyState:
+    header = json.loads(arrays["header"].tobytes())
+    if header["format"] != FORMAT or header["version"] not in (1, VERSION):
+        raise SnapshotError(f"a snapshot of version {header['version']} cannot be read by this Coterie")
+    if header["version"] == 1:  # the policy was a file within the file, and users stood in the header
+        policy = policy_snapshots.loads(arrays["policy"].tobytes())
+        users = header["users"]
+    else:
+        inner = {name.removeprefix(POLICY): a for name, a in arrays.items() if name.startswith(POLICY)}
+        policy, users = policy_snapshots.loads(dumps(inner)), json.loads(arrays["users"].tobytes())
     state = PolicyState(PolicySettings.from_json(header["settings"]))
-    state.policy = policy_snapshots.loads(policy)
-    state.users = Users(header["users"])
-    state.catalogue = Catalogue(state.settings.dim, header["items"], items)
+    state.policy, state.users = policy, Users(users)
+    state.catalogue = Catalogue(state.settings.dim, header["items"], arrays["items"])
     start = 0
     for key, user, ids, count, expires, drawn in header["waiting"]:
-        vectors = waiting[start : start + count].copy()
+        vectors = arrays["waiting"][start : start + count].copy()
         state.start_waiting(key, Waiting(user, tuple(ids), vectors, expires, drawn))
         start += count
     state.counts = Counter(header["counts"])
