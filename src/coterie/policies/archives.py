@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from io import BufferedReader, BytesIO
 from math import prod
 from tokenize import TokenError
-from typing import IO, Any, NamedTuple, TypeAlias
+from typing import IO, Any, NamedTuple, Protocol, TypeAlias
 from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
@@ -66,7 +66,7 @@ class Meter:
             self._progress(self._done, self._total)
 
 
-def write_arrays(file: IO[bytes], arrays: Mapping[str, Array], progress: ByteProgress | None = None) -> None:
+def write_arrays(file: Any, arrays: Mapping[str, Array], progress: ByteProgress | None = None) -> None:
     """Write arrays to a file straight from where they are; the caller sees to it that they do not change."""
     meter = Meter(sum(array.nbytes for array in arrays.values()), progress)
     with ZipFile(file, "w", ZIP_STORED) as archive:
@@ -108,6 +108,68 @@ class Stored(NamedTuple):
         return prod(self.shape) * self.dtype.itemsize
 
 
+class ArraySource(Protocol):
+    """Named arrays that can be read one by one: those of a file, or of memory."""
+
+    @property
+    def stored(self) -> Mapping[str, Stored | Array]:
+        """Shape and type of every array."""
+
+    def read(self, name: str) -> Array:
+        """One array."""
+
+    def fill(self, name: str, out: Array) -> Iterator[Array]:
+        """Write an array into another of its shape and type; what was just written, piece by piece."""
+
+
+class HeldArrays:
+    """Arrays in memory.
+
+    Parameters
+    ----------
+    arrays : dict of str to array
+        The arrays by name.
+    """
+
+    def __init__(self, arrays: Arrays) -> None:
+        """Keep them."""
+        self.stored = arrays
+
+    def read(self, name: str) -> Array:
+        """One array."""
+        return self.stored[name]
+
+    def fill(self, name: str, out: Array) -> Iterator[Array]:
+        """Copy an array into another."""
+        out[...] = self.stored[name]
+        yield out
+
+
+class Within:
+    """The arrays of a source whose names begin with a prefix, without it.
+
+    Parameters
+    ----------
+    source : ArraySource
+        Where they are read from.
+    prefix : str
+        What their names begin with.
+    """
+
+    def __init__(self, source: ArraySource, prefix: str) -> None:
+        """Look at some of them."""
+        self._source, self._prefix = source, prefix
+        self.stored = {n.removeprefix(prefix): a for n, a in source.stored.items() if n.startswith(prefix)}
+
+    def read(self, name: str) -> Array:
+        """One array."""
+        return self._source.read(f"{self._prefix}{name}")
+
+    def fill(self, name: str, out: Array) -> Iterator[Array]:
+        """Write an array into another."""
+        return self._source.fill(f"{self._prefix}{name}", out)
+
+
 class Archive:
     """The arrays of a file, which together are no larger than it; they are read when they are asked for.
 
@@ -136,11 +198,6 @@ class Archive:
             if found.dtype.hasobject or found.nbytes != entry.file_size - member.tell():
                 raise ValueError("an array of another size than its header tells")
         return found
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return sum(stored.nbytes for stored in self.stored.values())
 
     def read(self, name: str) -> Array:
         """One array, in memory of its own."""

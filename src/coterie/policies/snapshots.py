@@ -25,6 +25,7 @@ from coterie.policies.archives import (
     Archive,
     Array,
     Arrays,
+    ArraySource,
     ByteProgress,
     Meter,
     Stored,
@@ -204,11 +205,20 @@ def load(path: str | PathLike[str], *, progress: ByteProgress | None = None) -> 
 
 def _read(file: BufferedReader | BytesIO, size: int, progress: ByteProgress | None = None) -> LinearBandit:
     """The policy of a file; whatever zipfile and NumPy raise if it is not whole."""
-    archive = Archive(file, size)
-    if "header" not in archive.stored or archive.stored["header"].nbytes > MOST_HEADER:
+    return from_arrays(Archive(file, size), progress)
+
+
+def from_arrays(source: ArraySource, progress: ByteProgress | None = None) -> LinearBandit:
+    """The policy whose snapshot these arrays are."""
+    if "header" not in source.stored or source.stored["header"].nbytes > MOST_HEADER:
         raise SnapshotError("is not a Coterie snapshot")
-    header = _header(archive.read("header"))
-    return _rebuilt(header, archive, Meter(archive.nbytes, progress))
+    header = _header(source.read("header"))
+    return _rebuilt(header, source, Meter(_room(source), progress))
+
+
+def _room(source: ArraySource) -> int:
+    """Bytes of all arrays."""
+    return sum(stored.nbytes for stored in source.stored.values())
 
 
 class Header(NamedTuple):
@@ -244,7 +254,7 @@ def _header(content: Array) -> Header:
     return header
 
 
-def _rebuilt(header: Header, archive: Archive, meter: Meter) -> LinearBandit:
+def _rebuilt(header: Header, archive: ArraySource, meter: Meter) -> LinearBandit:
     with _explained():
         arguments = _arguments(header, archive)
         plan = PLANS[header.policy](**arguments)
@@ -290,7 +300,7 @@ def _explained() -> Iterator[None]:
         raise SnapshotError(f"cannot be read: {' '.join(str(error).split())}") from None
 
 
-def _arguments(header: Header, archive: Archive) -> dict[str, Any]:
+def _arguments(header: Header, archive: ArraySource) -> dict[str, Any]:
     """What the policy was made with; sizes that the file has no room for are refused."""
     arguments = dict(header.arguments)
     if "confidence" in arguments:
@@ -305,7 +315,7 @@ def _arguments(header: Header, archive: Archive) -> dict[str, Any]:
     ):
         raise SnapshotError(f"has no array 'argument/{gone[0]}'")
     for name in ("n_users", "dim"):
-        if not isinstance(arguments[name], int) or 8 * arguments[name] > archive.nbytes:
+        if not isinstance(arguments[name], int) or 8 * arguments[name] > _room(archive):
             raise SnapshotError(f"is too small for {name} = {shown(arguments[name])}")
     return checked(arguments)
 

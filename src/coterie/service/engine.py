@@ -20,7 +20,7 @@ from coterie.service.journal import Journal
 from coterie.service.live import LivePolicy, Recovered
 from coterie.service.settings import PolicySettings, without_user
 from coterie.service.state import PolicyState
-from coterie.service.store import EventStore, digest_of, split
+from coterie.service.store import PART, EventStore
 from coterie.validation import shown
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -255,10 +255,9 @@ class PolicyEngine:
             live.snapshot_seq, live.snapshot_at = captured.seq, self.journal.now()
         arrays = snapshots.arrays_of(captured)
         changes = None if base is None or base.seq == captured.seq else increment(arrays, base)
-        content = snapshots.dumps(arrays if changes is None else changes)
-        digest = digest_of(content)
+        put = self._put_part(name, captured.seq)
+        count, digest = snapshots.write(arrays if changes is None else changes, put)
         after = base if changes is not None else base_of(captured.seq, digest, arrays)
-        count = self._write_parts(name, captured.seq, content)
 
         def complete() -> None:
             if live.epoch == epoch:
@@ -270,15 +269,18 @@ class PolicyEngine:
 
         self.journal.run(complete)
 
-    def _write_parts(self, name: str, seq: int, content: bytes) -> int:
-        """Write a snapshot part by part, and tell the log how far it is where that takes long; how many."""
-        parts, told = split(content), monotonic()
-        for number, part in enumerate(parts):
+    def _put_part(self, name: str, seq: int) -> Callable[[int, bytes], None]:
+        """What writes the parts of a snapshot, and tells the log how far it is where that takes long."""
+        told = monotonic()
+
+        def put(number: int, part: bytes) -> None:
+            nonlocal told
             self.journal.run(partial(self.store.put_part, name, seq, number, part))
             if monotonic() - told > DELAY:
                 told = monotonic()
-                logger.info("snapshot of policy %s: %d of %d MB", name, number + 1, len(parts))
-        return len(parts)
+                logger.info("snapshot of policy %s: %d MB are written", name, (number + 1) * PART // 10**6)
+
+        return put
 
     def rewrite(self, live: LivePolicy, task: Callable[[EventStore], None], *, added: int = 0) -> None:
         """Change what is in the log of a policy, and let it learn anew from what is there then.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
 from io import BytesIO
 from typing import NamedTuple
 
@@ -12,12 +13,21 @@ import numpy as np
 
 from coterie.errors import CoterieError, SnapshotError
 from coterie.policies import snapshots as policy_snapshots
-from coterie.policies.archives import UNREADABLE, Archive, Array, Arrays, write_arrays
+from coterie.policies.archives import (
+    UNREADABLE,
+    Archive,
+    Array,
+    Arrays,
+    ArraySource,
+    HeldArrays,
+    Within,
+    write_arrays,
+)
 from coterie.service.identities import Catalogue, Users
 from coterie.service.increments import applied, base_digest
 from coterie.service.settings import PolicySettings
 from coterie.service.state import PolicyState, Waiting
-from coterie.service.store import digest_of
+from coterie.service.store import PART, digest_of
 from coterie.types import Floats
 
 FORMAT = "coterie-recommender"
@@ -87,47 +97,86 @@ def _text(value: object) -> Array:
     return np.frombuffer(json.dumps(value).encode(), np.uint8)
 
 
-def dumps(arrays: Mapping[str, Array]) -> bytes:
-    """A snapshot or an increment as bytes: named arrays in a zip file, no pickle."""
-    file = BytesIO()
+class PartWriter:
+    """A file that hands on what is written to it part by part.
+
+    Parameters
+    ----------
+    put : callable
+        Called as put(number, part) with each part.
+    """
+
+    def __init__(self, put: Callable[[int, bytes], None]) -> None:
+        """Nothing is written yet."""
+        self._put, self._rest, self._digest, self.count = put, bytearray(), blake2b(digest_size=16), 0
+
+    def write(self, content: bytes | memoryview) -> int:
+        """Take some bytes."""
+        self._rest += memoryview(content)
+        while len(self._rest) >= PART:
+            self._hand_on(PART)
+        return memoryview(content).nbytes
+
+    def flush(self) -> None:
+        """Do nothing: parts are handed on when they are full."""
+
+    def _hand_on(self, size: int) -> None:
+        part = bytes(self._rest[:size])
+        del self._rest[:size]
+        self._digest.update(part)
+        self._put(self.count, part)
+        self.count += 1
+
+    def finish(self) -> str:
+        """Hand on what is left; the checksum of everything."""
+        if self._rest:
+            self._hand_on(len(self._rest))
+        return self._digest.hexdigest()
+
+
+def write(arrays: Mapping[str, Array], put: Callable[[int, bytes], None]) -> tuple[int, str]:
+    """Write a snapshot or an increment part by part: how many there are, and their checksum."""
+    file = PartWriter(put)
     write_arrays(file, arrays)
-    return file.getvalue()
+    digest = file.finish()
+    return file.count, digest
 
 
 def loads(content: bytes, base: bytes | None = None) -> PolicyState:
     """The state of a snapshot, or of an increment and its base; it goes on as if it had never stopped."""
     try:
-        arrays = _arrays(content)
-        if (digest := base_digest(arrays)) is not None:
-            if base is None or digest_of(base) != digest:
-                raise SnapshotError("an increment whose base is not there")
-            arrays = applied(arrays, _arrays(base))
-        return _rebuilt(arrays)
+        source: ArraySource = Archive(BytesIO(content), len(content))
+        if "increment" in source.stored:
+            source = HeldArrays(_applied(source, base))
+        return _rebuilt(source)
     except (CoterieError, *UNREADABLE) as error:
         raise SnapshotError(f"the snapshot cannot be read: {' '.join(str(error).split())}") from None
 
 
-def _arrays(content: bytes) -> Arrays:
-    archive = Archive(BytesIO(content), len(content))
-    return {name: archive.read(name) for name in archive.stored}
+def _applied(source: ArraySource, base: bytes | None) -> Arrays:
+    """The arrays of an increment and its base."""
+    made = {name: source.read(name) for name in source.stored}
+    if base is None or digest_of(base) != base_digest(made):
+        raise SnapshotError("an increment whose base is not there")
+    below = Archive(BytesIO(base), len(base))
+    return applied(made, {name: below.read(name) for name in below.stored})
 
 
-def _rebuilt(arrays: Arrays) -> PolicyState:
-    header = json.loads(arrays["header"].tobytes())
+def _rebuilt(source: ArraySource) -> PolicyState:
+    header = json.loads(source.read("header").tobytes())
     if header["format"] != FORMAT or header["version"] not in (1, VERSION):
         raise SnapshotError(f"a snapshot of version {header['version']} cannot be read by this Coterie")
     if header["version"] == 1:  # the policy was a file within the file, and users stood in the header
-        policy = policy_snapshots.loads(arrays["policy"].tobytes())
-        users = header["users"]
+        policy, users = policy_snapshots.loads(source.read("policy").tobytes()), header["users"]
     else:
-        inner = {name.removeprefix(POLICY): a for name, a in arrays.items() if name.startswith(POLICY)}
-        policy, users = policy_snapshots.loads(dumps(inner)), json.loads(arrays["users"].tobytes())
+        policy = policy_snapshots.from_arrays(Within(source, POLICY))
+        users = json.loads(source.read("users").tobytes())
     state = PolicyState(PolicySettings.from_json(header["settings"]))
     state.policy, state.users = policy, Users(users)
-    state.catalogue = Catalogue(state.settings.dim, header["items"], arrays["items"])
-    start = 0
+    state.catalogue = Catalogue(state.settings.dim, header["items"], source.read("items"))
+    start, vectors_of_all = 0, source.read("waiting")
     for key, user, ids, count, expires, drawn in header["waiting"]:
-        vectors = arrays["waiting"][start : start + count].copy()
+        vectors = vectors_of_all[start : start + count].copy()
         state.start_waiting(key, Waiting(user, tuple(ids), vectors, expires, drawn))
         start += count
     state.counts = Counter(header["counts"])

@@ -6,13 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
+from io import BytesIO
 from typing import Any, NamedTuple
 
 from coterie.service.events import CONFIGURED, CREATED, EXPIRED, RETIRED, Event
 
 FORMAT = 1
 """The version of the tables; a store of another one is refused."""
-PART = 2**20
+PART = 2**22
 """Bytes of a snapshot that are written at a time, so that rewards do not wait for all of it."""
 PAGE = 5_000
 """Events that are read at a time."""
@@ -226,11 +227,14 @@ class EventStore(ABC):
     def _snapshot(self, policy: str, seq: int) -> bytes | None:
         """The content of a snapshot, if it is whole."""
         told = self.query("SELECT parts, digest FROM snapshot WHERE policy = ? AND seq = ?", (policy, seq))
-        found = self.query(
-            "SELECT content FROM snapshot_part WHERE policy = ? AND seq = ? ORDER BY part", (policy, seq)
-        )
-        content = b"".join(bytes(piece) for (piece,) in found)
-        return content if told == [(len(found), digest_of(content))] else None
+        if not told:
+            return None
+        parts, digest = told[0]
+        file, one = BytesIO(), "SELECT content FROM snapshot_part WHERE policy = ? AND seq = ? AND part = ?"
+        for part in range(parts):
+            for (content,) in self.query(one, (policy, seq, part)):
+                file.write(content)
+        return file.getvalue() if digest_of(file.getvalue()) == digest else None
 
     def check_format(self) -> None:
         """Enter the version of the tables, or see that it is ours."""
@@ -245,8 +249,3 @@ class EventStore(ABC):
 def digest_of(content: bytes) -> str:
     """A checksum of a snapshot."""
     return blake2b(content, digest_size=16).hexdigest()
-
-
-def split(content: bytes) -> list[bytes]:
-    """A snapshot in parts."""
-    return [content[start : start + PART] for start in range(0, len(content), PART)]
