@@ -9,6 +9,8 @@ from tempfile import TemporaryDirectory
 from time import process_time
 from zlib import crc32
 
+import numpy as np
+
 import coterie
 from benchmarks.rounds import ours
 from benchmarks.timing import Table, at_most, simulated
@@ -82,6 +84,27 @@ def snapshots(users: int = 20_000, dim: int = 50) -> Table:
     )
 
 
+def increments(users: int = 10_000, dim: int = 20, events: int = 200) -> Table:
+    """Bytes that the service writes for what has changed, against a whole snapshot."""
+    rng = np.random.default_rng(0)
+    with TemporaryDirectory() as folder:
+        shop = coterie.Recommender(
+            dim, "LinUCBInd", users=[str(n) for n in range(users)], store=Path(folder, "store.db")
+        )
+        for _ in range(2):
+            for user in rng.integers(users, size=events).tolist():
+                shop.feedback(str(user), 1.0, x=rng.normal(size=dim))
+            shop._engine.snapshot("default")
+        sizes = "SELECT SUM(LENGTH(content)) FROM snapshot_part GROUP BY seq ORDER BY seq"
+        whole, changed = (size for (size,) in shop._engine.store.query(sizes))
+        shop.close()
+    return Table(
+        f"a snapshot of the service, LinUCBInd of {users:,} users, after {events} rewards more, d = {dim}",
+        ("whole", "what changed", "ratio", "wanted", ""),
+        [(readable(whole), readable(changed), *at_most(changed / whole, 0.2))],
+    )
+
+
 def _cpu(task: object) -> float:
     assert callable(task)
     began = process_time()
@@ -112,6 +135,7 @@ def tables() -> Iterator[Table]:
     yield many_users()
     yield newcomer_cost()
     yield snapshots()
+    yield increments()
 
 
 if __name__ == "__main__":

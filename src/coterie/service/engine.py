@@ -25,7 +25,7 @@ from coterie.validation import shown
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 DELAY = 2.0
-"""Seconds of writing a snapshot after which the log is told how far it is."""
+"""Seconds after which the log is told of a snapshot that is written or read."""
 logger = logging.getLogger(__name__)
 
 
@@ -232,10 +232,13 @@ class PolicyEngine:
         """The state of a policy: its last snapshot, then the log."""
         state: PolicyState | None = None
         seq, at = 0, None
+        began = monotonic()
         for stored in self.store.snapshots(name):
             try:
                 state = snapshots.loads(stored.content, stored.base)
                 seq, at = state.seq, state.at
+                if monotonic() - began > DELAY:
+                    logger.info("snapshot of policy %s: read in %.0f s", name, monotonic() - began)
                 break
             except SnapshotError as error:
                 logger.warning("snapshot %s of policy %s is left aside: %s", stored.seq, name, error)
