@@ -145,7 +145,7 @@ class HeldArrays:
         yield out
 
 
-class Within:
+class PrefixedArrays:
     """The arrays of a source whose names begin with a prefix, without it.
 
     Parameters

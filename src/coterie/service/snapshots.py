@@ -20,7 +20,7 @@ from coterie.policies.archives import (
     Arrays,
     ArraySource,
     HeldArrays,
-    Within,
+    PrefixedArrays,
     write_arrays,
 )
 from coterie.service.identities import Catalogue, Users
@@ -169,7 +169,7 @@ def _rebuilt(source: ArraySource) -> PolicyState:
     if header["version"] == 1:  # the policy was a file within the file, and users stood in the header
         policy, users = policy_snapshots.loads(source.read("policy").tobytes()), header["users"]
     else:
-        policy = policy_snapshots.from_arrays(Within(source, POLICY))
+        policy = policy_snapshots.from_arrays(PrefixedArrays(source, POLICY))
         users = json.loads(source.read("users").tobytes())
     state = PolicyState(PolicySettings.from_json(header["settings"]))
     state.policy, state.users = policy, Users(users)
