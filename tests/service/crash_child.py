@@ -12,6 +12,7 @@ from unittest.mock import patch
 import numpy as np
 
 from coterie import CoterieError, Recommender
+from coterie.service import increments
 from coterie.service.store import EventStore
 from service.shops import arms
 
@@ -42,6 +43,7 @@ POINTS = [
         "COMMIT",
         "INSERT INTO snapshot_part",
         "INSERT INTO snapshot VALUES",
+        "INSERT INTO snapshot_base",
         "DELETE FROM snapshot WHERE policy = ? AND seq NOT IN",
         "DELETE FROM snapshot_part WHERE policy = ? AND seq NOT IN",
     )
@@ -51,6 +53,8 @@ POINTS = [
 
 def serve(where: str, acknowledged: Connection, cycle: int, point: CrashPoint | None) -> None:
     """Open the store and serve; ends by being killed."""
+    patch.object(increments, "CHUNK", 16).start()
+    patch.object(increments, "SHARE", 2.0).start()  # all but the first snapshot of a process are increments
     if point is not None:
         arm(point)
     recommender = Recommender(store=where, snapshot_every=25, **(OPTIONS if cycle == 0 else {}))

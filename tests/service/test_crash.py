@@ -10,7 +10,7 @@ from service.crash_child import CrashPoint, arm
 from service.crashing import torture
 from service.shops import ITEMS, same_state, shop
 
-CYCLES = 20
+CYCLES = 24
 
 
 def test_nothing_acknowledged_is_lost_when_the_process_is_killed(where: str) -> None:

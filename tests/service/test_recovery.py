@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -127,14 +128,14 @@ def test_a_snapshot_taken_while_a_user_is_removed_never_becomes_whole(
 
     one = Recommender(dim=3, store=tmp_path / "a.db")
     play(one, 10, 1)
-    written = snapshots.dumps
+    written = snapshots.write
 
-    def dumps_late(captured: snapshots.Capture) -> bytes:
-        content = written(captured)
+    def write_late(arrays: Mapping[str, Any], put: Callable[[int, bytes], None]) -> tuple[int, str]:
+        told = written(arrays, put)
         one.remove_user("u1")
-        return content
+        return told
 
-    monkeypatch.setattr(snapshots, "dumps", dumps_late)
+    monkeypatch.setattr(snapshots, "write", write_late)
     one._engine.snapshot("default")
     monkeypatch.undo()
     assert list(one._engine.store.snapshots("default")) == []

@@ -11,6 +11,7 @@ cimport numpy as cnp
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport INFINITY, ceil, sqrt
 from libc.stdint cimport int64_t
+from libc.string cimport memcpy
 
 from coterie.policies._arrays cimport NamedArrays
 from coterie.policies._elementary cimport natural_log, power_of_two
@@ -44,6 +45,7 @@ cdef class Learner(NamedArrays):
     """
 
     DUEL_REWARDS = (-0.5, 0.5)  # what a lost and a won duel count
+    FITS = False  # whether its rule may act once for each user, after all rewards
 
     def __init__(self, Py_ssize_t n_users, Py_ssize_t dim, *, double ridge, schedule, generator):
         self.ridge, self.longest2, self.limit = ridge, LONGEST2 * ridge, INFINITY
@@ -79,8 +81,6 @@ cdef class Learner(NamedArrays):
 
     # What a family defines.
 
-    FITS = False  # whether its rule may act once for each user, after all rewards
-
     cdef int welcome(self, Py_ssize_t known) except -1:
         """Users from number `known` on are new; 0 at the start."""
         return 0
@@ -99,9 +99,7 @@ cdef class Learner(NamedArrays):
 
     cdef int label(self, int64_t *out) except -1 nogil:
         """Write each user's cluster label: those that are kept, unless a family says otherwise."""
-        cdef Py_ssize_t user
-        for user in range(self.n_users):
-            out[user] = self.row_of[user]
+        memcpy(out, self.row_of, self.n_users * sizeof(int64_t))
         return 0
 
     def estimates(self):
@@ -193,7 +191,7 @@ cdef class Learner(NamedArrays):
         cdef double most
         cdef double *remembered
         self.look(user, &seen)
-        if seen.beta < 0.0:  # cautious: a bound on a width bounds no score from above
+        if seen.beta < 0.0:  # a bound on a width bounds no score from above
             return -1 if self.too_long(offer) or self.rank(user, offer, 1, &found) else found
         if memory == NULL or seen.row < 0:
             if self.too_long(offer):
@@ -296,6 +294,10 @@ cdef class Learner(NamedArrays):
 
     # What Python calls; users and shapes have been checked, lengths are checked here.
 
+    def scratch(self):
+        """Bytes of the work space."""
+        return sum([array.nbytes for array in self._scratch.values()])
+
     @property
     def n_rows(self):
         """How many rows of statistics decisions can rest on."""
@@ -305,10 +307,6 @@ cdef class Learner(NamedArrays):
     def exploring(self):
         """Is the next round uniform?"""
         return self.explores()
-
-    def scratch(self):
-        """Bytes of the work space."""
-        return sum([array.nbytes for array in self._scratch.values()])
 
     def labels(self):
         """A cluster label a user, as the rule numbers them."""

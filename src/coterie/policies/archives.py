@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from io import BufferedReader, BytesIO
 from math import prod
 from tokenize import TokenError
-from typing import IO, Any, NamedTuple, TypeAlias
+from typing import IO, Any, NamedTuple, Protocol, TypeAlias
 from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
@@ -65,7 +66,7 @@ class Meter:
             self._progress(self._done, self._total)
 
 
-def write_arrays(file: IO[bytes], arrays: Mapping[str, Array], progress: ByteProgress | None = None) -> None:
+def write_arrays(file: Any, arrays: Mapping[str, Array], progress: ByteProgress | None = None) -> None:
     """Write arrays to a file straight from where they are; the caller sees to it that they do not change."""
     meter = Meter(sum(array.nbytes for array in arrays.values()), progress)
     with ZipFile(file, "w", ZIP_STORED) as archive:
@@ -107,6 +108,68 @@ class Stored(NamedTuple):
         return prod(self.shape) * self.dtype.itemsize
 
 
+class ArraySource(Protocol):
+    """Named arrays that can be read one by one: those of a file, or of memory."""
+
+    @property
+    def stored(self) -> Mapping[str, Stored | Array]:
+        """Shape and type of every array."""
+
+    def read(self, name: str) -> Array:
+        """One array."""
+
+    def fill(self, name: str, out: Array) -> Iterator[Array]:
+        """Write an array into another of its shape and type; what was just written, piece by piece."""
+
+
+class HeldArrays:
+    """Arrays in memory.
+
+    Parameters
+    ----------
+    arrays : dict of str to array
+        The arrays by name.
+    """
+
+    def __init__(self, arrays: Arrays) -> None:
+        """Keep them."""
+        self.stored = arrays
+
+    def read(self, name: str) -> Array:
+        """One array."""
+        return self.stored[name]
+
+    def fill(self, name: str, out: Array) -> Iterator[Array]:
+        """Copy an array into another."""
+        out[...] = self.stored[name]
+        yield out
+
+
+class PrefixedArrays:
+    """The arrays of a source whose names begin with a prefix, without it.
+
+    Parameters
+    ----------
+    source : ArraySource
+        Where they are read from.
+    prefix : str
+        What their names begin with.
+    """
+
+    def __init__(self, source: ArraySource, prefix: str) -> None:
+        """Look at some of them."""
+        self._source, self._prefix = source, prefix
+        self.stored = {n.removeprefix(prefix): a for n, a in source.stored.items() if n.startswith(prefix)}
+
+    def read(self, name: str) -> Array:
+        """One array."""
+        return self._source.read(f"{self._prefix}{name}")
+
+    def fill(self, name: str, out: Array) -> Iterator[Array]:
+        """Write an array into another."""
+        return self._source.fill(f"{self._prefix}{name}", out)
+
+
 class Archive:
     """The arrays of a file, which together are no larger than it; they are read when they are asked for.
 
@@ -118,9 +181,9 @@ class Archive:
         Bytes of the file.
     """
 
-    def __init__(self, file: IO[bytes], size: int) -> None:
+    def __init__(self, file: BufferedReader | BytesIO, size: int) -> None:
         """Read the directory, and the header of every array."""
-        self._zip = ZipFile(file)
+        self._file, self._zip = file, ZipFile(file)
         entries = self._zip.infolist()
         names = [entry.filename.removesuffix(".npy") for entry in entries]
         stored = all(e.compress_type == ZIP_STORED and e.compress_size == e.file_size for e in entries)
@@ -136,11 +199,6 @@ class Archive:
                 raise ValueError("an array of another size than its header tells")
         return found
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return sum(stored.nbytes for stored in self.stored.values())
-
     def read(self, name: str) -> Array:
         """One array, in memory of its own."""
         stored = self.stored[name]
@@ -152,13 +210,32 @@ class Archive:
     def fill(self, name: str, out: Array) -> Iterator[Array]:
         """Read an array into another of its shape and type; what was just read, piece by piece."""
         target = out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
-        with self._zip.open(self.stored[name].entry) as member:
+        entry = self.stored[name].entry
+        with self._zip.open(entry) as member:  # compares the two headers of the member
             _read_header(member)
-            for piece in pieces(target):
-                piece[:] = np.frombuffer(member.read(len(piece)), np.uint8)  # ValueError if it is less
-                yield piece.view(out.dtype)
+            before = member.tell()
+        self._file.seek(self._start(entry))
+        checksum = zlib.crc32(self._file.read(before))
+        for piece in pieces(target):
+            if self._file.readinto(piece.data) != len(piece):
+                raise EOFError("an array ends too early")
+            checksum = zlib.crc32(piece.data, checksum)
+            yield piece.view(out.dtype)
+        if checksum != entry.CRC:
+            raise BadZipFile(f"the checksum of {name!r} is another one")
         if target is not out:
             out[...] = target
+
+    def _start(self, entry: ZipInfo) -> int:
+        """Where the content of a member begins: after its header, its name and its extra field."""
+        self._file.seek(entry.header_offset + 26)
+        lengths = self._file.read(4)
+        return (
+            entry.header_offset
+            + 30
+            + int.from_bytes(lengths[:2], "little")
+            + int.from_bytes(lengths[2:], "little")
+        )
 
 
 def _read_header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:

@@ -17,6 +17,8 @@ from coterie.policies._learner import Learner
 
 UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 GRAPH, USERS, CLUSTERS = "graph", "statistics of users", "statistics of clusters"
+OF_USERS = ("users", "vectors", "packed", "seats")
+"""Axes along which each row belongs to a user."""
 LABELS, WORK, ARGUMENTS = "labels and counts", "work space", "arguments"
 
 
@@ -73,7 +75,7 @@ def part_of(field: Field) -> str:
         return GRAPH
     if len(field.axes) == 1:
         return LABELS
-    return USERS if field.axes[0] == "users" else CLUSTERS
+    return USERS if field.axes[0] in OF_USERS else CLUSTERS
 
 
 def readable(size: float) -> str:

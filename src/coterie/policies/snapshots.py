@@ -12,10 +12,10 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
-from io import BytesIO
+from io import BufferedReader, BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from coterie.policies.archives import (
     Archive,
     Array,
     Arrays,
+    ArraySource,
     ByteProgress,
     Meter,
     Stored,
@@ -100,14 +101,14 @@ def save(policy: LinearBandit, path: str | PathLike[str], *, progress: ByteProgr
     if not target.parent.is_dir():
         raise SnapshotError(f"there is no folder {os.fspath(target.parent)!r} to save into")
     with policy.lock:  # nothing is copied, so nothing may change
-        content = _content(shared(policy))
+        content = content_of(shared(policy))
         atomic_write(target, lambda file: write_arrays(file, content, progress))
 
 
 def dumps(state: State) -> bytes:
     """What `save` writes, as bytes."""
     file = BytesIO()
-    write_arrays(file, _content(state))
+    write_arrays(file, content_of(state))
     return file.getvalue()
 
 
@@ -121,7 +122,7 @@ def loads(content: bytes) -> LinearBandit:
         raise SnapshotError("these bytes are not a whole Coterie snapshot") from None
 
 
-def _content(state: State) -> Arrays:
+def content_of(state: State) -> Arrays:
     """The arrays of a snapshot, one of which is its header."""
     content: Arrays = {f"state/{name}": array for name, array in state.arrays.items()}
     arguments: dict[str, Any] = {}
@@ -202,13 +203,22 @@ def load(path: str | PathLike[str], *, progress: ByteProgress | None = None) -> 
         raise SnapshotError(f"{os.fspath(path)!r} is not a whole Coterie snapshot") from None
 
 
-def _read(file: IO[bytes], size: int, progress: ByteProgress | None = None) -> LinearBandit:
+def _read(file: BufferedReader | BytesIO, size: int, progress: ByteProgress | None = None) -> LinearBandit:
     """The policy of a file; whatever zipfile and NumPy raise if it is not whole."""
-    archive = Archive(file, size)
-    if "header" not in archive.stored or archive.stored["header"].nbytes > MOST_HEADER:
+    return from_arrays(Archive(file, size), progress)
+
+
+def from_arrays(source: ArraySource, progress: ByteProgress | None = None) -> LinearBandit:
+    """The policy whose snapshot these arrays are."""
+    if "header" not in source.stored or source.stored["header"].nbytes > MOST_HEADER:
         raise SnapshotError("is not a Coterie snapshot")
-    header = _header(archive.read("header"))
-    return _rebuilt(header, archive, Meter(archive.nbytes, progress))
+    header = _header(source.read("header"))
+    return _rebuilt(header, source, Meter(_room(source), progress))
+
+
+def _room(source: ArraySource) -> int:
+    """Bytes of all arrays."""
+    return sum(stored.nbytes for stored in source.stored.values())
 
 
 class Header(NamedTuple):
@@ -244,7 +254,7 @@ def _header(content: Array) -> Header:
     return header
 
 
-def _rebuilt(header: Header, archive: Archive, meter: Meter) -> LinearBandit:
+def _rebuilt(header: Header, archive: ArraySource, meter: Meter) -> LinearBandit:
     with _explained():
         arguments = _arguments(header, archive)
         plan = PLANS[header.policy](**arguments)
@@ -290,7 +300,7 @@ def _explained() -> Iterator[None]:
         raise SnapshotError(f"cannot be read: {' '.join(str(error).split())}") from None
 
 
-def _arguments(header: Header, archive: Archive) -> dict[str, Any]:
+def _arguments(header: Header, archive: ArraySource) -> dict[str, Any]:
     """What the policy was made with; sizes that the file has no room for are refused."""
     arguments = dict(header.arguments)
     if "confidence" in arguments:
@@ -305,7 +315,7 @@ def _arguments(header: Header, archive: Archive) -> dict[str, Any]:
     ):
         raise SnapshotError(f"has no array 'argument/{gone[0]}'")
     for name in ("n_users", "dim"):
-        if not isinstance(arguments[name], int) or 8 * arguments[name] > archive.nbytes:
+        if not isinstance(arguments[name], int) or 8 * arguments[name] > _room(archive):
             raise SnapshotError(f"is too small for {name} = {shown(arguments[name])}")
     return checked(arguments)
 

@@ -10,18 +10,22 @@ from dataclasses import dataclass
 from functools import partial
 from threading import Event as Signal
 from threading import RLock, Thread
+from time import monotonic
 
 from coterie.errors import ArgumentError, Conflict, SnapshotError, StoreError, UnknownName, unknown
 from coterie.service import events, snapshots
 from coterie.service.events import Event
+from coterie.service.increments import base_of, increment
 from coterie.service.journal import Journal
 from coterie.service.live import LivePolicy, Recovered
 from coterie.service.settings import PolicySettings, without_user
 from coterie.service.state import PolicyState
-from coterie.service.store import EventStore, digest_of, split
+from coterie.service.store import PART, EventStore
 from coterie.validation import shown
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+DELAY = 2.0
+"""Seconds after which the log is told of a snapshot that is written or read."""
 logger = logging.getLogger(__name__)
 
 
@@ -218,10 +222,13 @@ class PolicyEngine:
         """The state of a policy: its last snapshot, then the log."""
         state: PolicyState | None = None
         seq, at = 0, None
+        began = monotonic()
         for stored in self.store.snapshots(name):
             try:
-                state = snapshots.loads(stored.content)
+                state = snapshots.loads(stored.content, stored.base)
                 seq, at = state.seq, state.at
+                if monotonic() - began > DELAY:
+                    logger.info("snapshot of policy %s: read in %.0f s", name, monotonic() - began)
                 break
             except SnapshotError as error:
                 logger.warning("snapshot %s of policy %s is left aside: %s", stored.seq, name, error)
@@ -234,23 +241,39 @@ class PolicyEngine:
         return Recovered(state, seq, at)
 
     def snapshot(self, name: str) -> None:
-        """Write a snapshot of a policy; requests go on meanwhile."""
+        """Write a snapshot, or what has changed since the last whole one; requests go on meanwhile."""
         with self.turn.lock:
             live = self.find(name)
-            captured, epoch = snapshots.capture(live.state), live.epoch
+            captured, epoch, base = snapshots.capture(live.state), live.epoch, live.base
             live.snapshot_seq, live.snapshot_at = captured.seq, self.journal.now()
-        content = snapshots.dumps(captured)
-        parts = split(content)
-        for number, part in enumerate(parts):
-            self.journal.run(partial(self.store.put_part, name, captured.seq, number, part))
+        arrays = snapshots.arrays_of(captured)
+        changes = None if base is None or base.seq == captured.seq else increment(arrays, base)
+        put = self._put_part(name, captured.seq)
+        count, digest = snapshots.write(arrays if changes is None else changes, put)
+        after = base if changes is not None else base_of(captured.seq, digest, arrays)
 
         def complete() -> None:
             if live.epoch == epoch:
-                self.store.complete(name, captured.seq, len(parts), digest_of(content))
+                built_on = None if changes is None or base is None else base.seq
+                self.store.complete(name, captured.seq, count, digest, base=built_on)
+                live.base = after
             else:
                 self.store.drop_parts(name)
 
         self.journal.run(complete)
+
+    def _put_part(self, name: str, seq: int) -> Callable[[int, bytes], None]:
+        """What writes the parts of a snapshot, and tells the log how far it is where that takes long."""
+        told = monotonic()
+
+        def put(number: int, part: bytes) -> None:
+            nonlocal told
+            self.journal.run(partial(self.store.put_part, name, seq, number, part))
+            if monotonic() - told > DELAY:
+                told = monotonic()
+                logger.info("snapshot of policy %s: %d MB are written", name, (number + 1) * PART // 10**6)
+
+        return put
 
     def rewrite(self, live: LivePolicy, task: Callable[[EventStore], None], *, added: int = 0) -> None:
         """Change what is in the log of a policy, and let it learn anew from what is there then.

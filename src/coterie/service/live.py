@@ -28,6 +28,7 @@ from coterie.service.decisions import (
 )
 from coterie.service.events import Event, detail
 from coterie.service.identities import checked_id
+from coterie.service.increments import Base
 from coterie.service.state import PolicyState
 from coterie.types import Floats
 from coterie.validation import arms_matrix, finite, shown, whole
@@ -78,6 +79,7 @@ class LivePolicy:
         self.duplicates = 0
         self.totals = RewardTotals()
         self.epoch = 0
+        self.base: Base | None = None
         self.snapshot_seq, self.snapshot_at = recovered.snapshot_seq, recovered.snapshot_at
 
     def decide(
@@ -238,7 +240,7 @@ class LivePolicy:
 
     def reset(self, recovered: Recovered) -> None:
         """Go on from what was read from the store."""
-        self.state = recovered.state
+        self.state, self.base = recovered.state, None
         self.snapshot_seq, self.snapshot_at = recovered.snapshot_seq, recovered.snapshot_at
         self._recent.clear()
 

@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
 from io import BytesIO
-from typing import Any, NamedTuple
-from zipfile import BadZipFile
+from typing import NamedTuple
 
 import numpy as np
 
 from coterie.errors import CoterieError, SnapshotError
 from coterie.policies import snapshots as policy_snapshots
+from coterie.policies.archives import (
+    UNREADABLE,
+    Archive,
+    Array,
+    Arrays,
+    ArraySource,
+    HeldArrays,
+    PrefixedArrays,
+    write_arrays,
+)
 from coterie.service.identities import Catalogue, Users
+from coterie.service.increments import applied, base_digest
 from coterie.service.settings import PolicySettings
 from coterie.service.state import PolicyState, Waiting
+from coterie.service.store import PART, digest_of
 from coterie.types import Floats
 
 FORMAT = "coterie-recommender"
-VERSION = 1
+VERSION = 2
+POLICY = "policy/"
+"""What the names of the policy's arrays begin with."""
 
 
 class Capture(NamedTuple):
@@ -51,14 +66,13 @@ def capture(state: PolicyState) -> Capture:
     )
 
 
-def dumps(captured: Capture) -> bytes:
-    """A snapshot as bytes: named arrays in a zip file, no pickle."""
+def arrays_of(captured: Capture) -> Arrays:
+    """A state as named arrays: its own, and those of its policy under `policy/`."""
     waiting = captured.waiting
     header = {
         "format": FORMAT,
         "version": VERSION,
         "settings": captured.settings.to_json(),
-        "users": captured.users,
         "items": captured.items,
         "waiting": [
             [key, one.user, one.items, len(one.items), one.expires, one.drawn] for key, one in waiting.items()
@@ -68,39 +82,100 @@ def dumps(captured: Capture) -> bytes:
         "at": captured.at,
     }
     vectors = b"".join([one.x for one in waiting.values()])
-    arrays: dict[str, Any] = {
-        "header": np.frombuffer(json.dumps(header).encode(), np.uint8),
+    arrays: Arrays = {
+        "header": _text(header),
+        "users": _text(captured.users),
         "items": captured.vectors,
         "waiting": np.frombuffer(vectors).reshape(-1, captured.settings.dim),
-        "policy": np.frombuffer(policy_snapshots.dumps(captured.policy), np.uint8),
     }
-    file = BytesIO()
-    np.savez(file, allow_pickle=False, **arrays)
-    return file.getvalue()
+    policy = policy_snapshots.content_of(captured.policy)
+    return arrays | {f"{POLICY}{name}": array for name, array in policy.items()}
 
 
-def loads(content: bytes) -> PolicyState:
-    """The state of a snapshot, which goes on as if it had never stopped."""
+def _text(value: object) -> Array:
+    return np.frombuffer(json.dumps(value).encode(), np.uint8)
+
+
+class PartWriter:
+    """A file that hands on what is written to it part by part.
+
+    Parameters
+    ----------
+    put : callable
+        Called as put(number, part) with each part.
+    """
+
+    def __init__(self, put: Callable[[int, bytes], None]) -> None:
+        """Nothing is written yet."""
+        self._put, self._rest, self._digest, self.count = put, bytearray(), blake2b(digest_size=16), 0
+
+    def write(self, content: bytes | memoryview) -> int:
+        """Take some bytes."""
+        self._rest += memoryview(content)
+        while len(self._rest) >= PART:
+            self._hand_on(PART)
+        return memoryview(content).nbytes
+
+    def flush(self) -> None:
+        """Do nothing: parts are handed on when they are full."""
+
+    def _hand_on(self, size: int) -> None:
+        part = bytes(self._rest[:size])
+        del self._rest[:size]
+        self._digest.update(part)
+        self._put(self.count, part)
+        self.count += 1
+
+    def finish(self) -> str:
+        """Hand on what is left; the checksum of everything."""
+        if self._rest:
+            self._hand_on(len(self._rest))
+        return self._digest.hexdigest()
+
+
+def write(arrays: Mapping[str, Array], put: Callable[[int, bytes], None]) -> tuple[int, str]:
+    """Write a snapshot or an increment part by part: how many there are, and their checksum."""
+    file = PartWriter(put)
+    write_arrays(file, arrays)
+    digest = file.finish()
+    return file.count, digest
+
+
+def loads(content: bytes, base: bytes | None = None) -> PolicyState:
+    """The state of a snapshot, or of an increment and its base; it goes on as if it had never stopped."""
     try:
-        with np.load(BytesIO(content), allow_pickle=False) as arrays:
-            header = json.loads(arrays["header"].tobytes())
-            if (header["format"], header["version"]) != (FORMAT, VERSION):
-                raise SnapshotError(
-                    f"a snapshot of version {header['version']} cannot be read by this Coterie"
-                )
-            return _rebuilt(header, arrays["items"], arrays["waiting"], arrays["policy"].tobytes())
-    except (CoterieError, ValueError, KeyError, TypeError, OSError, EOFError, BadZipFile) as error:
+        source: ArraySource = Archive(BytesIO(content), len(content))
+        if "increment" in source.stored:
+            source = HeldArrays(_applied(source, base))
+        return _rebuilt(source)
+    except (CoterieError, *UNREADABLE) as error:
         raise SnapshotError(f"the snapshot cannot be read: {' '.join(str(error).split())}") from None
 
 
-def _rebuilt(header: dict[str, Any], items: Floats, waiting: Floats, policy: bytes) -> PolicyState:
+def _applied(source: ArraySource, base: bytes | None) -> Arrays:
+    """The arrays of an increment and its base."""
+    made = {name: source.read(name) for name in source.stored}
+    if base is None or digest_of(base) != base_digest(made):
+        raise SnapshotError("an increment whose base is not there")
+    below = Archive(BytesIO(base), len(base))
+    return applied(made, {name: below.read(name) for name in below.stored})
+
+
+def _rebuilt(source: ArraySource) -> PolicyState:
+    header = json.loads(source.read("header").tobytes())
+    if header["format"] != FORMAT or header["version"] not in (1, VERSION):
+        raise SnapshotError(f"a snapshot of version {header['version']} cannot be read by this Coterie")
+    if header["version"] == 1:  # the policy was a file within the file, and users stood in the header
+        policy, users = policy_snapshots.loads(source.read("policy").tobytes()), header["users"]
+    else:
+        policy = policy_snapshots.from_arrays(PrefixedArrays(source, POLICY))
+        users = json.loads(source.read("users").tobytes())
     state = PolicyState(PolicySettings.from_json(header["settings"]))
-    state.policy = policy_snapshots.loads(policy)
-    state.users = Users(header["users"])
-    state.catalogue = Catalogue(state.settings.dim, header["items"], items)
-    start = 0
+    state.policy, state.users = policy, Users(users)
+    state.catalogue = Catalogue(state.settings.dim, header["items"], source.read("items"))
+    start, vectors_of_all = 0, source.read("waiting")
     for key, user, ids, count, expires, drawn in header["waiting"]:
-        x = waiting[start : start + count].tobytes()
+        x = vectors_of_all[start : start + count].tobytes()
         state.start_waiting(key, Waiting(user, tuple(ids), x, expires, drawn))
         start += count
     state.counts = Counter(header["counts"])

@@ -6,13 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
+from io import BytesIO
 from typing import Any, NamedTuple
 
 from coterie.service.events import CONFIGURED, CREATED, EXPIRED, RETIRED, Event
 
 FORMAT = 1
 """The version of the tables; a store of another one is refused."""
-PART = 2**20
+PART = 2**22
 """Bytes of a snapshot that are written at a time, so that rewards do not wait for all of it."""
 PAGE = 5_000
 """Events that are read at a time."""
@@ -32,6 +33,8 @@ TABLES = (
        digest TEXT NOT NULL, PRIMARY KEY (policy, seq))""",
     """CREATE TABLE IF NOT EXISTS snapshot_part (policy TEXT NOT NULL, seq BIGINT NOT NULL,
        part BIGINT NOT NULL, content {bytes} NOT NULL, PRIMARY KEY (policy, seq, part))""",
+    """CREATE TABLE IF NOT EXISTS snapshot_base (policy TEXT NOT NULL, seq BIGINT NOT NULL,
+       base BIGINT NOT NULL, PRIMARY KEY (policy, seq))""",
     """CREATE TABLE IF NOT EXISTS key (id TEXT PRIMARY KEY, digest TEXT NOT NULL, role TEXT NOT NULL,
        policy TEXT, label TEXT NOT NULL, created {double} NOT NULL)""",
 )
@@ -44,10 +47,11 @@ OF_USER = f"""WITH RECURSIVE block (number, least) AS (
 
 
 class StoredSnapshot(NamedTuple):
-    """A snapshot that is whole: the last event in it, and its content."""
+    """A snapshot that is whole: the last event in it, its content, and, of an increment, that of its base."""
 
     seq: int
     content: bytes
+    base: bytes | None = None
 
 
 class EventStore(ABC):
@@ -175,6 +179,7 @@ class EventStore(ABC):
     def _drop_snapshots(self, policy: str) -> None:
         self.execute("DELETE FROM snapshot WHERE policy = ?", [(policy,)])
         self.execute("DELETE FROM snapshot_part WHERE policy = ?", [(policy,)])
+        self.execute("DELETE FROM snapshot_base WHERE policy = ?", [(policy,)])
 
     # Snapshots: parts first, then the row that says that it is whole.
 
@@ -185,15 +190,28 @@ class EventStore(ABC):
                 self.execute("DELETE FROM snapshot_part WHERE policy = ? AND seq = ?", [(policy, seq)])
             self.execute("INSERT INTO snapshot_part VALUES (?, ?, ?, ?)", [(policy, seq, part, content)])
 
-    def complete(self, policy: str, seq: int, parts: int, digest: str, keep: int = 2) -> None:
-        """Say that a snapshot is whole; older ones than the last `keep` go."""
+    def complete(
+        self, policy: str, seq: int, parts: int, digest: str, *, base: int | None = None, keep: int = 2
+    ) -> None:
+        """Say that a snapshot is whole; older ones than the last `keep` and their bases go.
+
+        `base` is the number of the snapshot that it builds on, if it is an increment.
+        """
         with self.transaction():
             self.execute("DELETE FROM snapshot WHERE policy = ? AND seq = ?", [(policy, seq)])
+            self.execute("DELETE FROM snapshot_base WHERE policy = ? AND seq = ?", [(policy, seq)])
             self.execute("INSERT INTO snapshot VALUES (?, ?, ?, ?)", [(policy, seq, parts, digest)])
+            if base is not None:
+                self.execute("INSERT INTO snapshot_base VALUES (?, ?, ?)", [(policy, seq, base)])
             kept = "SELECT seq FROM snapshot WHERE policy = ? ORDER BY seq DESC LIMIT ?"
-            old = f"policy = ? AND seq NOT IN ({kept})"
+            bases = f"SELECT base FROM snapshot_base WHERE policy = ? AND seq IN ({kept})"
+            old = f"policy = ? AND seq NOT IN ({kept}) AND seq NOT IN ({bases})"
             for table in ("snapshot", "snapshot_part"):
-                self.execute(f"DELETE FROM {table} WHERE {old}", [(policy, policy, keep)])
+                self.execute(
+                    f"DELETE FROM {table} WHERE {old}", [(policy, policy, keep, policy, policy, keep)]
+                )
+            gone = "policy = ? AND seq NOT IN (SELECT seq FROM snapshot WHERE policy = ?)"
+            self.execute(f"DELETE FROM snapshot_base WHERE {gone}", [(policy, policy)])
 
     def drop_parts(self, policy: str | None = None) -> None:
         """Remove parts of snapshots that never became whole, of one policy or of all."""
@@ -205,16 +223,26 @@ class EventStore(ABC):
             )
 
     def snapshots(self, policy: str) -> Iterator[StoredSnapshot]:
-        """The snapshots that are whole, the latest first."""
-        listed = "SELECT seq, parts, digest FROM snapshot WHERE policy = ? ORDER BY seq DESC"
-        for seq, parts, digest in self.query(listed, (policy,)):
-            found = self.query(
-                "SELECT content FROM snapshot_part WHERE policy = ? AND seq = ? ORDER BY part", (policy, seq)
-            )
-            pieces = [bytes(piece) for (piece,) in found]
-            content = b"".join(pieces)
-            if len(pieces) == parts and digest_of(content) == digest:
-                yield StoredSnapshot(int(seq), content)
+        """The snapshots that are whole, the latest first; an increment with its base."""
+        bases = dict(self.query("SELECT seq, base FROM snapshot_base WHERE policy = ?", (policy,)))
+        listed = self.query("SELECT seq FROM snapshot WHERE policy = ? ORDER BY seq DESC", (policy,))
+        for (seq,) in listed:
+            content = self._snapshot(policy, seq)
+            base = self._snapshot(policy, bases[seq]) if seq in bases else None
+            if content is not None and (seq not in bases or base is not None):
+                yield StoredSnapshot(int(seq), content, base)
+
+    def _snapshot(self, policy: str, seq: int) -> bytes | None:
+        """The content of a snapshot, if it is whole."""
+        told = self.query("SELECT parts, digest FROM snapshot WHERE policy = ? AND seq = ?", (policy, seq))
+        if not told:
+            return None
+        parts, digest = told[0]
+        file, one = BytesIO(), "SELECT content FROM snapshot_part WHERE policy = ? AND seq = ? AND part = ?"
+        for part in range(parts):
+            for (content,) in self.query(one, (policy, seq, part)):
+                file.write(content)
+        return file.getvalue() if digest_of(file.getvalue()) == digest else None
 
     def check_format(self) -> None:
         """Enter the version of the tables, or see that it is ours."""
@@ -229,8 +257,3 @@ class EventStore(ABC):
 def digest_of(content: bytes) -> str:
     """A checksum of a snapshot."""
     return blake2b(content, digest_size=16).hexdigest()
-
-
-def split(content: bytes) -> list[bytes]:
-    """A snapshot in parts."""
-    return [content[start : start + PART] for start in range(0, len(content), PART)]
