@@ -73,7 +73,7 @@ def test_every_headline_is_about_policies_that_play_there() -> None:
     for varied in FIELD_WORLDS:
         playing = set(varied.policies or FIELD_POLICIES)
         assert {name for one in varied.headlines for name in (one.lower, one.higher)} <= playing
-        assert set(FIELD_POLICIES) <= playing or varied.label == "duels"
+        assert set(FIELD_POLICIES) <= playing or varied.label in ("duels", "lists")
         assert varied.headlines
 
 
@@ -90,6 +90,14 @@ def test_worlds_are_those_of_the_papers() -> None:
     assert worlds["corrupted users"].corrupted == 0.1
     assert (worlds["jumps"].jumps, worlds["jumps"].n_users, worlds["jumps"].n_clusters) == (1750, 10, 2)
     assert worlds["Zipf arrivals"].zipf == 1.0
+    assert (worlds["lists"].list_length, worlds["lists"].rewards) == (4, "bernoulli")
+
+
+def test_lists_are_shown_by_those_who_are_made_for_them() -> None:
+    (lists,) = [varied for varied in FIELD_WORLDS if varied.environment.list_length > 1]
+    assert {"CascadeLinUCB", "CLUBCascade"} <= set(lists.policies or ())
+    assert Headline("CLUBCascade", "CascadeLinUCB", "Li and Zhang 2018") in lists.headlines
+    assert Headline("AutoCLUB", "CLUBCascade", "ours") in lists.headlines
 
 
 def test_points_of_grids_are_played_on_one_seed(data: DataFiles) -> None:
@@ -147,8 +155,8 @@ def test_the_figure_is_played_in_every_world(folder: Path, tmp_path: Path) -> No
     )
     found = reproduce(options, LocalEngine(1), NoCallback())
     (outcome,) = found.figures
-    assert len(outcome.panels) == 9
-    assert len(outcome.tables[0].rows) == 9
+    assert len(outcome.panels) == 10
+    assert len(outcome.tables[0].rows) == 10
     assert "headline claims" in outcome.sentence
     assert (tmp_path / "out" / "field" / "field.png").exists()
     assert "rounds each, on\nthe seeds 1000.</p>" in found.report.read_text(encoding="utf-8")

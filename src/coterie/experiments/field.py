@@ -36,19 +36,13 @@ FIELD_POLICIES = (
 SACLUB and SASCLUB are not among them: with tuned constants they are CLUB and SCLUB.
 """
 
-DUELLING = (
-    "AutoCLUB",
-    "HierUCB",
-    "LinUCBInd",
-    "LinUCBOne",
-    "CLUB",
-    "SCLUB",
-    "DynUCB",
-    "CoDBand",
-    "COLDB",
-    ORACLE,
-)
+_SOME = ("AutoCLUB", "HierUCB", "LinUCBInd", "LinUCBOne", "CLUB", "SCLUB", "DynUCB", "CoDBand")
+
+DUELLING = (*_SOME, "COLDB", ORACLE)
 """Who plays duels: COLDB, and some of the others, by differences of arms."""
+
+LISTING = (*_SOME, "CascadeLinUCB", "CLUBCascade", ORACLE)
+"""Who shows lists: the two that are made for it, and some of the others."""
 
 _WITH_ORACLE = (*FIELD_POLICIES, ORACLE)
 _SMALLER = EnvironmentSpec(dim=25, n_arms=20, pool_items=1000)
@@ -58,7 +52,8 @@ _BUSY = 10_000
 CLUB_2014, SCLUB_2019, UNI_2025 = "Gentile et al. 2014", "Li et al. 2019", "Li et al. 2025"
 MISSPECIFIED, CORRUPTED = "Wang et al. 2023, misspecified", "Wang et al. 2023, corrupted"
 DYNUCB, DYCLU, CODBAND = "Nguyen and Lauw 2014", "Li et al. 2021, DyClu", "Li et al. 2021, CoDBand"
-CAB, LOCB, COLDB, OURS = "Gentile et al. 2017", "Ban and He 2021", "Wang et al. 2025", "ours"
+CAB, LOCB, COLDB = "Gentile et al. 2017", "Ban and He 2021", "Wang et al. 2025"
+CASCADE, OURS = "Li and Zhang 2018", "ours"
 
 
 def _below(paper: str, lower: str, *higher: str) -> tuple[Headline, ...]:
@@ -158,5 +153,20 @@ _DUELS = Variation(
     headlines=(*_below(COLDB, "COLDB", "LinUCBInd", "LinUCBOne"), *_AUTO),
 )
 
-FIELD_WORLDS = (*_MADE_UP, _DUELS, *_REAL)
+_LISTS = Variation(
+    label="lists",
+    environment=EnvironmentSpec(
+        n_users=20, n_clusters=4, dim=10, rewards="bernoulli", list_length=4, attraction=0.4
+    ),
+    datasets=("synthetic",),
+    policies=LISTING,
+    horizon=_BUSY,
+    headlines=(
+        *_below(CASCADE, "CLUBCascade", "CascadeLinUCB"),
+        *_AUTO,
+        *_below(OURS, "AutoCLUB", "CLUBCascade"),
+    ),
+)
+
+FIELD_WORLDS = (*_MADE_UP, _DUELS, _LISTS, *_REAL)
 """What is not said is as in Figure 1; the worlds of other papers are smaller, d = 25 and K = 20."""
