@@ -34,7 +34,7 @@ def ridge_fields(prefix, rows):
 
 
 def grown(Py_ssize_t length):
-    """How much longer an array becomes that is too short: twice as long at first, by an eighth when it is large."""
+    """How much longer an array becomes in place: twice as long at first, by an eighth when it is large."""
     return max(length // 8, min(length, 1024))
 
 
@@ -49,6 +49,7 @@ cdef class NamedArrays:
     FIELDS = {}
     NUMBERS = ("rounds",)
     LENGTHS = {}
+    IN_PLACE = False  # arrays grow in place if `bind` allocates nothing, so that it cannot fail when they have grown
 
     def __init__(self, Py_ssize_t n_users, Py_ssize_t dim):
         self.n_users, self.dim, self._arrays = n_users, dim, {}
@@ -90,8 +91,9 @@ cdef class NamedArrays:
     def _grow(self, str name, shape):
         """An array with more room, zeros where nothing was; in place if only its first axis grows."""
         old = self._arrays[name]
-        room = [have if have >= want else max(have + grown(have), want) for have, want in zip(old.shape, shape)]
-        if room[1:] == list(old.shape[1:]):
+        more = grown if self.IN_PLACE else int
+        room = [have if have >= want else max(have + more(have), want) for have, want in zip(old.shape, shape)]
+        if self.IN_PLACE and room[1:] == list(old.shape[1:]):
             del self._arrays[name]
             try:
                 old.resize(room)  # the allocator moves large arrays without copying them
@@ -160,13 +162,14 @@ cdef class NamedArrays:
         """Check what compiled code relies on, and rebuild what follows from the arrays."""
 
     cdef int make_room(self, Py_ssize_t n_users) except -1:
-        """Arrays for more users; without memory for them, some have more room than they need."""
+        """Arrays for more users; without memory for them nothing changes, but that some may have more room than they need."""
         cdef Py_ssize_t known = self.n_users
+        before = None if self.IN_PLACE else dict(self._arrays)
         self.n_users = n_users
         try:
             self._allocate()
         except BaseException:
-            self.n_users = known
+            self.n_users, self._arrays = known, before or self._arrays
             self.bind()
             raise
         return 0

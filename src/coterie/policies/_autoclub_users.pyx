@@ -47,6 +47,7 @@ cdef class Histories(Prior):
     }
     NUMBERS = (*Base.NUMBERS, "used_vectors", "free_vector", "n_packed", "holder", "greatest", "second")
     LENGTHS = {"vectors": "used_vectors", "packed": "n_packed"}
+    IN_PLACE = True
 
     def __init__(self, n_users, dim, *, ridge, schedule, generator):
         self.light, self.half, self.expanded = (dim + 1) // 2, dim * (dim + 1) // 2, -1
