@@ -102,7 +102,9 @@ def measured(users: int, rounds: int, dim: int, clusters: int, *, even: bool, se
     policy = coterie.AutoCLUB(users, dim)
     many = play(policy, world, rounds, f"{users:,} users")
     found, playing = policy.learner.numbers()["n_clusters"], peak()
-    size, writing, reading = saved_and_loaded(policy, world.items[:ARMS])
+    held = [policy]
+    del policy
+    size, writing, reading = saved_and_loaded(held.pop(), world.items[:ARMS])
     most = peak()
     small = World(FEW_USERS, dim, min(clusters, FEW_USERS), even=even, seed=seed)
     few = play(coterie.AutoCLUB(FEW_USERS, dim), small, min(rounds, 1_000_000), f"{FEW_USERS:,} users")

@@ -160,11 +160,13 @@ def test_autoclub_agrees_with_its_reference_where_ratings_repeat() -> None:
 
 
 def test_autoclub_agrees_with_its_reference_when_not_all_posteriors_are_kept() -> None:
-    compared = returns = 0
+    compared = returns = apart = 0
     for seed in SEEDS[:12]:
         seats = 2 + seed % 3
         rounds, slow = walk_by_evidence(world(seed, 250, noise=(0.1, 0.4)[seed % 2]), seed, set(), seats)
         compared += rounds
         returns += slow.people.returns
+        apart += slow.people.apart
     assert compared > 0.95 * 12 * 250
-    assert returns > 1000
+    assert returns > 500
+    assert apart > 100

@@ -131,3 +131,17 @@ def test_a_state_whose_places_are_none_is_refused(name: str, value: int, sentenc
         return
     with pytest.raises(ValueError, match=sentence):
         learner.restore(lambda array, out: np.copyto(out, arrays[array]), numbers)
+
+
+def test_asking_changes_nothing_even_where_not_all_posteriors_are_kept() -> None:
+    policy = coterie.AutoCLUB(9, 4)
+    policy._learner = Averaged(
+        9, 4, ridge=1.0, schedule=policy.exploration, generator=policy.generator, seats=2
+    )
+    play(policy, np.random.default_rng(0).normal(size=(9, 4)), 60, seed=0)
+    before = {name: array.tobytes() for name, array in policy.learner.arrays().items()}
+    for user in range(9):
+        policy.recommend(user, np.eye(4))
+        policy.scores(user, np.eye(4))
+        policy.explain(user, np.eye(4))
+    assert {name: array.tobytes() for name, array in policy.learner.arrays().items()} == before

@@ -80,14 +80,20 @@ class AutoCLUB(ByEvidence):
         """Rows 12 and 13."""
         most = 2 * self.second()
         before = [min(most, max(-most, told[2])) for told in self.told]
+        asked = self.trust() > 0.0 or self.people.sits(user)
+        if asked:
+            self.people.sit(user)
         foretold = self.foretold(user, x)
         super().listen(user, x, reward)
         most = 2 * self.second()
         for old, (i, y, r) in zip(before, self.told, strict=False):
             self.amend(i, y, old, min(most, max(-most, r)))
         counted = min(most, max(-most, reward))
-        self.compare(counted, *foretold)
-        self.people.absorb(user, x, counted, self.omega[user])
+        if asked:
+            self.compare(counted, *foretold)
+            self.people.absorb(user, x, counted, self.omega[user])
+        else:
+            self.people.learn_apart(user, x, counted, self.omega[user])
 
     def foretold(self, user: int, x: Array) -> tuple[float, float, float, float]:
         """Mean and variance of a reward, by clusters and by people. Row 13."""

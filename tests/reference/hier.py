@@ -269,18 +269,35 @@ class Seated(Hier):
 
     def __init__(self, n_users: int, dim: int, *, ridge: float, seats: int) -> None:
         super().__init__(n_users, dim, ridge=ridge)
-        self.seats, self.holders, self.returns = seats, list(range(min(n_users, seats))), 0
+        self.seats, self.holders = seats, list(range(min(n_users, seats)))
+        self.returns = self.apart = 0
+
+    def sits(self, user: int) -> bool:
+        return self.holders[user % len(self.holders)] == user
+
+    def sit(self, user: int) -> None:
+        """Who comes back has its posterior made anew."""
+        if not self.sits(user):
+            self.m[user], self.V[user] = self.posterior(user)
+            self.holders[user % len(self.holders)] = user
+            self.returns += self.pulls[user] > 0
 
     def posterior(self, user: int) -> tuple[Array, Array]:
-        """Who comes back has its posterior made anew."""
-        seat = user % len(self.holders)
-        if self.holders[seat] != user:
-            self.holders[seat] = user
-            self.returns += self.pulls[user] > 0
-            mu, N = self.acting
-            self.V[user] = inverse(inverse(N) + self.S[user])
-            self.m[user] = mu + self.V[user] @ (self.b[user] - self.S[user] @ mu)
-        return super().posterior(user)
+        if self.sits(user) or not self.pulls[user]:
+            return super().posterior(user)
+        mu, N = self.acting
+        V = inverse(inverse(N) + self.S[user])
+        return mu + V @ (self.b[user] - self.S[user] @ mu), V
+
+    def learn_apart(self, user: int, x: Array, reward: float, weight: float) -> None:
+        """Of one who does not sit only the sums are kept."""
+        x, reward = math.sqrt(weight) * self.lengthened(x), math.sqrt(weight) * reward
+        self.S[user] = self.S[user] + np.outer(x, x)
+        self.b[user] = self.b[user] + reward * x
+        self.q[user] += reward**2
+        self.pulls[user] += 1
+        self.rounds += 1
+        self.apart += 1
 
     def half(self, user: int) -> int:
         return super().half(user % len(self.holders))

@@ -150,11 +150,10 @@ cdef class Averaged(ClustersAndPeople):
     cdef void look_at_both(self, Py_ssize_t user, Offer *offer, Both *both, double *mean) noexcept nogil:
         """What both models say of a user, and the mean of every arm by both, weighted."""
         cdef Py_ssize_t k
-        cdef Py_ssize_t seat = self.seat_of(user)
         cdef int64_t pulls = self.pulls[user]
         both.trust, both.longer = self.trust(), self.people.lengthened(offer)
         self.view(user, &both.seen)
-        both.people.estimate, both.people.inverse = self.people.mean_of(seat), self.people.covariance_of(seat)
+        self.look_up(user, &both.people.estimate, &both.people.inverse)
         both.people.beta = sqrt(self.people.noise2)
         both.people.usual = <double> self.people.size / pulls if pulls > 0 else INFINITY
         means(both.seen.estimate, offer.items, offer.picks, offer.n, self.dim, mean)

@@ -13,14 +13,16 @@ cdef struct Foretold:
 
 
 cdef class ClustersAndPeople(ByEvidence):
-    cdef readonly UpperBounds people
+    cdef readonly UpperBounds people, guest
     cdef public double odds
     cdef Py_ssize_t most_seats
     cdef int64_t *holders
 
     cdef Py_ssize_t seat_of(self, Py_ssize_t user) noexcept nogil
-    cdef void sit_down(self, Py_ssize_t seat, Py_ssize_t user) noexcept nogil
-    cdef void retell(self, Py_ssize_t seat, Py_ssize_t user) noexcept nogil
+    cdef bint sits(self, Py_ssize_t user) noexcept nogil
+    cdef void look_up(self, Py_ssize_t user, const double **mean, const double **covariance) noexcept nogil
+    cdef void fill_seat(self, UpperBounds people, Py_ssize_t seat, Py_ssize_t user) noexcept nogil
+    cdef void retell(self, UpperBounds people, Py_ssize_t seat, Py_ssize_t user) noexcept nogil
     cdef double trust(self) noexcept nogil
     cdef void foretell(self, Py_ssize_t user, const double *x, Foretold *clusters, Foretold *people) noexcept nogil
     cdef void compare_models(self, double reward, Foretold *clusters, Foretold *people) noexcept nogil

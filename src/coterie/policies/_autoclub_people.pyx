@@ -53,7 +53,8 @@ cdef class ClustersAndPeople(ByEvidence):
     def __init__(self, n_users, dim, *, ridge, schedule, generator, seats=SEATS):
         self.most_seats = seats
         shared = {"ridge": ridge, "schedule": schedule, "generator": generator}
-        self.people = People(1, dim, intercept=True, noise=None, mean=None, covariance=None, **shared)
+        given = {"intercept": True, "noise": None, "mean": None, "covariance": None}
+        self.people, self.guest = People(1, dim, **given, **shared), People(1, dim, **given, **shared)
         ByEvidence.__init__(self, n_users, dim, **shared)
 
     @classmethod
@@ -68,6 +69,7 @@ cdef class ClustersAndPeople(ByEvidence):
         self.holders = <int64_t *> self.pointer("people.holders")
         self.people._arrays = {name: self._arrays[f"people.{name}"] for name in People.FIELDS}
         self.people.bind()
+        self.guest.newcomer, self.guest.centre = self.people.newcomer, self.people.centre
         return ByEvidence.bind(self)
 
     cdef int reserve(self, Py_ssize_t n_arms) except -1:
@@ -94,42 +96,54 @@ cdef class ClustersAndPeople(ByEvidence):
 
     # Who sits where.
 
+    cdef bint sits(self, Py_ssize_t user) noexcept nogil:
+        return self.holders[user % self.people.n_users] == user
+
     cdef Py_ssize_t seat_of(self, Py_ssize_t user) noexcept nogil:
         """The seat of a user, who sits down if someone else is there."""
         cdef Py_ssize_t seat = user % self.people.n_users
         if self.holders[seat] != user:
-            self.sit_down(seat, user)
+            self.fill_seat(self.people, seat, user)
             self.holders[seat] = user
         return seat
 
-    cdef void sit_down(self, Py_ssize_t seat, Py_ssize_t user) noexcept nogil:
+    cdef void look_up(self, Py_ssize_t user, const double **mean, const double **covariance) noexcept nogil:
+        """The posterior of a user; one who does not sit is a guest, so that asking changes nothing."""
+        cdef Py_ssize_t seat = user % self.people.n_users
+        if self.holders[seat] == user:
+            mean[0], covariance[0] = self.people.mean_of(seat), self.people.covariance_of(seat)
+        else:
+            self.fill_seat(self.guest, 0, user)
+            mean[0], covariance[0] = self.guest.mean_of(0), self.guest.covariance_of(0)
+
+    cdef void fill_seat(self, UpperBounds people, Py_ssize_t seat, Py_ssize_t user) noexcept nogil:
         """The sums of a user with an intercept and its weight ω, and its posterior under today's prior."""
-        cdef Py_ssize_t i, d = self.dim, p = self.people.size
+        cdef Py_ssize_t i, d = self.dim, p = people.size
         cdef double weight = self.precisions[user]
         cdef const double *own = self.gram_of(user)
-        cdef double *gram = self.people.grams + seat * p * p
-        cdef double *moment = self.people.moments + seat * p
+        cdef double *gram = people.grams + seat * p * p
+        cdef double *moment = people.moments + seat * p
         gram[0], moment[0] = weight * self.pulls[user], weight * self.levels[user]
         for i in range(d):
             gram[1 + i] = gram[(1 + i) * p] = weight * self.totals[user * d + i]
             moment[1 + i] = weight * self.moments[user * d + i]
         for i in range(d * d):
             gram[(1 + i // d) * p + 1 + i % d] = weight * own[i]
-        self.people.squared[seat], self.people.pulls[seat] = weight * self.squared[user], self.pulls[user]
+        people.squared[seat], people.pulls[seat] = weight * self.squared[user], self.pulls[user]
         if self.pulls[user] >= self.light:
-            self.people.start_posterior(seat)
+            people.start_posterior(seat)
         elif self.pulls[user] > 0:
-            self.retell(seat, user)
+            self.retell(people, seat, user)
 
-    cdef void retell(self, Py_ssize_t seat, Py_ssize_t user) noexcept nogil:
+    cdef void retell(self, UpperBounds people, Py_ssize_t seat, Py_ssize_t user) noexcept nogil:
         """A posterior from the prior, by the user's vectors one after another."""
         cdef int64_t n, at = self.places[user]
         cdef double root = sqrt(self.precisions[user])
-        self.people.start_covariance(seat)
+        people.start_covariance(seat)
         for n in range(self.pulls[user]):
             at = self.next_vector[at]
-            self.people.narrow(seat, self.people.lengthen(self.vectors + at * self.dim, root))
-        self.people.find_mean(seat)
+            people.narrow(seat, people.lengthen(self.vectors + at * self.dim, root))
+        people.find_mean(seat)
 
     # Which model to trust.
 
@@ -161,13 +175,18 @@ cdef class ClustersAndPeople(ByEvidence):
     # Both learn.
 
     cdef double restrain(self, Py_ssize_t user, const double *x, double reward) noexcept nogil:
-        """What a reward counts for: both models are judged by it, and the hierarchical one learns it."""
+        """What a reward counts for: both models are judged by it, and the hierarchical one learns it.
+
+        While nothing rests on people, only those who sit are asked.
+        """
         cdef Foretold clusters, people
         cdef double counted
+        self.people.rounds = self.learnt()
+        if self.trust() == 0.0 and not self.sits(user):
+            return ByEvidence.restrain(self, user, x, reward)
         self.foretell(user, x, &clusters, &people)
         counted = ByEvidence.restrain(self, user, x, reward)
         self.compare_models(counted, &clusters, &people)
-        self.people.rounds = self.learnt()
         self.people.absorb_weighted(self.seat_of(user), x, counted, self.precisions[user])
         return counted
 
@@ -179,10 +198,9 @@ cdef class ClustersAndPeople(ByEvidence):
 
     cdef bint reassess(self, Py_ssize_t user, Terms *terms) noexcept nogil:
         cdef double before = self.precisions[user]
-        cdef Py_ssize_t seat = self.seat_of(user)
         cdef bint changed = ByEvidence.reassess(self, user, terms)
-        if changed:
-            self.people.reweigh(seat, self.precisions[user] / before)
+        if changed and self.sits(user):
+            self.people.reweigh(user % self.people.n_users, self.precisions[user] / before)
         if self.precisions[user] < MISLED * before:
             self.people.due = self.people.rounds
         return changed
