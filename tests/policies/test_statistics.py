@@ -18,7 +18,7 @@ from policies.histories import DIM, Event, Sums, events, live, rows, unpacked
 
 OTHERS = ("GOBLin", "GraphUCB", "AutoCLUB", "Hier", "DyClu", "CAB", "RCLUBWCU", "COLDB")
 POOLED = [e for e in ALL if not e.startswith(OTHERS) and e not in FORGETTING]
-CLUSTERING = [e for e in POOLED if not e.startswith("Lin")]
+CLUSTERING = [e for e in POOLED if not e.startswith(("Lin", "CascadeLinUCB"))]
 OVER_GRAPHS = [e for e in ALL if e.startswith(("GOBLin", "GraphUCB"))]
 CASES = settings(deadline=None, derandomize=True, max_examples=30)
 
