@@ -25,7 +25,7 @@ def test_every_byte_of_the_state_is_counted_once(example: str) -> None:
     given = sum(value.nbytes for value in policy.arguments.values() if isinstance(value, np.ndarray))
     assert told.total == sum(told.parts.values())
     assert told.parts.get("arguments", 0) == given
-    assert told.total - given - told.parts["work space"] == used
+    assert told.total - given - told.parts["work space"] == sum(policy.learner.held().values()) >= used
     assert set(told.parts) <= {
         *("statistics of users", "statistics of clusters", "graph", "labels and counts"),
         *("work space", "arguments"),

@@ -103,16 +103,17 @@ def test_the_snapshot_is_used_and_the_log_before_it_is_not_read(tmp_path: Path) 
         assert again.policy.rounds == rounds
 
 
-def test_a_damaged_snapshot_is_left_aside_and_two_are_kept(tmp_path: Path) -> None:
+def test_a_damaged_snapshot_is_left_aside_and_two_are_kept_with_their_base(tmp_path: Path) -> None:
     one = Recommender(dim=3, store=tmp_path / "a.db")
     for seed in range(4):
         play(one, 5, seed)
         one._engine.snapshot("default")
-    assert len(list(one._engine.store.snapshots("default"))) == 2
+    kept = list(one._engine.store.snapshots("default"))
+    assert [stored.base is None for stored in kept] == [False, False, True]
     last = one._live.state.seq
     damage = "UPDATE snapshot_part SET content = ? WHERE seq = ?"
     one._engine.journal.run(lambda: one._engine.store.execute(damage, [(b"not a snapshot", last)]))
-    assert [stored.seq < last for stored in one._engine.store.snapshots("default")] == [True]
+    assert [stored.seq < last for stored in one._engine.store.snapshots("default")] == [True, True]
     copy = Recommender(dim=3)
     for seed in range(4):
         play(copy, 5, seed)
