@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 
 from coterie.policies._learner cimport Learner
 from coterie.policies._linalg cimport Ridge
-from coterie.policies._members cimport Sets
+from coterie.policies._linked cimport Linked
 from coterie.policies._radius cimport Radius
 
 
@@ -14,7 +14,7 @@ cdef double arrival_radius(int64_t t) noexcept nogil
 cdef class SplitMerge(Learner):
     cdef Ridge users
     cdef Ridge pools
-    cdef Sets members
+    cdef Linked members
     cdef Radius shape
     cdef object _shape
     cdef bint reshaped

@@ -12,7 +12,7 @@ from coterie.policies._learner cimport Learner
 from coterie.policies._linalg cimport (
     absorb_row, add_outer, add_scaled, clear_row, copy_row, distance2, dot, pool_from_gram
 )
-from coterie.policies._members cimport enter_set, leave_set
+from coterie.policies._linked cimport link, unlink
 from coterie.policies._radius cimport radius, radius_of
 from coterie.policies._offers cimport View, show_row
 
@@ -93,7 +93,7 @@ cdef class SplitMerge(Learner):
         self.slack = <double *> cnp.PyArray_DATA(self._scratch["derived"])
         self.reach, self.length, self.least = self.slack + room, self.slack + 2 * room, self.slack + 3 * room
         self.members.head = <int64_t *> cnp.PyArray_DATA(self._scratch["lists"])
-        self.members.next, self.members.before = self.members.head + room, self.members.head + 2 * room
+        self.members.next, self.members.previous = self.members.head + room, self.members.head + 2 * room
         self.changed, self.places = self.members.head + 3 * room, self.members.head + 4 * room
         self.centred = self.members.head + 5 * room
         self.centres = <double *> cnp.PyArray_DATA(self._scratch["centres"])
@@ -106,7 +106,7 @@ cdef class SplitMerge(Learner):
         cdef Py_ssize_t user, fresh = self.open(self.n_users - known)
         for user in range(known, self.n_users):
             self.row_of[user] = fresh
-            enter_set(&self.members, fresh, user)
+            link(&self.members, fresh, user)
         self.unchecked[fresh] = self.n_users - known
         clear_row(&self.pools, fresh, self.ridge, self.dim)
         memset(self.pool_grams + fresh * self.dim * self.dim, 0, self.dim * self.dim * sizeof(double))
@@ -139,7 +139,7 @@ cdef class SplitMerge(Learner):
         self._scratch["lists"][:] = -1
         self._scratch["centres"][:] = 0.0
         for k in range(self.n_users - 1, -1, -1):
-            enter_set(&self.members, self.row_of[k], k)
+            link(&self.members, self.row_of[k], k)
         self.forget_slack()
         for k in range(self.n_users):
             self.trust(k)
@@ -305,8 +305,8 @@ cdef class SplitMerge(Learner):
     cdef Py_ssize_t split(self, Py_ssize_t user, Py_ssize_t slot) noexcept nogil:
         """Take the user out of its cluster into a new one of its own; returns the new slot   (Split, lines 2-4)."""
         cdef Py_ssize_t d = self.dim, fresh = self.open(1)
-        leave_set(&self.members, slot, user)
-        enter_set(&self.members, fresh, user)
+        unlink(&self.members, slot, user)
+        link(&self.members, fresh, user)
         self.row_of[user] = fresh
         self.trust(user)
         self.sizes[slot] -= 1
@@ -385,8 +385,8 @@ cdef class SplitMerge(Learner):
         cdef int64_t user
         while self.members.head[younger] >= 0:
             user = self.members.head[younger]
-            leave_set(&self.members, younger, user)
-            enter_set(&self.members, older, user)
+            unlink(&self.members, younger, user)
+            link(&self.members, older, user)
             self.row_of[user] = older
             self.trust(user)
         self.vacant = min(self.vacant, younger)
