@@ -18,6 +18,7 @@ class AutoCLUB(ByEvidence):
         super().__init__(n_users, dim, ridge=ridge)
         self.people = Seated(n_users, dim, ridge=ridge, seats=seats)
         self.odds = 0.0  # Row 13
+        self.errors = [0.0, 0.0]  # Row 13
         self.repeats = Repeats()
         self.phi = 0.0  # Row 16
         self.amended = self.misled = 0
@@ -111,9 +112,12 @@ class AutoCLUB(ByEvidence):
 
     def compare(self, r: float, mean: float, variance: float, other: float, others: float) -> None:
         """Row 13."""
-        step = math.log(variance / others) + (r - mean) ** 2 / variance - (r - other) ** 2 / others
         kept = max(0.0, min(0.9995, 1.0 - 4.0 / self.learnt))
+        first, second = variance * max(1.0, self.errors[0]), others * max(1.0, self.errors[1])
+        step = math.log(first / second) + (r - mean) ** 2 / first - (r - other) ** 2 / second
         self.odds = kept * self.odds + min(1.0, max(-1.0, 0.5 * step))
+        for k, z2 in enumerate(((r - mean) ** 2 / variance, (r - other) ** 2 / others)):
+            self.errors[k] = kept * self.errors[k] + (1 - kept) * min(100.0, z2)
 
     def amend(self, user: int, y: Array, old: float, new: float) -> None:
         """A reward counts for something else than it did. Row 12."""
@@ -141,11 +145,8 @@ class AutoCLUB(ByEvidence):
         """Row 15."""
         fits = self.people.fits
         self.people.review()
-        if self.people.fits > fits:
-            if self.people.margin < 1e-7:
-                self.margin = 0.0
-            if self.trust() == 0.0:
-                self.people.due = max(self.people.due, 2 * self.learnt)
+        if self.people.fits > fits and self.people.margin < 1e-7:
+            self.margin = 0.0
 
     def welcome(self, newcomers: int) -> None:
         super().welcome(newcomers)

@@ -14,7 +14,7 @@ cdef struct Foretold:
 
 cdef class ClustersAndPeople(ByEvidence):
     cdef readonly UpperBounds people, guest
-    cdef public double odds
+    cdef public double odds, cluster_errors, people_errors
     cdef Py_ssize_t most_seats
     cdef int64_t *holders
 

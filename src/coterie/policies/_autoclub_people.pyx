@@ -25,6 +25,7 @@ cnp.import_array()
 cdef double KEPT = 0.9995  # the part of the log odds that a reward leaves: about the last 2,000 rewards count
 cdef double EARLY = 4.0  # after t rewards no more than 1 − 4/t of it: what was foretold with hardly any data is forgotten soon
 cdef double STEP = 1.0  # one reward changes the log odds by no more than this
+cdef double WORST = 100.0  # and its squared error counts for no more than so many times what a model foretold
 cdef double MISLED = 0.25  # people are fitted at once when a user turns out to count for less than this part
 cdef double DISTRUSTED = 50.0  # minus the log odds of people whose numbers have overflowed
 SEATS = 4096
@@ -37,7 +38,8 @@ cdef class ClustersAndPeople(ByEvidence):
 
     The arrays of both are those of this learner; those of `people` have its name in front. It has a bounded number of
     seats: user i sits on seat i mod their number, `holders` are those who sit, and one who comes back has its posterior made
-    anew from its sums. So the prior is learnt from those who came last.
+    anew from its sums. So the prior is learnt from those who came last. `cluster_errors` and `people_errors` are the squared
+    errors of both of late, beside what they foretold.
     """
 
     FIELDS = {
@@ -48,7 +50,16 @@ cdef class ClustersAndPeople(ByEvidence):
             for name, field in People.FIELDS.items()
         },
     }
-    NUMBERS = (*Clusters.NUMBERS, "odds", "people.noise2", "people.spread2", "people.shrinkage", "people.due")
+    NUMBERS = (
+        *Clusters.NUMBERS,
+        "odds",
+        "cluster_errors",
+        "people_errors",
+        "people.noise2",
+        "people.spread2",
+        "people.shrinkage",
+        "people.due",
+    )
 
     def __init__(self, n_users, dim, *, ridge, schedule, generator, seats=SEATS):
         self.most_seats = seats
@@ -165,12 +176,20 @@ cdef class ClustersAndPeople(ByEvidence):
         people.variance = self.people.noise2 * (own + max(quadratic(self.people.covariance_of(seat), full, p), 0.0))
 
     cdef void compare_models(self, double reward, Foretold *clusters, Foretold *people) noexcept nogil:
-        """The log odds move by the difference of the log predictive densities."""
-        cdef double first = reward - clusters.mean, second = reward - people.mean
+        """The log odds move by the difference of the log predictive densities.
+
+        A model whose errors have been greater than it foretold has its variance raised accordingly, lest the one that is more
+        sure of itself wins wherever little happens.
+        """
         cdef double kept = max(0.0, min(KEPT, 1.0 - EARLY / self.learnt()))
-        cdef double step = natural_log(clusters.variance) - natural_log(people.variance)
-        step += first * first / clusters.variance - second * second / people.variance
+        cdef double first = clusters.variance * max(1.0, self.cluster_errors)
+        cdef double second = people.variance * max(1.0, self.people_errors)
+        cdef double missed = reward - clusters.mean, other = reward - people.mean
+        cdef double step = natural_log(first) - natural_log(second) + missed * missed / first - other * other / second
         self.odds = kept * self.odds + (min(max(0.5 * step, -STEP), STEP) if step == step else -STEP)
+        missed, other = missed * missed / clusters.variance, other * other / people.variance
+        self.cluster_errors = kept * self.cluster_errors + (1.0 - kept) * (missed if missed < WORST else WORST)
+        self.people_errors = kept * self.people_errors + (1.0 - kept) * (other if other < WORST else WORST)
 
     # Both learn.
 
@@ -206,7 +225,7 @@ cdef class ClustersAndPeople(ByEvidence):
         return changed
 
     cdef int review(self, Py_ssize_t user) except -1 nogil:
-        """Review the user's place, and fit the hierarchical model when that is due: seldom if nothing rests on it."""
+        """Review the user's place, and fit the hierarchical model when that is due."""
         cdef double due
         ByEvidence.review(self, user)
         due = self.people.due
@@ -214,6 +233,4 @@ cdef class ClustersAndPeople(ByEvidence):
         if self.people.due > due and not self.people.is_sound():
             self.people.start_over()
             self.odds = -DISTRUSTED
-        if self.people.due > due and self.trust() == 0.0:
-            self.people.due = max(self.people.due, 2.0 * self.people.rounds)
         return 0
