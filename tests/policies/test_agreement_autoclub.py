@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 import coterie
-from coterie.policies._autoclub_average import Averaged
+from coterie.policies._autoclub_average import Levelled
 from policies.agreeing import SEEDS, TIE, clusters
 from reference import averaged
 from worlds import Round, World, world
@@ -47,7 +47,7 @@ def step(fast: coterie.LinearBandit, slow: averaged.AutoCLUB, w: World, turn: Ro
 
 def with_seats(policy: coterie.LinearBandit, seats: int) -> coterie.LinearBandit:
     """The policy with fewer posteriors of people than users."""
-    learner = Averaged(
+    learner = Levelled(
         policy.n_users,
         policy.dim,
         ridge=policy.arguments["ridge"],
@@ -114,6 +114,35 @@ def test_autoclub_agrees_with_its_reference_while_users_move_and_clusters_merge(
     assert amended > 20
     assert misled > 5
     assert trusted == {0, 1, 2}  # clusters alone, both, people alone
+
+
+class InOtherUnits(World):
+    """A world whose columns have the units 1, 30 and 1,000, and rewards as before."""
+
+    @staticmethod
+    def units(dim: int) -> NDArray[np.float64]:
+        return np.array([1.0, 30.0, 1000.0])[np.arange(dim) % 3]
+
+    def reward(self, turn: Round, arm: int) -> float:
+        return super().reward(turn._replace(arms=turn.arms / self.units(self.dim)), arm)
+
+
+def in_other_units(seed: int, n_rounds: int) -> InOtherUnits:
+    w = world(seed, n_rounds)
+    rounds = [turn._replace(arms=turn.arms * InOtherUnits.units(w.dim)) for turn in w.rounds]
+    return InOtherUnits(**{**w._asdict(), "rounds": rounds})
+
+
+def test_columns_in_other_units_are_levelled_as_by_the_reference() -> None:
+    compared = levelled = moves = 0
+    for seed in SEEDS[:12]:
+        rounds, slow = walk_by_evidence(in_other_units(seed, 150), seed, set(), seats=(4096, 3)[seed % 2])
+        compared += rounds
+        levelled += slow.levelled
+        moves += slow.moves
+    assert compared > 0.9 * 12 * 150
+    assert levelled >= 6
+    assert moves > 20
 
 
 class Rated(World):

@@ -13,12 +13,12 @@ from scipy.stats import multivariate_normal
 import coterie
 from coterie.datasets.dataset import Dataset
 from coterie.environments import Bernoulli, Shifted, Stochastic, lifted
-from coterie.policies._autoclub_average import Averaged
+from coterie.policies._autoclub_average import Levelled
 from coterie.policies._linalg import eliminated, inverted
 
 
-def learner_of(policy: coterie.LinearBandit) -> Averaged:
-    assert isinstance(policy.learner, Averaged)
+def learner_of(policy: coterie.LinearBandit) -> Levelled:
+    assert isinstance(policy.learner, Levelled)
     return policy.learner
 
 
@@ -208,7 +208,7 @@ def test_newcomers_start_together_at_the_mean_preference(data: Dataset) -> None:
 def test_inverse_times_matrix_is_the_identity_after_100_000_updates(ridge: float) -> None:
     policy, rng, rounds = coterie.AutoCLUB(6, 3, ridge=ridge), np.random.default_rng(17), 100_000
     users = rng.choice(6, size=rounds, p=[0.4, 0.3, 0.2, 0.07, 0.02, 0.01])
-    xs = rng.normal(size=(rounds, 3)) * [1.0, 1.0, 0.01]
+    xs = rng.normal(size=(rounds, 3)) * [1.0, 1.0, 0.1]
     xs /= np.linalg.norm(xs, axis=1, keepdims=True)
     policy.update_many(users, xs, np.where(users % 2, xs[:, 0], xs[:, 1]) + 0.1 * rng.normal(size=rounds))
     held, labels = policy.learner.arrays(), policy.learner.array("labels")

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie
-from coterie.policies._autoclub_average import Averaged
+from coterie.policies._autoclub_average import Levelled
 from coterie.types import Floats
 
 MOST_LISTED = 1024
 
 
-def learner_of(policy: coterie.LinearBandit) -> Averaged:
-    assert isinstance(policy.learner, Averaged)
+def learner_of(policy: coterie.LinearBandit) -> Levelled:
+    assert isinstance(policy.learner, Levelled)
     return policy.learner
 
 
@@ -131,7 +131,7 @@ def test_a_state_whose_places_are_none_is_refused(name: str, value: int, sentenc
 
 def test_asking_changes_nothing_even_where_not_all_posteriors_are_kept() -> None:
     policy = coterie.AutoCLUB(9, 4)
-    policy._learner = Averaged(
+    policy._learner = Levelled(
         9, 4, ridge=1.0, schedule=policy.exploration, generator=policy.generator, seats=2
     )
     play(policy, np.random.default_rng(0).normal(size=(9, 4)), 60, seed=0)

@@ -9,6 +9,7 @@ import numpy as np
 cimport numpy as cnp
 from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport int64_t
+from libc.string cimport memcpy
 
 from coterie.policies._autoclub_people cimport ClustersAndPeople
 from coterie.policies._linalg cimport largest_eigenvalue, means, quadratics
@@ -27,6 +28,13 @@ cdef enum:
     AT_A_TIME = 8  # exact widths are computed for so many arms together
 cdef double FAITH = 5.0  # rewards for the same vector are first taken to differ by the noise, as if so many had done so
 cdef double LASTS = 0.5  # more than this part of the noise must come again with the same vector to count as no noise
+
+
+cdef enum:
+    LOOKED_AT = 32  # columns are judged by the vectors of so many rewards
+    DISTINCT = 16  # if so many of them differ
+    MOST_LEVELLED = 20  # a column is divided by at most 2 to this power
+cdef double UNLIKE = 20.0  # columns are levelled if one varies more than so many times as much as another
 
 
 cdef struct Both:
@@ -279,3 +287,108 @@ cdef class Averaged(ClustersAndPeople):
     def pulls_of_users(self):
         """How many rewards each user has given."""
         return self.array("pulls") + self.array("repeats")
+
+
+cdef class Levelled(Averaged):
+    """AutoCLUB for columns in any units: those of very different size are divided by powers of two, and all starts anew.
+
+    `columns.first` are the vectors of the first rewards, `columns.scales` what columns are divided by, 0 if they are not.
+    """
+
+    FIELDS = {**Averaged.FIELDS, "columns.first": Field(("first", "dim")), "columns.scales": Field(("dim",))}
+    cdef double *first
+    cdef double *scales
+    cdef double *even
+
+    def __init__(self, n_users, dim, **others):
+        self.dim = dim  # which room for arms asks for
+        Averaged.__init__(self, n_users, dim, **others)
+
+    @classmethod
+    def extents(cls, n_users, dim, **settings):
+        return {**Averaged.extents(n_users, dim, **settings), "first": LOOKED_AT}
+
+    cdef int bind(self) except -1:
+        self.first, self.scales = <double *> self.pointer("columns.first"), <double *> self.pointer("columns.scales")
+        return Averaged.bind(self)
+
+    cdef int reserve(self, Py_ssize_t n_arms) except -1:
+        if n_arms > self.n_arms:
+            self._scratch["even"] = np.empty((n_arms, self.dim))
+            self.even = <double *> cnp.PyArray_DATA(self._scratch["even"])
+        return Averaged.reserve(self, n_arms)
+
+    def refresh(self):
+        Averaged.refresh(self)
+        scales = self.array("columns.scales")
+        if not (0 <= scales.min() and (scales >= 1).all() == scales.any() and scales.max() <= 2.0**MOST_LEVELLED):
+            raise ValueError("has scales of columns that are none")
+
+    cdef Offer levelled(self, const double *items, const int64_t *picks, Py_ssize_t n) noexcept nogil:
+        """Vectors with their columns divided by the scales."""
+        cdef Offer offer = Offer(items, picks, n)
+        cdef Py_ssize_t k, i
+        if self.scales[0] == 0.0:
+            return offer
+        for k in range(n):
+            for i in range(self.dim):
+                self.even[k * self.dim + i] = row(&offer, k, self.dim)[i] / self.scales[i]
+        return Offer(self.even, NULL, n)
+
+    cdef int choose(
+        self, Py_ssize_t user, Offer *offer, Memory *memory, Py_ssize_t k, int64_t *out
+    ) except -1 nogil:
+        cdef Offer even
+        if self.scales[0] == 0.0:
+            return Averaged.choose(self, user, offer, memory, k, out)
+        if self.too_long(offer):
+            return 1
+        even = self.levelled(offer.items, offer.picks, offer.n)
+        return Averaged.choose(self, user, &even, NULL, k, out)
+
+    cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil:
+        if self.rounds <= LOOKED_AT:
+            memcpy(self.first + (self.rounds - 1) * self.dim, x, self.dim * sizeof(double))
+        elif self.rounds == LOOKED_AT + 1:
+            with gil:
+                self.settle_columns()
+        return Averaged.absorb(self, user, self.levelled(x, NULL, 1).items, reward)
+
+    def settle_columns(self):
+        """Start anew with columns that vary alike, if they do not; what was learnt is forgotten."""
+        scales = scales_of_columns(self.array("columns.first"))
+        if scales is None:
+            return
+        fresh = type(self)(
+            self.n_users, self.dim, ridge=self.ridge, schedule=self.schedule, generator=np.random.default_rng(0), seats=self.most_seats
+        )
+        rounds = self.rounds
+        kept = {"repeats": self.pulls_of_users(), "columns.first": self.array("columns.first").copy(), "columns.scales": scales}
+
+        def fill(name, out):
+            out[...] = kept.get(name, fresh.array(name))
+
+        self.restore(fill, {**fresh.numbers(), "rounds": LOOKED_AT, "skipped": LOOKED_AT})
+        self.rounds = rounds
+
+    def scores(self, Py_ssize_t user, arms):
+        """Expected reward and bonus of every arm."""
+        scales = self.array("columns.scales")
+        return Averaged.scores(self, user, arms / scales if scales.any() else arms)
+
+    def estimates(self):
+        """Each user's own ridge regression, of vectors as they came."""
+        scales = self.array("columns.scales")
+        return Averaged.estimates(self) / (scales if scales.any() else 1.0)
+
+
+def scales_of_columns(vectors):
+    """Powers of two that make columns vary alike, or None if they do within reason, or too few vectors tell."""
+    distinct = np.unique(vectors, axis=0)
+    spread = distinct.std(axis=0)
+    varies = spread > 1e-6 * np.abs(distinct).max(axis=0)
+    if len(distinct) < DISTINCT or not varies.any() or spread[varies].max() <= UNLIKE * spread[varies].min():
+        return None
+    powers = np.frexp(spread)[1]
+    lowest = max(powers[varies].min(), powers[varies].max() - MOST_LEVELLED)
+    return np.where(varies, 2.0 ** np.maximum(powers - lowest, 0), 1.0)

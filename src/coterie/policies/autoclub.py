@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coterie.policies._autoclub_average import Averaged
+from coterie.policies._autoclub_average import Levelled
 from coterie.policies.entries import Style, register
 from coterie.policies.plans import Plan
 
@@ -63,4 +63,4 @@ def AutoCLUB(n_users: int, dim: int, *, ridge: float = 1.0, seed: int = 0) -> Pl
     >>> policy.labels().tolist()
     [0, 0, 0]
     """
-    return Plan(Averaged, {})
+    return Plan(Levelled, {})
