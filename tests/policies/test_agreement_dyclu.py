@@ -33,6 +33,7 @@ def settings(seed: int) -> dict[str, Any]:
         "noise": (None, 0.1, 0.05)[(seed // 2) % 3],
         "window": (20, 4, 0)[(seed // 3) % 3],
         "outdated": seed % 4 != 1,
+        "growing": seed % 5 == 0,
     }
 
 

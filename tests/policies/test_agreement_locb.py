@@ -22,11 +22,18 @@ class Both(NamedTuple):
     slow: locb.LOCB
 
 
-def both(n_users: int, w: World, seed: int) -> Both:
+def both(n_users: int, w: World, seed: int, *, growing: bool = False) -> Both:
     n_seeds, gamma = (1, 3, 5, 60)[seed % 4], (0.2, 1.5)[seed % 2]
     confidence = coterie.Tuned(alpha=alpha(seed), beta=0.4)
     fast = coterie.LOCB(
-        n_users, w.dim, confidence=confidence, n_seeds=n_seeds, gamma=gamma, ridge=w.ridge, seed=seed
+        n_users,
+        w.dim,
+        confidence=confidence,
+        n_seeds=n_seeds,
+        gamma=gamma,
+        growing=growing,
+        ridge=w.ridge,
+        seed=seed,
     )
     order = np.argsort(stream(seed, "seeds").random(n_users))
     slow = locb.LOCB(
