@@ -79,7 +79,7 @@ def cpu_rounds(policy: coterie.LinearBandit, place: Stochastic) -> float:
 
 
 def arithmetic() -> Table:
-    """Each policy's round as a multiple of its bare operations, which are timed anew each time: the median."""
+    """Each policy's round as a multiple of its bare operations, timed anew for each repeat: the median."""
     place, found = world(), []
     for _ in range(REPEATS):
         bare, products = bare_operations(), without_call(multiplying_all)

@@ -9,7 +9,7 @@ import pytest
 
 import coterie
 from coterie.seeding import stream
-from policies.agreeing import ROUNDS, SEEDS, TIE, Fast, Pair, alpha, clusters, radius
+from policies.agreeing import ROUNDS, SEEDS, TIE, Fast, Pair, alpha, clusters, low, radius
 from policies.test_agreement_lists import show_all
 from reference import locb
 from worlds import Round, World, world
@@ -86,6 +86,16 @@ def test_locb_agrees_with_its_reference_while_users_leave_and_join() -> None:
     assert events["joined"] > 8
     assert events["final"] > 20
     assert events["alone"] > 200
+
+
+def test_users_whom_noise_drove_away_join_again_as_in_the_reference() -> None:
+    left = joined = 0
+    for seed in (3, 6, 7, 10):
+        rounds, slow = walk(low(world(seed, 300, noise=1.0)), seed)
+        assert rounds == 300
+        left, joined = left + slow.left, joined + slow.joined
+    assert left > 200
+    assert joined > 80
 
 
 def locb_lists(w: World, seed: int) -> Pair:
