@@ -14,6 +14,9 @@ from coterie.errors import ArgumentError, DataError, MissingData, SnapshotError,
 
 WRONG = [
     (["run", "CLBU"], "did you mean 'CLUB'?"),
+    (["policies", "DuelingCLUB"], "CLUB serves duels by recommend_pair and update_pair, COLDB by"),
+    (["run", "Dueling-CLUB:alpha=1"], "CLUB serves duels by recommend_pair"),
+    (["run", "OCCUD"], "RCLUBWCU reports suspected users by suspects()"),
     (["run", "CLUB", "--dataset", "movilens"], "did you mean 'movielens'?"),
     (["run", "CLUB:alfa=1"], "did you mean 'alpha'?"),
     (["run", "CLUB:alpha=much"], "alpha must be at least 0, got 'much'"),

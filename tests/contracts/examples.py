@@ -107,6 +107,7 @@ EXAMPLES: dict[str, Maker] = {
     "CAB": lambda m: CAB(m.n_users, m.dim, alpha=0.1, ridge=m.ridge, seed=m.seed),
     "HierUCB": lambda m: HierUCB(m.n_users, m.dim, ridge=m.ridge, seed=m.seed),
     "HierUCB plain": lambda m: HierUCB(m.n_users, m.dim, intercept=False, ridge=m.ridge, seed=m.seed),
+    "HierUCB growing": lambda m: HierUCB(m.n_users, m.dim, growing=True, ridge=m.ridge, seed=m.seed),
     "HierUCB given": lambda m: HierUCB(
         m.n_users,
         m.dim,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import log, sqrt
 from typing import NamedTuple, Protocol
 
@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import coterie
-from worlds import Array, World
+from coterie.environments import Stochastic
+from worlds import Array, Round, World
 
 TIE = 1e-9
 SEEDS = range(24)
@@ -86,3 +87,31 @@ def small(w: World, most: int = 160) -> World:
     n_users = most // 20
     rounds = [turn._replace(user=turn.user % n_users) for turn in w.rounds]
     return w._replace(n_users=n_users, labels=w.labels[:n_users], rounds=rounds)
+
+
+def low(w: World) -> World:
+    """The same world in few dimensions, with few users."""
+    dim, n_users = min(w.dim, 4), min(w.n_users, 8)
+    rounds = [turn._replace(user=turn.user % n_users, arms=turn.arms[:, :dim].copy()) for turn in w.rounds]
+    return w._replace(
+        dim=dim,
+        n_users=n_users,
+        labels=w.labels[:n_users],
+        preferences=w.preferences[:, :dim],
+        rounds=rounds,
+    )
+
+
+JUMPING_USERS, JUMPING_DIM, JUMPING_NOISE = 6, 2, 0.05
+
+
+def jumping(seed: int) -> Iterator[tuple[Round, Array]]:
+    """Rounds of a world of jumps, with the reward of every arm; a taste lasts 20 visits on average."""
+    data = coterie.datasets.load("synthetic", dim=JUMPING_DIM, n_users=40, n_items=200)
+    place = Stochastic(
+        data, n_users=JUMPING_USERS, n_clusters=3, n_arms=8, noise=JUMPING_NOISE, jumps=20.0, seed=seed
+    )
+    block = place.block(0)
+    for t in range(240):
+        turn = Round(int(block.users[t]), block.items[block.picks[t]], 0.0)
+        yield turn, np.asarray(block.means[t] + block.noise[t])

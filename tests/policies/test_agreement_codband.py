@@ -9,7 +9,17 @@ import pytest
 
 import coterie
 from coterie.seeding import stream
-from policies.agreeing import SEEDS, TIE, Fast, Pair, clusters
+from policies.agreeing import (
+    JUMPING_DIM,
+    JUMPING_NOISE,
+    JUMPING_USERS,
+    SEEDS,
+    TIE,
+    Fast,
+    Pair,
+    clusters,
+    jumping,
+)
 from policies.test_agreement_lists import show_all
 from reference import codband
 from worlds import Array, Round, World, world
@@ -98,6 +108,20 @@ def test_deserted_clusters_are_forgotten_where_there_is_no_more_room() -> None:
         play(fast, slow, turn, level * turn.arms[:, 0] + turn.noise)
         assert clusters(fast) == slow.clusters()
     assert slow.forgotten > 5
+
+
+def test_its_detector_finds_jumps_when_its_reference_does() -> None:
+    changes = 0
+    for seed in range(3):
+        w = world(seed, 0)._replace(n_users=JUMPING_USERS, dim=JUMPING_DIM, ridge=0.1)
+        given = {**settings(seed), "noise": JUMPING_NOISE, "window": (3, 6, 20)[seed]}
+        fast, slow = both(w.n_users, w, seed, given)
+        for turn, rewards in jumping(seed):
+            play(fast, slow, turn, rewards)
+            assert slow.margin >= TIE
+            assert clusters(fast) == slow.clusters()
+        changes += slow.changes
+    assert changes >= 15
 
 
 def codband_lists(w: World, seed: int) -> Pair:

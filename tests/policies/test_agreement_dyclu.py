@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import coterie
-from policies.agreeing import SEEDS, Pair, clusters, small
+from policies.agreeing import JUMPING_DIM, JUMPING_USERS, SEEDS, Pair, clusters, jumping, low, small
 from policies.test_agreement_lists import show_all
 from reference import dyclu
 from worlds import Array, Round, World, world
@@ -33,6 +33,7 @@ def settings(seed: int) -> dict[str, Any]:
         "noise": (None, 0.1, 0.05)[(seed // 2) % 3],
         "window": (20, 4, 0)[(seed // 3) % 3],
         "outdated": seed % 4 != 1,
+        "growing": seed % 5 == 0,
     }
 
 
@@ -69,19 +70,6 @@ def walk(w: World, seed: int) -> tuple[int, dyclu.DyClu]:
     return len(w.rounds), pair.slow
 
 
-def low(w: World) -> World:
-    """The same world in few dimensions, with few users."""
-    dim, n_users = min(w.dim, 4), min(w.n_users, 8)
-    rounds = [turn._replace(user=turn.user % n_users, arms=turn.arms[:, :dim].copy()) for turn in w.rounds]
-    return w._replace(
-        dim=dim,
-        n_users=n_users,
-        labels=w.labels[:n_users],
-        preferences=w.preferences[:, :dim],
-        rounds=rounds,
-    )
-
-
 def test_dyclu_agrees_with_its_reference_while_edges_go_and_return_and_users_change() -> None:
     compared = 0
     events = dict.fromkeys(("cuts", "returns", "refused", "changes", "linked"), 0)
@@ -97,6 +85,21 @@ def test_dyclu_agrees_with_its_reference_while_edges_go_and_return_and_users_cha
     assert events["refused"] > 200
     assert events["changes"] > 50
     assert events["linked"] > 300
+
+
+def test_its_detector_finds_jumps_when_its_reference_does() -> None:
+    changes = 0
+    for seed in range(3):
+        noise, window = (0.05, None)[seed % 2], (3, 6, 20)[seed]
+        given: dict[str, Any] = {**settings(0), "beta": 0.1, "noise": noise, "window": window}
+        fast = coterie.DyClu(JUMPING_USERS, JUMPING_DIM, ridge=0.1, **given)
+        pair = Both(fast, dyclu.DyClu(JUMPING_USERS, JUMPING_DIM, ridge=0.1, **given))
+        for turn, rewards in jumping(seed):
+            play(pair, turn, rewards)
+            assert pair.slow.margin >= CLOSE
+            assert clusters(pair.fast) == pair.slow.clusters()
+        changes += pair.slow.changes
+    assert changes >= 15
 
 
 def dyclu_lists(w: World, seed: int) -> Pair:

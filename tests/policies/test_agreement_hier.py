@@ -53,9 +53,13 @@ def play_bounds(fast: coterie.LinearBandit, slow: hier.Hier, w: World, turn: Rou
 
 
 def walk(w: World, seed: int) -> tuple[int, hier.Hier]:
-    """Play on both up to the first tie of a fit; returns how many rounds were compared."""
+    """Play on both up to the first tie of a fit; returns how many rounds were compared.
+
+    In every fourth setup the bonus grows.
+    """
     late = seed % 3 if w.n_users > 3 else 0
     given, early, half = settings(w, seed), w.n_users - late, len(w.rounds) // 2
+    given["growing"] = seed % 4 == 2
     fast = coterie.HierUCB(early, w.dim, ridge=w.ridge, **given)
     slow = hier.Hier(early, w.dim, ridge=w.ridge, **given)
     for t, turn in enumerate(w.rounds):

@@ -9,7 +9,7 @@ import pytest
 
 import coterie
 from coterie.seeding import stream
-from policies.agreeing import ROUNDS, SEEDS, TIE, Fast, Pair, alpha, clusters, radius
+from policies.agreeing import ROUNDS, SEEDS, TIE, Fast, Pair, alpha, clusters, low, radius
 from policies.test_agreement_lists import show_all
 from reference import locb
 from worlds import Round, World, world
@@ -22,11 +22,18 @@ class Both(NamedTuple):
     slow: locb.LOCB
 
 
-def both(n_users: int, w: World, seed: int) -> Both:
+def both(n_users: int, w: World, seed: int, *, growing: bool = False) -> Both:
     n_seeds, gamma = (1, 3, 5, 60)[seed % 4], (0.2, 1.5)[seed % 2]
     confidence = coterie.Tuned(alpha=alpha(seed), beta=0.4)
     fast = coterie.LOCB(
-        n_users, w.dim, confidence=confidence, n_seeds=n_seeds, gamma=gamma, ridge=w.ridge, seed=seed
+        n_users,
+        w.dim,
+        confidence=confidence,
+        n_seeds=n_seeds,
+        gamma=gamma,
+        growing=growing,
+        ridge=w.ridge,
+        seed=seed,
     )
     order = np.argsort(stream(seed, "seeds").random(n_users))
     slow = locb.LOCB(
@@ -79,6 +86,16 @@ def test_locb_agrees_with_its_reference_while_users_leave_and_join() -> None:
     assert events["joined"] > 8
     assert events["final"] > 20
     assert events["alone"] > 200
+
+
+def test_users_whom_noise_drove_away_join_again_as_in_the_reference() -> None:
+    left = joined = 0
+    for seed in (3, 6, 7, 10):
+        rounds, slow = walk(low(world(seed, 300, noise=1.0)), seed)
+        assert rounds == 300
+        left, joined = left + slow.left, joined + slow.joined
+    assert left > 200
+    assert joined > 80
 
 
 def locb_lists(w: World, seed: int) -> Pair:

@@ -13,13 +13,22 @@ import pytest
 import coterie
 from contracts.examples import THEORY, TUNED, feedback, halves, play
 from coterie.policies import REGISTRY
+from policies import test_agreement_locb
 from policies.agreeing import ROUNDS, TIE, alpha, clusters, radius
-from reference import club, linucb, phase, sclub
+from reference import club, linucb, locb, phase, sclub
 from worlds import World, world
 
-GIVEN: dict[str, Any] = {"confidence": TUNED, "labels": halves(6), "misspecification": 0.0}
+GIVEN: dict[str, Any] = {"confidence": TUNED, "labels": halves(6), "misspecification": 0.0, "n_seeds": 1}
 OWN = ("GOBLin", "GraphUCB")
 """These have another bonus with `growing`, of their sources."""
+ALWAYS = ("CAB", "DynUCB")
+"""The bonus of these always grows."""
+BY_ITSELF = ("AutoCLUB",)
+"""An arm's bonus grows with the rewards of others as far as the arm is less known than they."""
+CAUTIOUS = ("OffCLUB",)
+"""What is subtracted from a mean is no bonus for trying an arm."""
+SAMPLING = ("CoDBand", "HierTS", "LinTSInd", "LinTSOne", "LinTSOracle")
+"""These draw, and have no bonus."""
 GROWING = [name for name in REGISTRY if "growing" in REGISTRY[name].parameters and name not in OWN]
 
 
@@ -29,9 +38,18 @@ def made(name: str, **wishes: Any) -> coterie.LinearBandit:
     return make(6, 3, **{**given, **wishes})
 
 
-def test_every_policy_of_linucb_and_club_has_it() -> None:
-    assert {"LinUCBOne", "LinUCBInd", "LinUCBOracle", "CLUB", "UniCLUB", "SACLUB"} <= set(GROWING)
-    assert {"PhaseUniCLUB", "SCLUB", "UniSCLUB", "SASCLUB", "SCLUB2019"} <= set(GROWING)
+def test_every_policy_with_a_bonus_has_it_but_those_that_are_named() -> None:
+    assert set(REGISTRY) - set(GROWING) == {*OWN, *ALWAYS, *BY_ITSELF, *CAUTIOUS, *SAMPLING}
+    assert not {*ALWAYS, *BY_ITSELF, *CAUTIOUS, *SAMPLING} & set(GROWING)
+
+
+@pytest.mark.parametrize("name", ALWAYS)
+def test_what_always_grows_does_so_as_the_others(name: str) -> None:
+    policy, x = made(name, alpha=0.3, ridge=4.0), np.array([[0.0, 0.6, 0.8]])
+    for t in range(1, 40):
+        width = policy.scores(5, x).width[0]
+        assert width == pytest.approx(0.3 * sqrt(log(t + 1) / 4.0), rel=1e-12)
+        policy.update(0, np.zeros(3), 0.0)
 
 
 @pytest.mark.parametrize("name", GROWING)
@@ -68,7 +86,7 @@ def test_what_is_no_truth_value_is_refused() -> None:
 
 class Pair(NamedTuple):
     fast: coterie.LinearBandit
-    slow: linucb.LinUCB | club.CLUB | sclub.SCLUB | phase.PhaseUniCLUB
+    slow: linucb.LinUCB | club.CLUB | sclub.SCLUB | phase.PhaseUniCLUB | locb.LOCB
 
 
 def alone(w: World, seed: int) -> Pair:
@@ -98,8 +116,12 @@ def neighbours(w: World, seed: int) -> Pair:
     return Pair(fast, slow)
 
 
+def seeds(w: World, seed: int) -> Pair:
+    return Pair(*test_agreement_locb.both(w.n_users, w, seed, growing=True))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [alone, components, sets, neighbours])
+@pytest.mark.parametrize("make", [alone, components, sets, neighbours, seeds])
 def test_growing_policies_agree_with_their_reference(make: Callable[[World, int], Pair]) -> None:
     splits = 0
     for seed in range(12):
@@ -115,5 +137,5 @@ def test_growing_policies_agree_with_their_reference(make: Callable[[World, int]
             fast.update(turn.user, turn.arms[arm], reward)
             slow.update(turn.user, turn.arms[arm], reward)
             assert clusters(fast) == slow.clusters()
-        splits += slow.splits
+        splits += slow.left if isinstance(slow, locb.LOCB) else slow.splits
     assert splits > 20 or make is alone

@@ -97,6 +97,7 @@ def made(name: str, **params: Any) -> Any:
         ("PhaseUniCLUB", ("alpha", "beta", "explore", "phase", "growing", "ridge", "growth")),
         ("SCLUB", ("alpha", "beta", "growing", "ridge", "arrivals")),
         ("GraphUCB", ("alpha", "ridge", "growing", "delta")),
+        ("LOCB", ("alpha", "beta", "n_seeds", "gamma", "growing", "ridge")),
         ("AutoCLUB", ("ridge",)),
     ],
 )

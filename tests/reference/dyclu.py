@@ -56,8 +56,10 @@ class DyClu:
         noise: float | None,
         window: int,
         outdated: bool,
+        growing: bool = False,
         ridge: float,
     ) -> None:
+        self.growing = growing
         self.n_users, self.dim, self.ridge = n_users, dim, ridge
         self.beta, self.level, self.noise = beta, level, noise
         self.window, self.keeps = window, outdated
@@ -104,6 +106,8 @@ class DyClu:
         factor = self.beta
         if factor is None:
             factor = self.theory(sum(len(m.y) for m in pooled))
+        if self.growing:
+            factor *= math.sqrt(math.log(self.rounds + 2))
         return np.array([float(x @ theta) + factor * math.sqrt(float(x @ solve(matrix, x))) for x in arms])
 
     def theory(self, n: int) -> float:

@@ -33,7 +33,9 @@ class Hier:
         noise: float | None = None,
         mean: Array | None = None,
         covariance: Array | None = None,
+        growing: bool = False,
     ) -> None:
+        self.growing = growing
         self.n_users, self.dim, self.ridge, self.first = n_users, dim, ridge, int(intercept)
         self.size = dim + self.first
         self.noise, self.mean, self.covariance = noise, mean, covariance
@@ -71,7 +73,8 @@ class Hier:
         """Row 2."""
         m, V = self.posterior(user)
         full = [self.lengthened(x) for x in arms]
-        return np.array([float(x @ m) + math.sqrt(self.noise2 * max(float(x @ V @ x), 0.0)) for x in full])
+        time2 = self.noise2 * (math.log(self.rounds + 2) if self.growing else 1.0)
+        return np.array([float(x @ m) + math.sqrt(time2 * max(float(x @ V @ x), 0.0)) for x in full])
 
     def sample(self, user: int, arms: Array, rng: np.random.Generator, scale: float) -> Array:
         """xᵀθ̃ of every arm: the only row of hierts.md."""

@@ -13,7 +13,7 @@ from libc.string cimport memcpy
 
 from coterie.policies._autoclub_people cimport ClustersAndPeople
 from coterie.policies._linalg cimport largest_eigenvalue, means, quadratics
-from coterie.policies._offers cimport Memory, Offer, View, bonus, largest, offer_of, row
+from coterie.policies._offers cimport Memory, Offer, View, bonus, row
 from coterie.policies._repeats cimport (
     GROUPS, SLOTS, Agreement, Repeats, add_repeat, disagreement, fill_slot, find_slot, key_of
 )
@@ -248,29 +248,12 @@ cdef class Averaged(ClustersAndPeople):
             if mean[k] + found[j] > best.score or (mean[k] + found[j] == best.score and k < best.arm):
                 best.arm, best.score = k, mean[k] + found[j]
 
-    cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil:
-        """The k arms with the largest scores, largest first, ties to the lower index."""
-        cdef Both both
-        cdef Py_ssize_t j
-        self.look_at_both(user, offer, &both, self.upper)
-        self.find_widths(offer, &both, NULL, offer.n, self.widths)
-        for j in range(offer.n):
-            self.upper[j] += self.widths[j]
-        largest(self.upper, offer.n, k, out)
-        return 0
-
-    def scores(self, Py_ssize_t user, arms):
+    cdef int judge(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
         """Expected reward and bonus of every arm."""
-        cdef Offer offer = offer_of(arms, self.dim)
         cdef Both both
-        mean, width = np.empty(offer.n), np.empty(offer.n)
-        cdef double *first = <double *> cnp.PyArray_DATA(mean)
-        cdef double *second = <double *> cnp.PyArray_DATA(width)
-        self.reserve(offer.n)
-        with nogil:
-            self.look_at_both(user, &offer, &both, first)
-            self.find_widths(&offer, &both, NULL, offer.n, second)
-        return mean, width
+        self.look_at_both(user, offer, &both, mean)
+        self.find_widths(offer, &both, NULL, offer.n, width)
+        return 0
 
     def modelled(self, Py_ssize_t user, arms):
         """Expected reward of every arm by both models, whatever the user has told of it."""

@@ -333,11 +333,6 @@ cdef class EvidenceRows(Memberships):
 
     # What Python asks.
 
-    def scores(self, Py_ssize_t user, arms):
-        """Expected reward, m + xᵀθ̂, and bonus of every arm."""
-        mean, width = Memberships.scores(self, user, arms)
-        return mean + self.offset, width
-
     def explained(self, Py_ssize_t user):
         """What is known of a user, by name."""
         return {

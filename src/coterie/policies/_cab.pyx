@@ -11,7 +11,7 @@ from coterie.policies._learner cimport Learner
 from coterie.policies._linalg cimport (
     Ridge, absorb_row, clear_row, dot, largest_eigenvalue, means, quadratic, quadratics, squares
 )
-from coterie.policies._offers cimport Memory, Offer, View, largest, offer_of, show_row
+from coterie.policies._offers cimport Memory, Offer, View, show_row
 
 from coterie.policies._arrays import Field, ridge_fields
 
@@ -44,8 +44,8 @@ cdef class ContextClusters(Learner):
     cdef int64_t *found
     cdef double *own_means
     cdef double *own_widths
-    cdef double *sums
-    cdef double *spreads
+    cdef double *other_means
+    cdef double *other_widths
     cdef double *counts
     cdef int64_t *near
 
@@ -69,8 +69,8 @@ cdef class ContextClusters(Learner):
         if n_arms > self.n_arms:
             self._scratch["sums"], self._scratch["near"] = np.empty((5, n_arms)), np.empty(n_arms, np.int64)
             self.own_means = <double *> cnp.PyArray_DATA(self._scratch["sums"])
-            self.own_widths, self.sums = self.own_means + n_arms, self.own_means + 2 * n_arms
-            self.spreads, self.counts = self.own_means + 3 * n_arms, self.own_means + 4 * n_arms
+            self.own_widths, self.counts = self.own_means + n_arms, self.own_means + 2 * n_arms
+            self.other_means, self.other_widths = self.own_means + 3 * n_arms, self.own_means + 4 * n_arms
             self.near = <int64_t *> cnp.PyArray_DATA(self._scratch["near"])
         return Learner.reserve(self, n_arms)
 
@@ -111,17 +111,8 @@ cdef class ContextClusters(Learner):
         self.rank(user, offer, 1, &arm)
         return arm
 
-    cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil:
-        """The k arms of largest score."""
-        cdef Py_ssize_t a
-        self.judge(user, offer)
-        for a in range(offer.n):
-            self.sums[a] += self.spreads[a]
-        largest(self.sums, offer.n, k, out)
-        return 0
-
-    cdef void judge(self, Py_ssize_t user, Offer *offer) noexcept nogil:
-        """The mean of xᵀθ̂ and that of CB(x) over the neighbourhood of every arm, into `sums` and `spreads`."""
+    cdef int judge(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
+        """The mean of xᵀθ̂ and that of CB(x) over the neighbourhood of every arm."""
         cdef Py_ssize_t k, other, d = self.dim
         cdef double factor = self.factor(self.rounds + 1)
         squares(offer.items, offer.picks, offer.n, d, self.bounds)
@@ -130,41 +121,35 @@ cdef class ContextClusters(Learner):
         for k in range(offer.n):
             self.bounds[k] = sqrt(self.bounds[k])
             self.own_widths[k] = factor * sqrt(max(self.own_widths[k], 0.0))
-            self.sums[k], self.spreads[k], self.counts[k] = self.own_means[k], self.own_widths[k], 1.0
+            mean[k], width[k], self.counts[k] = self.own_means[k], self.own_widths[k], 1.0
         for other in range(self.n_users):
             if other != user and self.pulls[other]:
-                self.add_neighbour(other, offer, factor)
+                self.add_neighbour(other, offer, factor, mean, width)
         for k in range(offer.n):
-            self.sums[k] /= self.counts[k]
-            self.spreads[k] /= self.counts[k]
+            mean[k] /= self.counts[k]
+            width[k] /= self.counts[k]
+        return 0
 
-    cdef void add_neighbour(self, Py_ssize_t other, Offer *offer, double factor) noexcept nogil:
-        """Add a user to the neighbourhoods of the arms on which it agrees; widths only where it may."""
+    cdef void add_neighbour(
+        self, Py_ssize_t other, Offer *offer, double factor, double *mean, double *width
+    ) noexcept nogil:
+        """Add a user to the sums of the arms on which it agrees; its widths are computed only where it may."""
         cdef Py_ssize_t k, a, count = 0, d = self.dim
-        cdef double longest = factor * sqrt(self.reaches[other]), width
+        cdef double longest = factor * sqrt(self.reaches[other]), spread
         cdef const double *inverse = self.users.inverse + other * d * d
-        means(self.users.estimate + other * d, offer.items, offer.picks, offer.n, d, self.upper)
+        means(self.users.estimate + other * d, offer.items, offer.picks, offer.n, d, self.other_means)
         for k in range(offer.n):
-            if fabs(self.own_means[k] - self.upper[k]) <= self.own_widths[k] + longest * self.bounds[k]:
+            if fabs(self.own_means[k] - self.other_means[k]) <= self.own_widths[k] + longest * self.bounds[k]:
                 self.waiting[count] = k
                 self.near[count] = k if offer.picks == NULL else offer.picks[k]
                 count += 1
-        quadratics(inverse, offer.items, self.near, count, d, self.widths)
+        quadratics(inverse, offer.items, self.near, count, d, self.other_widths)
         for a in range(count):
-            k, width = self.waiting[a], factor * sqrt(max(self.widths[a], 0.0))
-            if fabs(self.own_means[k] - self.upper[k]) <= self.own_widths[k] + width:
-                self.sums[k] += self.upper[k]
-                self.spreads[k] += width
+            k, spread = self.waiting[a], factor * sqrt(max(self.other_widths[a], 0.0))
+            if fabs(self.own_means[k] - self.other_means[k]) <= self.own_widths[k] + spread:
+                mean[k] += self.other_means[k]
+                width[k] += spread
                 self.counts[k] += 1.0
-
-    def scores(self, Py_ssize_t user, arms):
-        """Mean estimate and mean width over the neighbourhood of every arm."""
-        cdef Offer offer = offer_of(arms, self.dim)
-        self.reserve(offer.n)
-        with nogil:
-            self.judge(user, &offer)
-        found = self._scratch["sums"][:, : offer.n]
-        return found[2].copy(), found[3].copy()
 
     # Learning.
 

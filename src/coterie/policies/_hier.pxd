@@ -11,4 +11,3 @@ cdef class UpperBounds(LearntPrior):
     cdef Offer lengthened(self, Offer *offer) noexcept nogil
     cdef const double *covariance_of(self, Py_ssize_t user) noexcept nogil
     cdef const double *mean_of(self, Py_ssize_t user) noexcept nogil
-    cdef void judge(self, Py_ssize_t user, Offer *offer, double *mean, double *width) noexcept nogil

@@ -11,10 +11,9 @@ from numpy.random.c_distributions cimport random_standard_normal
 
 from coterie.policies._hier_prior cimport LearntPrior
 from coterie.policies._linalg cimport cholesky, dot, means, quadratics
-from coterie.policies._offers cimport Memory, Offer, largest, offer_of, row
+from coterie.policies._offers cimport Memory, Offer, largest, row
 
 cnp.import_array()
-
 
 
 cdef class UpperBounds(LearntPrior):
@@ -56,15 +55,16 @@ cdef class UpperBounds(LearntPrior):
         """m of a user; of one who has told nothing, that of the prior."""
         return self.centre if self.pulls[user] == 0 else self.means + user * self.size
 
-    cdef void judge(self, Py_ssize_t user, Offer *offer, double *mean, double *width) noexcept nogil:
-        """xᵀm and σ√(xᵀVx) of every arm."""
+    cdef int judge(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
+        """xᵀm and σ√(xᵀVx) of every arm, the latter times √ln(t + 1) if the bonus grows."""
         cdef Offer longer = self.lengthened(offer)
         cdef Py_ssize_t k
-        cdef double noise = sqrt(self.noise2)
+        cdef double noise = sqrt(self.noise2) * self.time_factor()
         means(self.mean_of(user), longer.items, longer.picks, longer.n, self.size, mean)
         quadratics(self.covariance_of(user), longer.items, longer.picks, longer.n, self.size, width)
         for k in range(longer.n):
             width[k] = noise * sqrt(max(width[k], 0.0))
+        return 0
 
     cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, Memory *memory) except -2 nogil:
         """The first arm of largest score; -1 if an arm is too long."""
@@ -73,26 +73,6 @@ cdef class UpperBounds(LearntPrior):
             return -1
         self.rank(user, offer, 1, &arm)
         return arm
-
-    cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil:
-        """The k arms of largest xᵀm + σ√(xᵀVx)."""
-        cdef Py_ssize_t j
-        self.judge(user, offer, self.upper, self.widths)
-        for j in range(offer.n):
-            self.upper[j] += self.widths[j]
-        largest(self.upper, offer.n, k, out)
-        return 0
-
-    def scores(self, Py_ssize_t user, arms):
-        """Posterior mean and standard deviation of every arm."""
-        cdef Offer offer = offer_of(arms, self.dim)
-        mean, width = np.empty(offer.n), np.empty(offer.n)
-        cdef double *first = <double *> cnp.PyArray_DATA(mean)
-        cdef double *second = <double *> cnp.PyArray_DATA(width)
-        self.reserve(offer.n)
-        with nogil:
-            self.judge(user, &offer, first, second)
-        return mean, width
 
 
 cdef class PosteriorSamples(UpperBounds):

@@ -1,4 +1,4 @@
-"""The base of all compiled policies: their arrays, the choice of an arm, and what is done with a reward.
+"""The base of all compiled policies: the choice of an arm, and what is done with a reward.
 
 A family subclasses `Learner` and gives bodies to `view` (whose data counts for a user), `absorb` (add a reward to the
 statistics), `review` (let the rule act) and `label`. Loops over rounds know nothing else.
@@ -6,31 +6,19 @@ statistics), `review` (let the rule act) and `label`. Loops over rounds know not
 
 import numpy as np
 
-cimport cython
 cimport numpy as cnp
-from cpython.pycapsule cimport PyCapsule_GetPointer
-from libc.math cimport INFINITY, ceil, sqrt
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
-from coterie.policies._arrays cimport NamedArrays
-from coterie.policies._elementary cimport natural_log, power_of_two
-from coterie.policies._linalg cimport ARMS_AT_A_TIME, dot, largest_eigenvalue, means, quadratic, quadratics, squares
-from coterie.policies._offers cimport Memory, Offer, View, bonus, largest, offer_of, row, vector_of
+from coterie.policies._choice cimport ArmChoice
+from coterie.policies._linalg cimport dot
+from coterie.policies._offers cimport Offer, offer_of, vector_of
 
 cnp.import_array()
 
-cdef double SLACK = 1.0 + 1e-9  # a width remembered from an earlier round bounds today's up to rounding
-cdef enum:
-    AT_A_TIME = 8  # exact widths are computed for so many arms together
-if AT_A_TIME != ARMS_AT_A_TIME:
-    raise ImportError("linalg.c and _learner.pyx take different numbers of arms at a time")
-LONGEST2 = 1e12
-"""‖x‖² may be so many times the ridge: beyond it, rounding destroys the inverse."""
 
-
-cdef class Learner(NamedArrays):
-    """The compiled side of a policy: named arrays, and the steps that change them.
+cdef class Learner(ArmChoice):
+    """The compiled side of a policy: named arrays, decisions by them, and the steps that change them.
 
     Parameters
     ----------
@@ -47,15 +35,8 @@ cdef class Learner(NamedArrays):
     DUEL_REWARDS = (-0.5, 0.5)  # what a lost and a won duel count
     FITS = False  # whether its rule may act once for each user, after all rewards
 
-    def __init__(self, Py_ssize_t n_users, Py_ssize_t dim, *, double ridge, schedule, generator):
-        self.ridge, self.longest2, self.limit = ridge, LONGEST2 * ridge, INFINITY
-        self.schedule, self.generator = schedule, generator
-        self.first, self.phase, self.growth = schedule
-        self.bitgen = <bitgen_t *> PyCapsule_GetPointer(generator.bit_generator.capsule, "BitGenerator")
-        self._scratch = {**(self._scratch or {}), "work": np.empty(2 * dim * dim + 4 * dim)}
-        self.work = <double *> cnp.PyArray_DATA(self._scratch["work"])
-        self.reserve(1)
-        NamedArrays.__init__(self, n_users, dim)
+    def __init__(self, n_users, dim, *, ridge, schedule, generator):
+        ArmChoice.__init__(self, n_users, dim, ridge=ridge, schedule=schedule, generator=generator)
         self.welcome(0)
 
     def add_users(self, Py_ssize_t n, *, schedule, **settings):
@@ -72,8 +53,7 @@ cdef class Learner(NamedArrays):
             self.n_users = known
             self.adjust(**before)
             raise
-        self.schedule = schedule
-        self.first, self.phase, self.growth = schedule
+        self.follow(schedule)
 
     def adjust(self, **settings):
         """Take over settings that may depend on the number of users; returns those that were in force."""
@@ -83,10 +63,6 @@ cdef class Learner(NamedArrays):
 
     cdef int welcome(self, Py_ssize_t known) except -1:
         """Users from number `known` on are new; 0 at the start."""
-        return 0
-
-    cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil:
-        """What the decision for this user rests on   (Alg. 1, lines 6-8)."""
         return 0
 
     cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil:
@@ -117,171 +93,6 @@ cdef class Learner(NamedArrays):
 
     # What loops call.
 
-    @cython.final
-    cdef int look(self, Py_ssize_t user, View *seen) except -1 nogil:
-        """The same, with β√ln(t + 1) in place of β if the bonus grows; t is the round to be played."""
-        self.view(user, seen)
-        if self.grows:
-            seen.beta *= sqrt(natural_log(self.rounds + 2.0))
-        return 0
-
-    cdef int reserve(self, Py_ssize_t n_arms) except -1:
-        """Room for decisions among so many arms."""
-        if n_arms <= self.n_arms:
-            return 0
-        scratch = np.empty((3, n_arms))
-        waiting = np.empty(n_arms, np.int64)
-        self._scratch.update(scores=scratch, waiting=waiting)
-        self.bounds = <double *> cnp.PyArray_DATA(scratch)
-        self.upper = self.bounds + n_arms
-        self.widths = self.upper + n_arms
-        self.waiting = <int64_t *> cnp.PyArray_DATA(waiting)
-        self.n_arms = n_arms
-        return 0
-
-    cdef bint explores(self) noexcept nogil:
-        """Is the next round uniform?
-
-        `first` rounds are; then the first T⁽ˢ⁾ = ⌈2ˢ·phase⌉ of each phase s, which lasts ⌈2^(growth·s)·T⁽ˢ⁾⌉ rounds
-        (Alg. 2, lines 7-10).
-        """
-        if self.rounds < self.first:
-            return True
-        if self.phase <= 0.0:
-            return False
-        cdef double left = <double> (self.rounds - self.first), uniform, length, s = 0.0
-        while True:
-            uniform = ceil(self.phase * power_of_two(s))
-            length = ceil(power_of_two(self.growth * s) * uniform)
-            if left < length:
-                return left < uniform
-            left -= length
-            s += 1.0
-
-    cdef int choose(
-        self, Py_ssize_t user, Offer *offer, Memory *memory, Py_ssize_t k, int64_t *out
-    ) except -1 nogil:
-        """The arm to play, or the k best in order; 1 if some arm is too long for its width."""
-        cdef Py_ssize_t i, j
-        self.explored = self.explores()
-        if self.explored:
-            for j in range(offer.n if k > 1 else 0):
-                self.waiting[j] = j
-            for j in range(k):  # the start of a Fisher–Yates shuffle
-                i = j + <Py_ssize_t> (self.bitgen.next_double(self.bitgen.state) * (offer.n - j))
-                if k > 1:
-                    self.waiting[j], self.waiting[i] = self.waiting[i], self.waiting[j]
-                    i = self.waiting[j]
-                out[j] = i
-            return 0
-        if k > 1:
-            return self.rank(user, offer, k, out)
-        out[0] = self.decide(user, offer, memory)
-        return 1 if out[0] < 0 else 0
-
-    cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, Memory *memory) except -2 nogil:
-        """argmax of xᵀθ̂ plus its bonus, the first on ties   (Alg. 1, line 9); -1 if an arm is too long.
-
-        Every width has an upper bound: ‖x‖² times the largest eigenvalue of M̄⁻¹, or one remembered from an earlier round,
-        since while data only accumulates no width grows.
-        """
-        cdef View seen
-        cdef Py_ssize_t k, arm
-        cdef int64_t found
-        cdef double most
-        cdef double *remembered
-        self.look(user, &seen)
-        if seen.beta < 0.0:  # a bound on a width bounds no score from above
-            return -1 if self.too_long(offer) or self.rank(user, offer, 1, &found) else found
-        if memory == NULL or seen.row < 0:
-            if self.too_long(offer):
-                return -1
-            most = min(largest_eigenvalue(seen.inverse, self.work, self.dim), 1.0 / seen.ridge)
-            for k in range(offer.n):
-                self.bounds[k] *= most
-            return self.best(&seen, offer)
-        remembered, most = memory.bounds + seen.row * memory.n_items, 1.0 / seen.ridge
-        if memory.epochs[seen.row] != self.epochs[seen.row]:
-            for k in range(memory.n_items):
-                remembered[k] = most * memory.squares[k]
-            memory.epochs[seen.row] = self.epochs[seen.row]
-        for k in range(offer.n):
-            self.bounds[k] = remembered[offer.picks[k]]
-        arm = self.best(&seen, offer)
-        for k in range(offer.n):
-            remembered[offer.picks[k]] = self.bounds[k]
-        return arm
-
-    cdef bint too_long(self, Offer *offer) noexcept nogil:
-        """Is ‖x‖² of an arm beyond what an inverse can bear? `bounds` is left holding ‖x‖²."""
-        cdef Py_ssize_t k
-        squares(offer.items, offer.picks, offer.n, self.dim, self.bounds)
-        for k in range(offer.n):
-            if not self.bounds[k] <= self.longest2:
-                return True
-        return False
-
-    @cython.final
-    cdef Py_ssize_t best(self, View *seen, Offer *offer) noexcept nogil:
-        """The best arm exactly, computing few of the widths; exact values replace the bounds they came from.
-
-        The arm on top of the upper scores gets its exact width first. Then only arms whose upper score is above the best
-        exact one can be better: they are taken several at a time.
-        """
-        cdef Py_ssize_t k, best = 0, count = 0, n = offer.n
-        cdef double score
-        cdef double *mean = self.widths
-        means(seen.estimate, offer.items, offer.picks, n, self.dim, mean)
-        for k in range(n):
-            self.upper[k] = min(mean[k] + bonus(seen, self.bounds[k] * SLACK), self.limit)
-            if self.upper[k] > self.upper[best]:
-                best = k
-        self.bounds[best] = max(quadratic(seen.inverse, row(offer, best, self.dim), self.dim), 0.0)
-        score = min(mean[best] + bonus(seen, self.bounds[best]), self.limit)
-        self.upper[best] = -INFINITY
-        for k in range(n):
-            if self.upper[k] > score or (self.upper[k] == score and k < best):
-                self.waiting[count] = k
-                count += 1
-                if count == AT_A_TIME:
-                    self.compare(seen, offer, mean, count, &best, &score)
-                    count = 0
-        if count:
-            self.compare(seen, offer, mean, count, &best, &score)
-        return best
-
-    @cython.final
-    cdef void compare(
-        self, View *seen, Offer *offer, const double *mean, Py_ssize_t count, Py_ssize_t *best, double *score
-    ) noexcept nogil:
-        """The exact scores of the waiting arms against the best so far."""
-        cdef Py_ssize_t j, k
-        cdef int64_t rows[AT_A_TIME]
-        cdef double widths2[AT_A_TIME]
-        cdef double ucb
-        for j in range(count):
-            k = self.waiting[j]
-            rows[j] = k if offer.picks == NULL else offer.picks[k]
-        quadratics(seen.inverse, offer.items, rows, count, self.dim, widths2)
-        for j in range(count):
-            k = self.waiting[j]
-            self.bounds[k] = max(widths2[j], 0.0)
-            ucb = min(mean[k] + bonus(seen, self.bounds[k]), self.limit)
-            if ucb > score[0] or (ucb == score[0] and k < best[0]):
-                best[0], score[0] = k, ucb
-
-    cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil:
-        """The k arms with the largest scores, largest first, ties to the lower index."""
-        cdef View seen
-        cdef Py_ssize_t j
-        self.look(user, &seen)
-        means(seen.estimate, offer.items, offer.picks, offer.n, self.dim, self.upper)
-        quadratics(seen.inverse, offer.items, offer.picks, offer.n, self.dim, self.widths)
-        for j in range(offer.n):
-            self.upper[j] = min(self.upper[j] + bonus(&seen, max(self.widths[j], 0.0)), self.limit)
-        largest(self.upper, offer.n, k, out)
-        return 0
-
     cdef int learn(
         self, Py_ssize_t user, const double *xs, const double *rewards, Py_ssize_t n, Py_ssize_t shown
     ) except -1 nogil:
@@ -303,41 +114,11 @@ cdef class Learner(NamedArrays):
         """How many rows of statistics decisions can rest on."""
         return self._extents()["rows"]
 
-    @property
-    def exploring(self):
-        """Is the next round uniform?"""
-        return self.explores()
-
     def labels(self):
         """A cluster label a user, as the rule numbers them."""
         out = np.empty(self.n_users, np.int64)
         self.label(<int64_t *> cnp.PyArray_DATA(out))
         return out
-
-    def recommend(self, Py_ssize_t user, arms):
-        """The arm to play; -1 if one is too long."""
-        cdef int64_t arm = 0
-        cdef int failed
-        cdef Offer offer = offer_of(arms, self.dim)
-        self.reserve(offer.n)
-        if self.explores() and self.too_long(&offer):
-            return -1
-        with nogil:
-            failed = self.choose(user, &offer, NULL, 1, &arm)
-        return -1 if failed else arm
-
-    def recommend_list(self, Py_ssize_t user, arms, Py_ssize_t k):
-        """The k best arms in order; None if one is too long."""
-        out = np.empty(k, np.int64)
-        cdef int failed
-        cdef Offer offer = offer_of(arms, self.dim)
-        cdef int64_t *found = <int64_t *> cnp.PyArray_DATA(out)
-        self.reserve(offer.n)
-        if k > offer.n or self.too_long(&offer):
-            return None
-        with nogil:
-            failed = self.choose(user, &offer, NULL, k, found)
-        return None if failed else out
 
     def update(self, Py_ssize_t user, x, double reward):
         """Absorb one reward; False, and nothing changes, if the vector is too long."""
@@ -380,25 +161,3 @@ cdef class Learner(NamedArrays):
             for k in range(self.n_users if fitting else 0):
                 self.review(k)
         return True
-
-    def accepts(self, rows):
-        """Is no vector so long that rounding would destroy an inverse?"""
-        cdef Offer offer = offer_of(rows, self.dim)
-        self.reserve(offer.n)
-        return not self.too_long(&offer)
-
-    def scores(self, Py_ssize_t user, arms):
-        """xᵀθ̂ and the bonus of every arm."""
-        cdef View seen
-        cdef Offer offer = offer_of(arms, self.dim)
-        mean, width = np.empty(offer.n), np.empty(offer.n)
-        cdef double *first = <double *> cnp.PyArray_DATA(mean)
-        cdef double *second = <double *> cnp.PyArray_DATA(width)
-        cdef Py_ssize_t k
-        with nogil:
-            self.look(user, &seen)
-            means(seen.estimate, offer.items, NULL, offer.n, self.dim, first)
-            quadratics(seen.inverse, offer.items, NULL, offer.n, self.dim, second)
-            for k in range(offer.n):
-                second[k] = bonus(&seen, max(second[k], 0.0))
-        return mean, width

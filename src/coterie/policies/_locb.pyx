@@ -12,7 +12,7 @@ from coterie.policies._learner cimport Learner
 from coterie.policies._linalg cimport (
     Ridge, absorb_row, add_outer, add_scaled, clear_row, distance2, means, pool_from_gram, quadratics
 )
-from coterie.policies._offers cimport Memory, Offer, View, largest, offer_of, show_row
+from coterie.policies._offers cimport Memory, Offer, View, bonus, show_row
 from coterie.policies._radius cimport Radius, radius, radius_of
 
 from coterie.policies._arrays import Field, ridge_fields
@@ -61,9 +61,8 @@ cdef class SeedClusters(Learner):
     cdef Py_ssize_t n_seeds
     cdef Py_ssize_t stride
     cdef Py_ssize_t acting
-    cdef double *best_scores
-    cdef double *best_means
-    cdef double *best_widths
+    cdef double *own_means
+    cdef double *own_widths
 
     def __init__(self, n_users, dim, *, seeds, double beta, shape, double settled, ridge, schedule, generator):
         self._seeds, self.n_seeds, self.beta, self.settled = seeds, len(seeds), beta, settled
@@ -92,11 +91,11 @@ cdef class SeedClusters(Learner):
         return Learner.bind(self)
 
     cdef int reserve(self, Py_ssize_t n_arms) except -1:
-        """Room for the best scores of so many arms, with their means and widths."""
+        """Room for the scores of so many arms in one cluster."""
         if n_arms > self.n_arms:
-            self._scratch["best"] = np.empty((3, n_arms))
-            self.best_scores = <double *> cnp.PyArray_DATA(self._scratch["best"])
-            self.best_means, self.best_widths = self.best_scores + n_arms, self.best_scores + 2 * n_arms
+            self._scratch["own"] = np.empty((2, n_arms))
+            self.own_means = <double *> cnp.PyArray_DATA(self._scratch["own"])
+            self.own_widths = self.own_means + n_arms
         return Learner.reserve(self, n_arms)
 
     cdef int welcome(self, Py_ssize_t known) except -1:
@@ -124,28 +123,25 @@ cdef class SeedClusters(Learner):
 
     # Decisions.
 
-    cdef void show(self, Py_ssize_t row, Py_ssize_t user, View *seen) noexcept nogil:
-        """A cluster, or for -1 the user alone."""
-        if row >= 0:
-            show_row(seen, &self.pools, row, self.beta, self.ridge, self.dim)
+    cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil:
+        """The acting cluster, or for -1 the user alone."""
+        if self.acting >= 0:
+            show_row(seen, &self.pools, self.acting, self.beta, self.ridge, self.dim)
         else:
             show_row(seen, &self.users, user, self.beta, self.ridge, self.dim)
             seen.row = -1
-
-    cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil:
-        self.show(self.acting, user, seen)
         return 0
 
     cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, Memory *memory) except -2 nogil:
         """The best arm of each cluster of the user, exactly; then the best of those, the lowest arm on ties."""
         cdef Py_ssize_t arm, chosen = -1
-        cdef double score, most = 0.0
+        cdef double score, most = 0.0, beta = self.beta * self.time_factor()
         for self.acting in range(self.n_seeds):
             if self.holds(self.acting, user):
                 arm = Learner.decide(self, user, offer, memory)
                 if arm < 0:
                     return -1
-                score = self.widths[arm] + self.beta * sqrt(self.bounds[arm])  # `best` leaves the means in `widths`
+                score = self.widths[arm] + beta * sqrt(self.bounds[arm])  # `best` leaves the means in `widths`
                 if chosen < 0 or score > most or (score == most and arm < chosen):
                     chosen, most = arm, score
         if chosen < 0:
@@ -153,45 +149,29 @@ cdef class SeedClusters(Learner):
             chosen = Learner.decide(self, user, offer, memory)
         return chosen
 
-    cdef void judge(self, Py_ssize_t user, Offer *offer) noexcept nogil:
-        """The largest score of every arm among the user's clusters, and its width, of the first cluster on ties."""
-        cdef Py_ssize_t row
+    cdef int judge(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
+        """Mean and bonus of every arm, in the cluster where they are largest together, the first on ties."""
         cdef bint alone = True
-        for row in range(self.n_seeds):
-            if self.holds(row, user):
-                self.improve(row, user, offer, alone)
+        for self.acting in range(self.n_seeds):
+            if self.holds(self.acting, user):
+                self.improve(user, offer, alone, mean, width)
                 alone = False
         if alone:
-            self.improve(-1, user, offer, True)
-
-    cdef void improve(self, Py_ssize_t row, Py_ssize_t user, Offer *offer, bint first) noexcept nogil:
-        """Take over the scores of a cluster where they are larger."""
-        cdef View seen
-        cdef Py_ssize_t k
-        cdef double width
-        self.show(row, user, &seen)
-        means(seen.estimate, offer.items, offer.picks, offer.n, self.dim, self.upper)
-        quadratics(seen.inverse, offer.items, offer.picks, offer.n, self.dim, self.widths)
-        for k in range(offer.n):
-            width = self.beta * sqrt(max(self.widths[k], 0.0))
-            if first or self.upper[k] + width > self.best_scores[k]:
-                self.best_scores[k] = self.upper[k] + width
-                self.best_means[k], self.best_widths[k] = self.upper[k], width
-
-    cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil:
-        """The k arms of largest score."""
-        self.judge(user, offer)
-        largest(self.best_scores, offer.n, k, out)
+            self.acting = -1
+            self.improve(user, offer, True, mean, width)
         return 0
 
-    def scores(self, Py_ssize_t user, arms):
-        """Mean and bonus of every arm, in the cluster where they are largest together."""
-        cdef Offer offer = offer_of(arms, self.dim)
-        self.reserve(offer.n)
-        with nogil:
-            self.judge(user, &offer)
-        _, mean, width = self._scratch["best"][:, : offer.n]
-        return mean.copy(), width.copy()
+    cdef void improve(self, Py_ssize_t user, Offer *offer, bint first, double *mean, double *width) noexcept nogil:
+        """Take over the scores of the acting cluster where they are larger."""
+        cdef View seen
+        cdef Py_ssize_t k
+        self.look(user, &seen)
+        means(seen.estimate, offer.items, offer.picks, offer.n, self.dim, self.own_means)
+        quadratics(seen.inverse, offer.items, offer.picks, offer.n, self.dim, self.own_widths)
+        for k in range(offer.n):
+            self.own_widths[k] = bonus(&seen, max(self.own_widths[k], 0.0))
+            if first or self.own_means[k] + self.own_widths[k] > mean[k] + width[k]:
+                mean[k], width[k] = self.own_means[k], self.own_widths[k]
 
     # Learning.
 

@@ -112,7 +112,7 @@ cdef class SplitMerge(Learner):
         memset(self.pool_grams + fresh * self.dim * self.dim, 0, self.dim * self.dim * sizeof(double))
         self.compare_all = known > 0
         if self.reshaped:
-            self.forget_slack()
+            self._scratch["derived"][3] = np.inf  # `least`: all slack is computed anew
         for user in range(0 if self.reshaped else known, self.n_users):
             self.radii[user] = radius(&self.shape, self.users.pulls[user])
             self.trust(user)
@@ -140,15 +140,11 @@ cdef class SplitMerge(Learner):
         self._scratch["centres"][:] = 0.0
         for k in range(self.n_users - 1, -1, -1):
             link(&self.members, self.row_of[k], k)
-        self.forget_slack()
+        self._scratch["derived"][3] = np.inf
         for k in range(self.n_users):
             self.trust(k)
         for k in range(self.n_clusters):
             self.measure(self.order[k])
-
-    def forget_slack(self):
-        """All slack is computed anew: nobody's is the least so far."""
-        self._scratch["derived"][3] = np.inf
 
     cdef void trust(self, Py_ssize_t user) noexcept nogil:
         """How far another's θ̂ may be from the centre c of the cluster before both must be compared: f(T) − ‖θ̂ − c‖."""
@@ -343,16 +339,15 @@ cdef class SplitMerge(Learner):
         be looked at.
         """
         cdef Py_ssize_t i, j
-        while True:
-            i, j = self.first_close(every)
-            if i < 0:
-                return
+        i, j = self.first_close(every)
+        while i >= 0:
             self.touch(self.order[i])
             self.join(i, j)
+            i, j = self.first_close(every)
 
     cdef (Py_ssize_t, Py_ssize_t) first_close(self, bint every) noexcept nogil:
         """The places in `order` of the oldest close pair; -1 if there is none."""
-        cdef Py_ssize_t i, j, k, a, later, n_places = 0
+        cdef Py_ssize_t i, j, k, a, n_places = 0
         cdef bint ready = every
         for k in range(self.n_changed):
             ready = ready or self.unchecked[self.changed[k]] == 0
@@ -362,11 +357,8 @@ cdef class SplitMerge(Learner):
             if self.touched[self.order[i]]:
                 self.places[n_places] = i
                 n_places += 1
-        later = 0
         for i in range(self.n_clusters):
             a = self.order[i]
-            while later < n_places and self.places[later] <= i:
-                later += 1
             if self.unchecked[a]:
                 continue
             if every or self.touched[a]:
@@ -374,8 +366,8 @@ cdef class SplitMerge(Learner):
                     if self.close(a, self.order[j]):
                         return i, j
             else:
-                for k in range(later, n_places):
-                    if self.close(a, self.order[self.places[k]]):
+                for k in range(n_places):
+                    if self.places[k] > i and self.close(a, self.order[self.places[k]]):
                         return i, self.places[k]
         return -1, -1
 

@@ -28,6 +28,7 @@ def DyClu(
     noise: float | None = None,
     window: int = 20,
     outdated: bool = True,
+    growing: bool = False,
     ridge: float = 1.0,
     seed: int = 0,
 ) -> Plan:
@@ -55,6 +56,9 @@ def DyClu(
         Number of a user's last rewards that tell whether it has changed, from 0 to 64; 0 if nobody does.
     outdated : bool, default True
         Whether data from before a change serves others.
+    growing : bool, default False
+        Whether the bonus also grows with √ln(t + 1), as in much of the literature; meant for a given `beta`,
+        since that of the theory grows already.
     ridge : float, default 1.0
         λ of the pooled ridge regressions, positive. The test itself has no ridge.
     seed : int, default 0
@@ -94,7 +98,7 @@ def DyClu(
         "window": whole("window", window, 0, 64),
         "outdated": flag("outdated", outdated),
     }
-    return Plan(HomogeneousUsers, settings)
+    return Plan(HomogeneousUsers, settings, growing=growing)
 
 
 def _critical(freedom: int, level: float) -> float:

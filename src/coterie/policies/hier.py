@@ -63,6 +63,7 @@ def HierUCB(
     mean: ArrayLike | None = None,
     covariance: ArrayLike | None = None,
     intercept: bool = True,
+    growing: bool = False,
     ridge: float = 1.0,
     seed: int = 0,
 ) -> Plan:
@@ -83,6 +84,9 @@ def HierUCB(
         Σ, how preferences differ, the intercept first; learnt by default.
     intercept : bool
         Put a feature of 1 before those of each arm: then it does not matter what is added to all rewards.
+    growing : bool
+        Multiply the standard deviation by √ln(t + 1), as much of the literature does with its bonus; HierUCB
+        explores more then than most feedback repays.
     ridge : float
         Preferences are first taken to have the variance σ²/ridge, for features of unit length.
     seed : int
@@ -101,7 +105,7 @@ def HierUCB(
     >>> policy.recommend(1, [[0.0, 0.9], [0.9, 0.0]])
     1
     """
-    return Plan(UpperBounds, _settings(dim, noise, mean, covariance, intercept))
+    return Plan(UpperBounds, _settings(dim, noise, mean, covariance, intercept), growing=growing)
 
 
 @register(

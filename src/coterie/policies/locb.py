@@ -27,6 +27,7 @@ def LOCB(
     confidence: Confidence,
     n_seeds: int = 20,
     gamma: float = 0.2,
+    growing: bool = False,
     ridge: float = 1.0,
     seed: int = 0,
 ) -> Plan:
@@ -50,6 +51,8 @@ def LOCB(
     gamma : float, default 0.2
         Gap γ between preferences that matter, positive: a cluster is final when f(T) of its seed is at most
         γ/4.
+    growing : bool, default False
+        Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
     ridge : float, default 1.0
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
@@ -86,7 +89,7 @@ def LOCB(
         "shape": confidence.shape(n_users, dim, ridge),
         "settled": positive("gamma", gamma) / 4,
     }
-    return Plan(SeedClusters, settings)
+    return Plan(SeedClusters, settings, growing=growing)
 
 
 def _seeds(n_users: int, n_seeds: int, seed: int) -> Ints:

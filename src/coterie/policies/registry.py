@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from coterie.errors import unknown
+from coterie.errors import UnknownName, unknown
 from coterie.policies.autoclub import AutoCLUB as AutoCLUB
 from coterie.policies.cab import CAB as CAB
 from coterie.policies.cascade import CascadeLinUCB as CascadeLinUCB
@@ -42,6 +42,12 @@ from coterie.policies.sclub2019 import SCLUB2019 as SCLUB2019
 REGISTRY: Mapping[str, PolicyEntry] = MappingProxyType(ENTRIES)
 """Filled by the imports above."""
 
+SERVED_BY = {
+    "duelingclub": "CLUB serves duels by recommend_pair and update_pair, COLDB by logistic regressions",
+    "occud": "RCLUBWCU reports suspected users by suspects()",
+}
+"""Algorithms of the literature that are no policy of their own, in small letters, and what does the same."""
+
 
 def find(name: str) -> PolicyEntry:
     """Find a policy by name.
@@ -59,13 +65,15 @@ def find(name: str) -> PolicyEntry:
     Raises
     ------
     UnknownName
-        If there is no such policy; the message suggests the nearest name.
+        If there is no such policy; the message suggests the nearest name, or what does the same.
 
     Examples
     --------
     >>> find("CLUB").summary
     'a graph that loses edges; components are clusters'
     """
+    if other := SERVED_BY.get(name.replace("-", "").casefold()):
+        raise UnknownName(f"no policy {name!r}: {other}")
     if name not in REGISTRY:
         raise unknown("policy", name, REGISTRY, "`coterie policies` lists all")
     return REGISTRY[name]
