@@ -52,3 +52,18 @@ cdef inline void put_up_to(uint64_t *row, Py_ssize_t first, Py_ssize_t last) noe
         else:
             put(row, user)
             user += 1
+
+
+cdef inline void transpose(uint64_t *square) noexcept nogil:
+    """Let bit j of word i of 64 words become bit i of word j: halves change places, then their halves."""
+    cdef uint64_t mask = 0xFFFFFFFF, moved
+    cdef Py_ssize_t width = 32, k
+    while width:
+        k = 0
+        while k < 64:
+            moved = ((square[k] >> width) ^ square[k + width]) & mask
+            square[k] ^= moved << width
+            square[k + width] ^= moved
+            k = (k + width + 1) & ~width
+        width >>= 1
+        mask ^= mask << width

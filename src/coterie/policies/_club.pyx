@@ -49,7 +49,9 @@ cdef class Components(CuttingGraph):
         found = np.empty(self.n_users, np.int64)
         if self.components(<int64_t *> cnp.PyArray_DATA(found)) != self.n_components:
             raise ValueError(f"has other components in 'edges' than {self.n_components}")
-        if len(np.unique(np.stack([found, labels]), axis=1).T) != self.n_components:
+        named = np.empty(self.n_components, np.int64)
+        named[found] = labels
+        if not np.array_equal(named[found], labels):
             raise ValueError("has numbers in 'labels' that are not the components of 'edges'")
 
     cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil:

@@ -26,6 +26,7 @@ cdef class CuttingGraph(Learner):
     cdef uint64_t *nearby
     cdef int64_t *found
 
+    cdef bint is_mutual(self) noexcept nogil
     cdef uint64_t *neighbours(self, Py_ssize_t user) noexcept nogil
     cdef void trust(self, Py_ssize_t user) noexcept nogil
     cdef void absorb_user(self, Py_ssize_t user, const double *x, double reward) noexcept nogil

@@ -7,7 +7,7 @@ from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from coterie.policies._bits cimport drop, has, lowest_bit, put, put_up_to
+from coterie.policies._bits cimport drop, has, lowest_bit, put, put_up_to, transpose
 from coterie.policies._learner cimport Learner
 from coterie.policies._linalg cimport Ridge, absorb_row, add_outer, clear_row, distance2, dot
 from coterie.policies._radius cimport radius, radius_of
@@ -84,22 +84,30 @@ cdef class CuttingGraph(Learner):
         return 0
 
     def refresh(self):
-        cdef Py_ssize_t user, other, w
-        cdef uint64_t word
+        cdef Py_ssize_t user
         if not (self.array("radii") >= 0).all():
             raise ValueError("has numbers in 'radii' that are no radii")
         for user in range(self.n_users):
             if has(self.neighbours(user), user):
                 raise ValueError("has an edge from a user to itself in 'edges'")
-            for w in range(self.words):
-                word = self.neighbours(user)[w]
-                while word:
-                    other = (w << 6) + lowest_bit(word)
-                    word &= word - 1
-                    if other >= self.n_users or not has(self.neighbours(other), user):
-                        raise ValueError("has an edge in 'edges' that leads nowhere")
+        if not self.is_mutual():
+            raise ValueError("has an edge in 'edges' that leads nowhere")
         for user in range(self.n_users):
             self.trust(user)
+
+    cdef bint is_mutual(self) noexcept nogil:
+        """Does every edge lead to a user, and back? 64 × 64 of them are compared at a time."""
+        cdef Py_ssize_t v, w, k
+        cdef uint64_t square[64]
+        for v in range(self.words):
+            for w in range(v, self.words):
+                for k in range(64):
+                    square[k] = self.neighbours((v << 6) + k)[w] if (v << 6) + k < self.n_users else 0
+                transpose(square)
+                for k in range(64):
+                    if square[k] != (self.neighbours((w << 6) + k)[v] if (w << 6) + k < self.n_users else 0):
+                        return False
+        return True
 
     cdef uint64_t *neighbours(self, Py_ssize_t user) noexcept nogil:
         """The user's edges."""
@@ -176,14 +184,17 @@ cdef class CuttingGraph(Learner):
 
     cdef Py_ssize_t components(self, int64_t *labels) noexcept nogil:
         """Label every user by connected component, in order of its lowest user; returns how many there are."""
-        cdef Py_ssize_t user, other, count = 0
+        cdef Py_ssize_t user, w, count = 0
+        cdef uint64_t word
         for user in range(self.n_users):
             labels[user] = -1
         for user in range(self.n_users):
             if labels[user] < 0:
                 self.component(user)
-                for other in range(user, self.n_users):
-                    if has(self.reached, other):
-                        labels[other] = count
+                for w in range(user >> 6, self.words):
+                    word = self.reached[w]
+                    while word:
+                        labels[(w << 6) + lowest_bit(word)] = count
+                        word &= word - 1
                 count += 1
         return count
