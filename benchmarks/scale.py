@@ -51,6 +51,31 @@ def many_users() -> Table:
     )
 
 
+def time_strangers(users: int, alpha: float = 0.05, dim: int = 20) -> tuple[float, int]:
+    """Microseconds of a reward to SCLUB where nobody is like another, five each, and clusters in the end."""
+    policy = coterie.SCLUB(users, dim, confidence=coterie.Tuned(alpha=alpha, beta=0.1))
+    rng, rounds, spent = np.random.default_rng(0), PULLS * users, 0.0
+    tastes = rng.standard_normal((users, dim)) / dim**0.5
+    for _ in range(rounds // 1_000):
+        served, xs = rng.integers(users, size=1_000), rng.standard_normal((1_000, dim)) / dim**0.5
+        rewards = (xs * tastes[served]).sum(axis=1) + 0.1 * rng.standard_normal(1_000)
+        began = process_time()
+        policy.update_many(served, xs, rewards)
+        spent += process_time() - began
+    return 1e6 * spent / rounds, len(np.unique(policy.labels()))
+
+
+def strangers() -> Table:
+    """SCLUB with about as many clusters as users, each of which Merge compares with all others."""
+    few, found = time_strangers(FEW)
+    many, most = time_strangers(10 * FEW)
+    return Table(
+        f"SCLUB among {10 * FEW:,} users against {FEW:,}, nobody alike, d = 20, {PULLS} rewards each",
+        ("clusters", f"µs, {FEW:,}", f"µs, {10 * FEW:,}", "ratio", "wanted", ""),
+        [(f"{found:,} and {most:,}", f"{few:.1f}", f"{many:.1f}", *at_most(many / few, 3))],
+    )
+
+
 def newcomer_cost() -> Table:
     """CPU time of `add_users(1)` where many are there, against where few are."""
     rows = []
@@ -150,6 +175,7 @@ def _read(path: Path, size: int) -> None:
 
 def tables() -> Iterator[Table]:
     yield many_users()
+    yield strangers()
     yield newcomer_cost()
     yield snapshots()
     yield increments()
