@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 from collections.abc import Iterator
 from itertools import cycle
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import NamedTuple
 
 import numpy as np
@@ -83,6 +83,44 @@ def large_graphs() -> Table:
     )
 
 
+def cost_by_neighbours(name: str, users: int, alpha: float, dim: int = 10) -> tuple[float, float, int]:
+    """µs of a reward, neighbours that its user had, and components in the end, over ten rewards a user."""
+    confidence = coterie.Tuned(alpha=alpha, beta=0.1, explore=0)
+    policy = (coterie.CLUB if name == "CLUB" else coterie.PhaseUniCLUB)(users, dim, confidence=confidence)
+    rng, spent, neighbours, n = np.random.default_rng(0), 0.0, 0, 1_000
+    tastes = rng.standard_normal((10, dim)) / dim**0.5
+    for _ in range(10 * users // n):
+        served, xs = rng.integers(users, size=n), rng.standard_normal((n, dim)) / dim**0.5
+        rewards = (xs * tastes[served % 10]).sum(axis=1) + 0.1 * rng.standard_normal(n)
+        neighbours += int(np.bitwise_count(policy.learner.array("edges")[served]).sum())
+        began = process_time()
+        policy.update_many(served, xs, rewards)
+        spent += process_time() - began
+    rounds = 10 * users
+    return 1e6 * spent / rounds, neighbours / rounds, len(np.unique(policy.labels()))
+
+
+def own_neighbours(constant: int = 100) -> Table:
+    """What a reward costs for each neighbour, in graphs that stay dense and in such that fall apart."""
+    rows = []
+    for name in ("CLUB", "PhaseUniCLUB"):
+        for alpha in (1.5, 0.1):
+            first = 0.0
+            for users in (1_000, 5_000, 20_000):
+                spent, neighbours, components = cost_by_neighbours(name, users, alpha)
+                each = 1e3 * spent / (neighbours + constant)
+                first = first or each
+                verdict = at_most(each / first, 4) if users > 1_000 else ("1.00", "", "")
+                told = (f"{spent:.1f}", f"{neighbours:,.0f}", f"{components:,}", f"{each:.1f}")
+                rows.append((f"{name}, α = {alpha:g}, {users:,} users", *told, *verdict))
+    return Table(
+        f"graphs of users, d = 10, ten rewards each: processor time by own neighbours + {constant}",
+        ("", "µs", "own neighbours", "components", "ns each", "× 1,000 users", "wanted", ""),
+        rows,
+        "a graph of 1,000 users fits into the processor's cache, others do not",
+    )
+
+
 def many_clusters(users: int = 1_876, dim: int = 25, horizon: int = 20_000) -> Table:
     """SCLUB where a small α splits users into very many clusters."""
     world = Stochastic(coterie.datasets.load("synthetic", n_users=users, dim=dim), n_users=users, seed=1)
@@ -138,6 +176,7 @@ def newcomers() -> Table:
 
 def tables() -> Iterator[Table]:
     yield large_graphs()
+    yield own_neighbours()
     yield many_clusters()
     yield growth()
     yield newcomers()

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import resource
 import time
+from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event, Thread
 
 import numpy as np
 
@@ -48,6 +50,37 @@ def started(path: Path) -> float:
     return seconds
 
 
+def paused(users: int = 48_000, dim: int = 50) -> None:
+    """Print how long a decision waits at most while a snapshot is made, and the memory that it takes."""
+    arms, waits, stop = np.random.default_rng(0).normal(size=(ARMS, dim)), [0.0], Event()
+    with TemporaryDirectory() as folder:
+        engine = PolicyEngine(SQLiteStore(Path(folder, "a.db")), snapshot_every=10**9)
+        names = tuple(str(n) for n in range(users))
+        live = engine.create("default", PolicySettings(dim=dim, policy="LinUCBInd", users=names))
+        size, before = live.state.policy.memory().total / 2**20, memory()
+
+        def serve() -> None:
+            for user in cycle(names):
+                began = time.perf_counter()
+                decision = live.decide(user, arms=arms)
+                waits.append(time.perf_counter() - began)
+                live.reward(decision.id, 1.0)
+                engine.journal.wake()
+                if stop.wait(0.002):
+                    return
+
+        serving = Thread(target=serve)
+        serving.start()
+        for kind in ("whole", "what has changed"):
+            del waits[1:]
+            engine.snapshot("default")
+            print(f"snapshot of {size:.0f} MB, {kind}: a decision waits {max(waits):.2f} s at most")
+        stop.set()
+        serving.join()
+        print(f"memory that both took: {memory() - before:.0f} MB")
+        engine.close()
+
+
 def main() -> None:
     """Print the sizes."""
     with TemporaryDirectory() as folder:
@@ -59,7 +92,7 @@ def main() -> None:
         print(f"log: {path.stat().st_size / (2 * USERS):.0f} bytes for a decision and its reward")
         engine.snapshot("default")
         (stored,) = engine.store.snapshots("default")
-        print(f"snapshot: {len(stored.content) / 2**20:.0f} MB")
+        print(f"snapshot: {stored.content.size / 2**20:.0f} MB")
         engine.close()
         print(f"start from a snapshot: {started(path):.1f} s of CPU")
         store = SQLiteStore(path)
@@ -69,6 +102,7 @@ def main() -> None:
         print(f"compacted: {compact(store, 1e12).saved / (2 * USERS):.0f} bytes a decision less")
         store.close()
         print(f"replay: {started(path) / (4 * USERS) * 1e6:.0f} µs of CPU an event")
+    paused()
 
 
 if __name__ == "__main__":

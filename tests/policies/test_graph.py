@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -118,3 +118,69 @@ def test_a_component_may_hang_together_by_one_user_at_the_end_of_a_word() -> Non
             policy.update(user, [1.0], reward)
     assert not unpacked(policy.learner.array("edges"), 130)[0, 129]
     assert policy.labels().tolist() == [0] * 130
+
+
+def searched(edges: np.ndarray[tuple[int, int], np.dtype[np.bool_]]) -> list[int]:
+    """The lowest user of each user's component."""
+    lowest = list(range(len(edges)))
+    for user in range(len(edges)):
+        frontier = [user] if lowest[user] == user else []
+        while frontier:
+            for other in np.flatnonzero(edges[frontier.pop()]).tolist():
+                if lowest[other] > user:
+                    lowest[other] = user
+                    frontier.append(other)
+    return lowest
+
+
+def falling_apart(policy: LinearBandit, rounds: int) -> Iterator[int]:
+    """Users served in a graph that loses all of its edges."""
+    rng = np.random.default_rng(0)
+    tastes = rng.normal(size=(policy.n_users, 2))
+    for _ in range(rounds):
+        user, x = int(rng.integers(policy.n_users)), rng.normal(size=2)
+        policy.update(user, x, float(x @ tastes[user]) + 0.1 * float(rng.normal()))
+        yield user
+
+
+@pytest.mark.parametrize(("n", "alpha"), [(60, 0.3), (130, 0.2), (200, 0.4)])
+def test_parts_are_numbered_by_their_lowest_users_and_hold_their_sums(n: int, alpha: float) -> None:
+    policy = CLUB(n, 2, confidence=Tuned(alpha=alpha, beta=0.1))
+    rows, most = np.zeros(n, np.int64), 0
+    for _ in falling_apart(policy, 8 * n):
+        lowest = np.array(searched(unpacked(policy.learner.array("edges"), n)))
+        before = int(rows.max()) + 1
+        for row in range(before):
+            for root in np.unique(lowest[rows == row])[1:]:
+                rows[(rows == row) & (lowest == root)] = rows.max() + 1
+        most = max(most, int(rows.max()) + 1 - before)
+        assert policy.learner.array("labels").tolist() == rows.tolist()
+    assert rows.max() >= n // 4
+    assert most > 1
+    grams, pulls = policy.learner.array("grams"), policy.learner.array("users.pulls")
+    for row in range(rows.max() + 1):
+        inverse = policy.learner.array("pools.inverse")[row]
+        assert np.allclose(inverse @ (np.eye(2) + grams[rows == row].sum(axis=0)), np.eye(2))
+        assert policy.learner.array("pools.pulls")[row] == pulls[rows == row].sum()
+
+
+@pytest.mark.parametrize(("n", "alpha"), [(60, 0.3), (130, 0.2), (200, 0.4)])
+def test_users_of_the_same_neighbourhood_share_the_lowest_row_that_is_free(n: int, alpha: float) -> None:
+    policy = PhaseUniCLUB(n, 2, confidence=Tuned(alpha=alpha, beta=0.1, explore=0))
+    before = policy.learner.array("neighbourhoods").copy()
+    reused = 0
+    for user in falling_apart(policy, 8 * n):
+        around = unpacked(policy.learner.array("edges"), n) | np.eye(n, dtype=bool)
+        rows = policy.learner.array("neighbourhoods")
+        if before[user] < 0 or rows[user] != before[user]:
+            alike = [
+                rows[k] for k in range(n) if k != user and rows[k] >= 0 and (around[k] == around[user]).all()
+            ]
+            others = set(np.delete(rows, user).tolist())
+            assert rows[user] == (alike[0] if alike else next(k for k in range(n) if k not in others))
+            reused += not alike and rows[user] < before.max()
+        before = rows.copy()
+        assert len({(int(rows[k]), around[k].tobytes()) for k in range(n) if rows[k] >= 0}) == len(
+            set(rows[rows >= 0].tolist())
+        )
+    assert reused > 5

@@ -175,6 +175,19 @@ def test_labels_that_are_not_the_components_of_the_edges_are_refused(tmp_path: P
     assert "component" in refusal(path)
 
 
+@pytest.mark.parametrize(("user", "other"), [(3, 150), (150, 3), (129, 64), (10, 20), (70, 170)])
+def test_an_edge_that_does_not_lead_back_is_refused(user: int, other: int, tmp_path: Path) -> None:
+    """170 users are three words; the last place is nobody's."""
+    path = tmp_path / "policy"
+    coterie.CLUB(170, 2, confidence=coterie.Tuned(alpha=1.5, beta=0.1)).save(path)
+    with np.load(path) as file:
+        content = {name: file[name] for name in file.files}
+    content["state/edges"][user, other // 64] ^= np.uint64(1) << np.uint64(other % 64)
+    with path.open("wb") as out:
+        np.savez(out, allow_pickle=False, **content)
+    assert "leads nowhere" in refusal(path)
+
+
 GROWING = ["LinUCBInd", "LinTSOne", "CLUB", "SCLUB", "AutoCLUB", "GOBLin", "DynUCB"]
 
 

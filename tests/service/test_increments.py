@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,11 @@ import numpy as np
 import pytest
 
 from coterie import Recommender, SnapshotError
-from coterie.policies.archives import Arrays
-from coterie.service import increments
-from coterie.service.increments import applied, base_of, checksums, increment
+from coterie.policies.archives import Archive, Array, Arrays, FileArray, write_arrays
+from coterie.service import increments, snapshots
+from coterie.service.copies import DiskCopy
+from coterie.service.increments import Base, PatchedArrays, base_of, checksums
+from coterie.service.store import Content, StoredSnapshot
 from service.shops import abandon, arms, same_state
 
 
@@ -20,6 +24,28 @@ def same(one: Arrays, other: Arrays) -> bool:
     return list(one) == list(other) and all(
         one[name].dtype == other[name].dtype and np.array_equal(one[name], other[name]) for name in one
     )
+
+
+def stored(arrays: Mapping[str, Array | FileArray]) -> Archive:
+    """The arrays in a file."""
+    file = BytesIO()
+    write_arrays(file, arrays)
+    return Archive(file, len(file.getvalue()))
+
+
+def increment(arrays: Arrays, base: Base) -> Arrays | None:
+    """An increment, read back."""
+    made = increments.increment(arrays, base)
+    if made is None:
+        return None
+    source = stored(made)
+    return {name: source.read(name) for name in source.stored}
+
+
+def applied(made: Arrays, base: Arrays) -> Arrays:
+    """The arrays of a base and its increment."""
+    source = PatchedArrays(stored(made), stored(base))
+    return {name: source.read(name) for name in source.stored}
 
 
 def sample(n: int = 2_000, seed: int = 0) -> Arrays:
@@ -173,22 +199,24 @@ def test_after_a_user_is_removed_the_next_snapshot_is_whole(
 def test_a_snapshot_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     """It had the policy as a file within the file, and users in its header."""
     from coterie.policies import snapshots as policy_snapshots
-    from coterie.service import snapshots
 
     one = Recommender(dim=3)
     teach(one, 5, 1)
-    captured = snapshots.capture(one._live.state)
-    arrays = snapshots.arrays_of(captured)
+    with DiskCopy(tmp_path) as copy:
+        captured = snapshots.capture(one._live.state, copy)
+        whole = stored(snapshots.arrays_of(captured))
+    arrays = {name: whole.read(name) for name in whole.stored}
     header = json.loads(arrays["header"].tobytes()) | {"version": 1, "users": captured.users}
     old: Arrays = {
         "header": np.frombuffer(json.dumps(header).encode(), np.uint8),
         "items": arrays["items"],
         "waiting": arrays["waiting"],
-        "policy": np.frombuffer(policy_snapshots.dumps(captured.policy), np.uint8),
+        "policy": np.frombuffer(policy_snapshots.dumps(policy_snapshots.captured(one.policy)), np.uint8),
     }
     parts: list[bytes] = []
-    snapshots.write(old, lambda number, part: parts.append(part))
-    again = snapshots.loads(b"".join(parts))
+    _, digest = snapshots.write(old, lambda number, part: parts.append(part))
+    content = b"".join(parts)
+    again = snapshots.load(StoredSnapshot(captured.seq, Content(BytesIO(content), len(content), digest)))
     assert again.users.ids == captured.users
     assert (again.seq, again.policy.rounds) == (captured.seq, one.policy.rounds)
     assert again.policy.estimates.tolist() == one.policy.estimates.tolist()

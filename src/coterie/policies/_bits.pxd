@@ -5,8 +5,10 @@ from libc.stdint cimport uint64_t
 cdef extern from * nogil:
     """
     #define lowest_bit(word) ((Py_ssize_t)__builtin_ctzll(word))
+    #define count_bits(word) ((Py_ssize_t)__builtin_popcountll(word))
     """
     Py_ssize_t lowest_bit(uint64_t word)  # the position of the lowest set bit of a word that is not zero
+    Py_ssize_t count_bits(uint64_t word)
 
 
 cdef inline bint has(const uint64_t *row, Py_ssize_t user) noexcept nogil:
@@ -42,6 +44,16 @@ cdef inline bint same(const uint64_t *a, const uint64_t *b, Py_ssize_t words) no
     return True
 
 
+cdef inline uint64_t checksum(const uint64_t *row, Py_ssize_t words) noexcept nogil:
+    """A number that equal rows share."""
+    cdef uint64_t found = 0
+    cdef Py_ssize_t w
+    for w in range(words):
+        found = (found ^ row[w]) * <uint64_t> 0x9E3779B97F4A7C15
+        found ^= found >> 29
+    return found
+
+
 cdef inline void put_up_to(uint64_t *row, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
     """Set the bits of users first to last − 1."""
     cdef Py_ssize_t user = first
@@ -52,3 +64,18 @@ cdef inline void put_up_to(uint64_t *row, Py_ssize_t first, Py_ssize_t last) noe
         else:
             put(row, user)
             user += 1
+
+
+cdef inline void transpose(uint64_t *square) noexcept nogil:
+    """Let bit j of word i of 64 words become bit i of word j: halves change places, then their halves."""
+    cdef uint64_t mask = 0xFFFFFFFF, moved
+    cdef Py_ssize_t width = 32, k
+    while width:
+        k = 0
+        while k < 64:
+            moved = ((square[k] >> width) ^ square[k + width]) & mask
+            square[k] ^= moved << width
+            square[k + width] ^= moved
+            k = (k + width + 1) & ~width
+        width >>= 1
+        mask ^= mask << width

@@ -4,8 +4,9 @@ import numpy as np
 
 cimport numpy as cnp
 from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memset
 
-from coterie.policies._bits cimport drop, has, lowest_bit, meet
+from coterie.policies._bits cimport count_bits, drop, lowest_bit, meet, put
 from coterie.policies._graph cimport CuttingGraph
 from coterie.policies._linalg cimport absorb_row, add_member, clear_row, finish_pool, start_pool
 from coterie.policies._offers cimport View, show_row
@@ -14,6 +15,9 @@ from coterie.policies._graph import CuttingGraph as Base
 from coterie.policies._arrays import Field
 
 cnp.import_array()
+
+cdef enum:
+    MANY = 64  # neighbours of a user whose part is hardly small
 
 
 cdef class Components(CuttingGraph):
@@ -49,7 +53,9 @@ cdef class Components(CuttingGraph):
         found = np.empty(self.n_users, np.int64)
         if self.components(<int64_t *> cnp.PyArray_DATA(found)) != self.n_components:
             raise ValueError(f"has other components in 'edges' than {self.n_components}")
-        if len(np.unique(np.stack([found, labels]), axis=1).T) != self.n_components:
+        named = np.empty(self.n_components, np.int64)
+        named[found] = labels
+        if not np.array_equal(named[found], labels):
             raise ValueError("has numbers in 'labels' that are not the components of 'edges'")
 
     cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil:
@@ -72,38 +78,75 @@ cdef class Components(CuttingGraph):
         for k in range(count):
             apart = apart or not meet(self.neighbours(user), self.neighbours(self.found[k]), self.words)
         if apart:  # some pair has no common neighbour left, so the component may have come apart
-            self.divide(self.row_of[user])
+            self.divide(user, count)
         return 0
 
-    cdef void divide(self, Py_ssize_t row) noexcept nogil:
-        """Relabel a component that may have come apart: the part of its lowest user keeps the row."""
-        cdef Py_ssize_t user, lowest = 0, left = 0
-        while self.row_of[lowest] != row:
-            lowest += 1
-        self.component(lowest)
-        for user in range(lowest, self.n_users):
-            left += self.row_of[user] == row and not has(self.reached, user)
-        if left == 0:
-            return
-        self.gather(row)
-        for user in range(lowest, self.n_users):
-            if self.row_of[user] == row and not has(self.reached, user):
-                self.component(user)
-                self.gather(self.n_components)
-                self.n_components += 1
-                self.component(lowest)
+    cdef void divide(self, Py_ssize_t user, Py_ssize_t count) noexcept nogil:
+        """See whether a component has come apart where its user lost edges to those found.
 
-    cdef void gather(self, Py_ssize_t row) noexcept nogil:
-        """Give the users that were reached this row, with their summed statistics   (Alg. 1, lines 7-8)."""
-        cdef Py_ssize_t w, user
+        Each part holds one of them. Parts that are searched to their end are marked; when all who are left can reach each
+        other, they are one part, and need no search to its end.
+        """
+        cdef Py_ssize_t row = self.row_of[user], k, w, parts = 0
         cdef uint64_t word
-        start_pool(&self.pools, row, self.dim)
+        memset(self.goals, 0, self.words * sizeof(uint64_t))
+        put(self.goals, user)
+        for k in range(count):
+            put(self.goals, self.found[k])
+        while not self.reach(self.loneliest(), self.goals):
+            parts += 1
+            for w in range(self.words):
+                self.goals[w] &= ~self.reached[w]
+                word = self.reached[w]
+                while word:
+                    self.row_of[(w << 6) + lowest_bit(word)] = -parts
+                    word &= word - 1
+        if parts:
+            self.relabel(row, parts)
+
+    cdef Py_ssize_t loneliest(self) noexcept nogil:
+        """The goal with the fewest neighbours, whose part is likely to be small; the first if all have many."""
+        cdef Py_ssize_t w, v, user, degree, least = MANY, found = -1
+        cdef uint64_t word
         for w in range(self.words):
-            word = self.reached[w]
-            while word:
+            word = self.goals[w]
+            while word and least:
                 user = (w << 6) + lowest_bit(word)
                 word &= word - 1
-                self.row_of[user] = row
-                add_member(&self.pools, row, &self.users, self.grams, user, self.dim)
-        finish_pool(&self.pools, row, self.ridge, self.work, self.dim)
-        self.epochs[row] += 1
+                degree = v = 0
+                while degree < least and v < self.words:
+                    degree += count_bits(self.neighbours(user)[v])
+                    v += 1
+                if degree < least or found < 0:
+                    least, found = min(degree, least), user
+        return found
+
+    cdef void relabel(self, Py_ssize_t row, Py_ssize_t parts) noexcept nogil:
+        """Number the parts of a component by their lowest users; the first keeps the row, the marked ones are -1, -2, …"""
+        cdef Py_ssize_t user, part, first = self.n_components
+        for part in range(parts + 1):
+            self.found[part] = -1
+        cdef bint kept = False
+        for user in range(self.n_users):
+            if self.row_of[user] == row or self.row_of[user] < 0:
+                part = 0 if self.row_of[user] >= 0 else -self.row_of[user]
+                if self.found[part] < 0 and not kept:
+                    self.found[part], kept = row, True
+                elif self.found[part] < 0:
+                    self.found[part] = self.n_components
+                    self.n_components += 1
+                self.row_of[user] = self.found[part]
+        self.gather(row, first)
+
+    cdef void gather(self, Py_ssize_t row, Py_ssize_t first) noexcept nogil:
+        """Sum the statistics of the users of a row, and of all rows from the first new one on   (Alg. 1, lines 7-8)."""
+        cdef Py_ssize_t user, new
+        start_pool(&self.pools, row, self.dim)
+        for new in range(first, self.n_components):
+            start_pool(&self.pools, new, self.dim)
+        for user in range(self.n_users):
+            if self.row_of[user] == row or self.row_of[user] >= first:
+                add_member(&self.pools, self.row_of[user], &self.users, self.grams, user, self.dim)
+        for new in range(first - 1, self.n_components):
+            finish_pool(&self.pools, row if new < first else new, self.ridge, self.work, self.dim)
+            self.epochs[row if new < first else new] += 1

@@ -23,12 +23,14 @@ cdef class CuttingGraph(Learner):
     cdef double *least_slack
     cdef uint64_t *reached
     cdef uint64_t *frontier
-    cdef uint64_t *nearby
+    cdef uint64_t *goals
     cdef int64_t *found
 
+    cdef bint is_mutual(self) noexcept nogil
     cdef uint64_t *neighbours(self, Py_ssize_t user) noexcept nogil
     cdef void trust(self, Py_ssize_t user) noexcept nogil
     cdef void absorb_user(self, Py_ssize_t user, const double *x, double reward) noexcept nogil
     cdef Py_ssize_t strangers(self, Py_ssize_t user) noexcept nogil
-    cdef void component(self, Py_ssize_t user) noexcept nogil
+    cdef bint reach(self, Py_ssize_t user, const uint64_t *goals) noexcept nogil
+    cdef Py_ssize_t next_goal(self, const uint64_t *goals, Py_ssize_t start) noexcept nogil
     cdef Py_ssize_t components(self, int64_t *labels) noexcept nogil

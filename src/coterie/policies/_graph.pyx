@@ -5,9 +5,9 @@ import numpy as np
 cimport numpy as cnp
 from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int64_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
-from coterie.policies._bits cimport drop, has, lowest_bit, put, put_up_to
+from coterie.policies._bits cimport drop, has, lowest_bit, meet, put, put_up_to, transpose
 from coterie.policies._learner cimport Learner
 from coterie.policies._linalg cimport Ridge, absorb_row, add_outer, clear_row, distance2, dot
 from coterie.policies._radius cimport radius, radius_of
@@ -67,7 +67,7 @@ cdef class CuttingGraph(Learner):
         self.slack = <double *> cnp.PyArray_DATA(self._scratch["slack"])
         self.least_slack = <double *> cnp.PyArray_DATA(self._scratch["least"])
         self.reached = <uint64_t *> cnp.PyArray_DATA(self._scratch["bits"])
-        self.frontier, self.nearby = self.reached + self.stride, self.reached + 2 * self.stride
+        self.frontier, self.goals = self.reached + self.stride, self.reached + 2 * self.stride
         self.found = <int64_t *> cnp.PyArray_DATA(self._scratch["found"])
         return Learner.bind(self)
 
@@ -84,22 +84,30 @@ cdef class CuttingGraph(Learner):
         return 0
 
     def refresh(self):
-        cdef Py_ssize_t user, other, w
-        cdef uint64_t word
+        cdef Py_ssize_t user
         if not (self.array("radii") >= 0).all():
             raise ValueError("has numbers in 'radii' that are no radii")
         for user in range(self.n_users):
             if has(self.neighbours(user), user):
                 raise ValueError("has an edge from a user to itself in 'edges'")
-            for w in range(self.words):
-                word = self.neighbours(user)[w]
-                while word:
-                    other = (w << 6) + lowest_bit(word)
-                    word &= word - 1
-                    if other >= self.n_users or not has(self.neighbours(other), user):
-                        raise ValueError("has an edge in 'edges' that leads nowhere")
+        if not self.is_mutual():
+            raise ValueError("has an edge in 'edges' that leads nowhere")
         for user in range(self.n_users):
             self.trust(user)
+
+    cdef bint is_mutual(self) noexcept nogil:
+        """Does every edge lead to a user, and back? 64 × 64 of them are compared at a time."""
+        cdef Py_ssize_t v, w, k
+        cdef uint64_t square[64]
+        for v in range(self.words):
+            for w in range(v, self.words):
+                for k in range(64):
+                    square[k] = self.neighbours((v << 6) + k)[w] if (v << 6) + k < self.n_users else 0
+                transpose(square)
+                for k in range(64):
+                    if square[k] != (self.neighbours((w << 6) + k)[v] if (w << 6) + k < self.n_users else 0):
+                        return False
+        return True
 
     cdef uint64_t *neighbours(self, Py_ssize_t user) noexcept nogil:
         """The user's edges."""
@@ -150,40 +158,73 @@ cdef class CuttingGraph(Learner):
                     count += 1
         return count
 
-    cdef void component(self, Py_ssize_t user) noexcept nogil:
-        """The bits of all users that can be reached from one, breadth first, into `reached`   (Alg. 1, line 6)."""
-        cdef Py_ssize_t w, v, size = self.words * sizeof(uint64_t)
-        cdef uint64_t word
+    cdef bint reach(self, Py_ssize_t user, const uint64_t *goals) noexcept nogil:
+        """The bits of all users that can be reached from one, into `reached`   (Alg. 1, line 6).
+
+        With goals it stops, and says so, as soon as all of them have a neighbour who is reached, or are.
+        """
+        cdef Py_ssize_t w, v, words = self.words, goal = -1
+        cdef uint64_t fresh, meeting
+        cdef uint64_t *reached = self.reached
+        cdef uint64_t *frontier = self.frontier
         cdef const uint64_t *row
+        cdef const uint64_t *around = reached
         cdef bint growing = True
-        memset(self.reached, 0, size)
-        put(self.reached, user)
-        memcpy(self.frontier, self.reached, size)
+        memset(reached, 0, words * sizeof(uint64_t))
+        memset(frontier, 0, words * sizeof(uint64_t))
+        put(reached, user)
+        put(frontier, user)
+        if goals != NULL:
+            goal = self.next_goal(goals, 0)
         while growing:
             growing = False
-            memset(self.nearby, 0, size)
-            for w in range(self.words):
-                word = self.frontier[w]
-                while word:
-                    row = self.neighbours((w << 6) + lowest_bit(word))
-                    word &= word - 1
-                    for v in range(self.words):
-                        self.nearby[v] |= row[v]
-            for w in range(self.words):
-                self.frontier[w] = self.nearby[w] & ~self.reached[w]
-                self.reached[w] |= self.nearby[w]
-                growing = growing or self.frontier[w] != 0
+            for w in range(words):
+                while frontier[w]:
+                    if goals != NULL:
+                        if goal < 0:
+                            return True
+                        around = self.neighbours(goal)
+                    row = self.neighbours((w << 6) + lowest_bit(frontier[w]))
+                    frontier[w] &= frontier[w] - 1
+                    meeting = 0
+                    for v in range(words):
+                        fresh = row[v] & ~reached[v]
+                        frontier[v] |= fresh
+                        reached[v] |= fresh
+                        meeting |= around[v] & reached[v]
+                    if goals != NULL and meeting:
+                        goal = self.next_goal(goals, goal + 1)
+                    growing = True
+        return goals != NULL and goal < 0
+
+    cdef Py_ssize_t next_goal(self, const uint64_t *goals, Py_ssize_t start) noexcept nogil:
+        """The next goal that is not reached, nor any of its neighbours; -1 if there is none."""
+        cdef Py_ssize_t w, goal
+        cdef uint64_t word
+        for w in range(start >> 6, self.words):
+            word = goals[w] & ~self.reached[w]
+            if w == start >> 6:
+                word &= ~(<uint64_t> 0) << (start & 63)
+            while word:
+                goal = (w << 6) + lowest_bit(word)
+                word &= word - 1
+                if not meet(self.neighbours(goal), self.reached, self.words):
+                    return goal
+        return -1
 
     cdef Py_ssize_t components(self, int64_t *labels) noexcept nogil:
         """Label every user by connected component, in order of its lowest user; returns how many there are."""
-        cdef Py_ssize_t user, other, count = 0
+        cdef Py_ssize_t user, w, count = 0
+        cdef uint64_t word
         for user in range(self.n_users):
             labels[user] = -1
         for user in range(self.n_users):
             if labels[user] < 0:
-                self.component(user)
-                for other in range(user, self.n_users):
-                    if has(self.reached, other):
-                        labels[other] = count
+                self.reach(user, NULL)
+                for w in range(user >> 6, self.words):
+                    word = self.reached[w]
+                    while word:
+                        labels[(w << 6) + lowest_bit(word)] = count
+                        word &= word - 1
                 count += 1
         return count

@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 from coterie.policies._graph cimport CuttingGraph
 from coterie.policies._linalg cimport Ridge
+from coterie.policies._linked cimport Linked
 
 
 cdef class Neighbourhoods(CuttingGraph):
@@ -13,9 +14,15 @@ cdef class Neighbourhoods(CuttingGraph):
     cdef Ridge once
     cdef uint64_t *around
     cdef int64_t *updated  # the round in which a row last absorbed a reward, in this process
+    cdef Linked alike  # rows in use, by a checksum of their members
+    cdef int64_t *lists  # in which list a row is
+    cdef Py_ssize_t room
+    cdef uint64_t *vacant
     cdef public int64_t n_neighbourhoods
 
     cdef void look_around(self, Py_ssize_t user) noexcept nogil
     cdef void pool(self, Ridge *pools, Py_ssize_t row) noexcept nogil
     cdef void leave(self, Py_ssize_t user) noexcept nogil
     cdef void settle(self, Py_ssize_t user) noexcept nogil
+    cdef void list_rows(self) noexcept nogil
+    cdef Py_ssize_t open(self) noexcept nogil

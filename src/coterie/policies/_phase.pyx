@@ -8,11 +8,12 @@ import numpy as np
 
 cimport numpy as cnp
 from libc.stdint cimport int64_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
-from coterie.policies._bits cimport drop, has, lowest_bit, put, same
+from coterie.policies._bits cimport checksum, drop, has, lowest_bit, put, same
 from coterie.policies._graph cimport CuttingGraph
 from coterie.policies._linalg cimport Ridge, absorb_row, add_member, finish_pool, start_pool
+from coterie.policies._linked cimport link, unlink
 from coterie.policies._offers cimport View, show_row
 
 from coterie.policies._graph import CuttingGraph as Base
@@ -67,7 +68,26 @@ cdef class Neighbourhoods(CuttingGraph):
         self.around = <uint64_t *> cnp.PyArray_DATA(around)
         self._scratch["updated"] = np.full(len(self._arrays["sharers"]), -1, np.int64)
         self.updated = <int64_t *> cnp.PyArray_DATA(self._scratch["updated"])
+        cdef Py_ssize_t room = len(self._arrays["sharers"])
+        self._scratch.update(lists=np.empty((4, room), np.int64), vacant=np.empty((room + 63) // 64, np.uint64))
+        self.alike.head = <int64_t *> cnp.PyArray_DATA(self._scratch["lists"])
+        self.alike.next, self.alike.previous = self.alike.head + room, self.alike.head + 2 * room
+        self.lists, self.room = self.alike.head + 3 * room, room
+        self.vacant = <uint64_t *> cnp.PyArray_DATA(self._scratch["vacant"])
+        self.list_rows()
         return 0
+
+    cdef void list_rows(self) noexcept nogil:
+        """List the rows in use by a checksum of their members, and note the vacant ones."""
+        cdef Py_ssize_t row
+        memset(self.alike.head, -1, self.room * sizeof(int64_t))
+        memset(self.vacant, 0, (self.room + 63) // 64 * sizeof(uint64_t))
+        for row in range(self.n_neighbourhoods):
+            if self.sharers[row]:
+                self.lists[row] = checksum(self.members + row * self.stride, self.words) % <uint64_t> self.room
+                link(&self.alike, self.lists[row], row)
+            else:
+                put(self.vacant, row)
 
     cdef int welcome(self, Py_ssize_t known) except -1:
         """With newcomers, who know everybody, every neighbourhood is another."""
@@ -79,6 +99,7 @@ cdef class Neighbourhoods(CuttingGraph):
         for k in range(known if self.n_neighbourhoods == 0 else 0, self.n_users):
             self.row_of[k] = -1
         self.n_neighbourhoods = 0
+        self.list_rows()
         return 0
 
     def refresh(self):
@@ -93,6 +114,7 @@ cdef class Neighbourhoods(CuttingGraph):
         last = self.array("members")[:, -1]
         if self.n_users % 64 and (last >> np.uint64(self.n_users % 64)).any():
             raise ValueError("has users in 'members' that are not there")
+        self.list_rows()
 
     cdef void look_around(self, Py_ssize_t user) noexcept nogil:
         """The user and its neighbours as bits   (Alg. 2, line 13)."""
@@ -153,31 +175,45 @@ cdef class Neighbourhoods(CuttingGraph):
 
     cdef void leave(self, Py_ssize_t user) noexcept nogil:
         """The user's neighbourhood has changed: its old row serves it no longer."""
-        if self.row_of[user] >= 0:
-            self.sharers[self.row_of[user]] -= 1
-            self.row_of[user] = -1
+        cdef Py_ssize_t row = self.row_of[user]
+        if row < 0:
+            return
+        self.row_of[user] = -1
+        self.sharers[row] -= 1
+        if self.sharers[row] == 0:
+            unlink(&self.alike, self.lists[row], row)
+            put(self.vacant, row)
 
     cdef void settle(self, Py_ssize_t user) noexcept nogil:
         """Give the user a row: its own, one of the same neighbourhood, or a new one   (Alg. 2, lines 13-15)."""
-        cdef Py_ssize_t row, vacant = -1
+        cdef Py_ssize_t row, place
         if self.row_of[user] >= 0:
             return
         self.look_around(user)
-        for row in range(self.n_neighbourhoods):
-            if self.sharers[row] and same(self.members + row * self.stride, self.around, self.words):
-                break
-            if not self.sharers[row] and vacant < 0:
-                vacant = row
-        else:
-            row = vacant
-            if row < 0:
-                row = self.n_neighbourhoods
-                self.n_neighbourhoods += 1
+        place = checksum(self.around, self.words) % <uint64_t> self.room
+        row = self.alike.head[place]
+        while row >= 0 and not same(self.members + row * self.stride, self.around, self.words):
+            row = self.alike.next[row]
+        if row < 0:
+            row = self.open()
             memcpy(self.members + row * self.stride, self.around, self.words * sizeof(uint64_t))
             self.pool(&self.pools, row)
             self.epochs[row] += 1
+            self.lists[row] = place
+            link(&self.alike, place, row)
         self.row_of[user] = row
         self.sharers[row] += 1
+
+    cdef Py_ssize_t open(self) noexcept nogil:
+        """The lowest row that nobody uses."""
+        cdef Py_ssize_t w, row
+        for w in range((self.n_neighbourhoods + 63) >> 6):
+            if self.vacant[w]:
+                row = (w << 6) + lowest_bit(self.vacant[w])
+                drop(self.vacant, row)
+                return row
+        self.n_neighbourhoods += 1
+        return self.n_neighbourhoods - 1
 
     cdef int label(self, int64_t *out) except -1 nogil:
         """Connected components: the coarsest reading of neighbourhoods that is a partition."""

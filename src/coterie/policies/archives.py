@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from io import BufferedReader, BytesIO
+from io import BufferedIOBase
 from math import prod
 from tokenize import TokenError
-from typing import IO, Any, NamedTuple, Protocol, TypeAlias
+from typing import IO, Any, NamedTuple, Protocol, TypeAlias, cast
 from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Arrays: TypeAlias = dict[str, Array]
+Bytes: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
 ByteProgress: TypeAlias = Callable[[int, int], None]
 """Called with the bytes written or read so far, and those there are in all."""
 
@@ -66,7 +67,38 @@ class Meter:
             self._progress(self._done, self._total)
 
 
-def write_arrays(file: Any, arrays: Mapping[str, Array], progress: ByteProgress | None = None) -> None:
+class FileArray:
+    """An array whose bytes are those of a file; they are read when they are asked for.
+
+    Parameters
+    ----------
+    file : binary file
+        Open for reading; it holds the array and nothing else, rows first.
+    shape : tuple of int
+        Its shape.
+    dtype : dtype
+        Its type.
+    """
+
+    def __init__(self, file: IO[bytes], shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        """Nothing is read yet."""
+        self._file, self.shape, self.dtype = file, shape, dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the array."""
+        return prod(self.shape) * self.dtype.itemsize
+
+    def pieces(self) -> Iterator[Bytes]:
+        """The bytes in order, some megabytes at a time."""
+        for start in range(0, self.nbytes, AT_ONCE):
+            self._file.seek(start)
+            yield np.frombuffer(self._file.read(AT_ONCE), np.uint8)
+
+
+def write_arrays(
+    file: Any, arrays: Mapping[str, Array | FileArray], progress: ByteProgress | None = None
+) -> None:
     """Write arrays to a file straight from where they are; the caller sees to it that they do not change."""
     meter = Meter(sum(array.nbytes for array in arrays.values()), progress)
     with ZipFile(file, "w", ZIP_STORED) as archive:
@@ -78,14 +110,17 @@ def write_arrays(file: Any, arrays: Mapping[str, Array], progress: ByteProgress 
                     meter.advance(len(piece))
 
 
-def _write_header(member: IO[bytes], array: Array) -> None:
+def _write_header(member: IO[bytes], array: Array | FileArray) -> None:
     """The header of a .npy file, which tells the type and the shape."""
     told = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False, "shape": array.shape}
     np.lib.format.write_array_header_1_0(member, told)
 
 
-def pieces(array: Array) -> Iterator[np.ndarray[Any, np.dtype[np.uint8]]]:
+def pieces(array: Array | FileArray) -> Iterator[Bytes]:
     """The bytes of an array in order, some megabytes at a time; views where its rows follow each other."""
+    if isinstance(array, FileArray):
+        yield from array.pieces()
+        return
     if array.flags.c_contiguous:
         content = array.reshape(-1).view(np.uint8)
         yield from (content[start : start + AT_ONCE] for start in range(0, len(content), AT_ONCE))
@@ -108,11 +143,27 @@ class Stored(NamedTuple):
         return prod(self.shape) * self.dtype.itemsize
 
 
-class ArraySource(Protocol):
-    """Named arrays that can be read one by one: those of a file, or of memory."""
+class Described(Protocol):
+    """What is known of an array before it is read."""
 
     @property
-    def stored(self) -> Mapping[str, Stored | Array]:
+    def shape(self) -> tuple[int, ...]:
+        """Its shape."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Its type."""
+
+    @property
+    def nbytes(self) -> int:
+        """Its bytes."""
+
+
+class ArraySource(Protocol):
+    """Named arrays that can be read one by one."""
+
+    @property
+    def stored(self) -> Mapping[str, Described]:
         """Shape and type of every array."""
 
     def read(self, name: str) -> Array:
@@ -120,29 +171,6 @@ class ArraySource(Protocol):
 
     def fill(self, name: str, out: Array) -> Iterator[Array]:
         """Write an array into another of its shape and type; what was just written, piece by piece."""
-
-
-class HeldArrays:
-    """Arrays in memory.
-
-    Parameters
-    ----------
-    arrays : dict of str to array
-        The arrays by name.
-    """
-
-    def __init__(self, arrays: Arrays) -> None:
-        """Keep them."""
-        self.stored = arrays
-
-    def read(self, name: str) -> Array:
-        """One array."""
-        return self.stored[name]
-
-    def fill(self, name: str, out: Array) -> Iterator[Array]:
-        """Copy an array into another."""
-        out[...] = self.stored[name]
-        yield out
 
 
 class PrefixedArrays:
@@ -181,9 +209,9 @@ class Archive:
         Bytes of the file.
     """
 
-    def __init__(self, file: BufferedReader | BytesIO, size: int) -> None:
+    def __init__(self, file: BufferedIOBase, size: int) -> None:
         """Read the directory, and the header of every array."""
-        self._file, self._zip = file, ZipFile(file)
+        self._file, self._zip = file, ZipFile(cast("IO[bytes]", file))
         entries = self._zip.infolist()
         names = [entry.filename.removesuffix(".npy") for entry in entries]
         stored = all(e.compress_type == ZIP_STORED and e.compress_size == e.file_size for e in entries)

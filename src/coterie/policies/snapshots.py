@@ -27,8 +27,8 @@ from coterie.policies.archives import (
     Arrays,
     ArraySource,
     ByteProgress,
+    Described,
     Meter,
-    Stored,
     write_arrays,
 )
 from coterie.policies.base import LinearBandit
@@ -321,7 +321,7 @@ def _arguments(header: Header, archive: ArraySource) -> dict[str, Any]:
 
 
 def _check_shapes(
-    shapes: dict[str, tuple[tuple[int, ...], np.dtype[Any]]], arrays: Mapping[str, Stored | Array]
+    shapes: dict[str, tuple[tuple[int, ...], np.dtype[Any]]], arrays: Mapping[str, Described]
 ) -> None:
     """Every array that the policy has, and no other, of its shape and type."""
     if more := sorted(set(arrays) - set(shapes)):

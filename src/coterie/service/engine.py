@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from threading import Event as Signal
@@ -13,7 +13,9 @@ from threading import RLock, Thread
 from time import monotonic
 
 from coterie.errors import ArgumentError, Conflict, SnapshotError, StoreError, UnknownName, unknown
+from coterie.policies._learner import Learner
 from coterie.service import events, snapshots
+from coterie.service.copies import DiskCopy
 from coterie.service.events import Event
 from coterie.service.increments import base_of, increment
 from coterie.service.journal import Journal
@@ -223,15 +225,16 @@ class PolicyEngine:
         state: PolicyState | None = None
         seq, at = 0, None
         began = monotonic()
-        for stored in self.store.snapshots(name):
-            try:
-                state = snapshots.loads(stored.content, stored.base)
-                seq, at = state.seq, state.at
-                if monotonic() - began > DELAY:
-                    logger.info("snapshot of policy %s: read in %.0f s", name, monotonic() - began)
-                break
-            except SnapshotError as error:
-                logger.warning("snapshot %s of policy %s is left aside: %s", stored.seq, name, error)
+        with closing(self.store.snapshots(name)) as found:
+            for stored in found:
+                try:
+                    state = snapshots.load(stored)
+                    seq, at = state.seq, state.at
+                    if monotonic() - began > DELAY:
+                        logger.info("snapshot of policy %s: read in %.0f s", name, monotonic() - began)
+                    break
+                except SnapshotError as error:
+                    logger.warning("snapshot %s of policy %s is left aside: %s", stored.seq, name, error)
         for event in self.store.read(name, after=seq):
             if state is None:
                 state = PolicyState(PolicySettings.from_json(event.detail or "{}"))
@@ -242,23 +245,37 @@ class PolicyEngine:
 
     def snapshot(self, name: str) -> None:
         """Write a snapshot, or what has changed since the last whole one; requests go on meanwhile."""
+        live = self.find(name)
+        try:
+            with DiskCopy(self.store.folder) as copy:
+                self._write_snapshot(live, copy)
+        except OSError as error:
+            logger.warning("snapshot of policy %s: it cannot be copied: %s", name, error)
+            raise StoreError(f"policy {name!r} cannot be copied for a snapshot: {error}") from None
+
+    def _write_snapshot(self, live: LivePolicy, copy: DiskCopy) -> None:
+        @contextmanager
+        def look() -> Iterator[Learner]:
+            with self.turn.lock, live.state.policy.lock:
+                yield live.state.policy.learner
+
+        copy.prepare(look)
         with self.turn.lock:
-            live = self.find(name)
-            captured, epoch, base = snapshots.capture(live.state), live.epoch, live.base
+            captured, epoch, base = snapshots.capture(live.state, copy), live.epoch, live.base
             live.snapshot_seq, live.snapshot_at = captured.seq, self.journal.now()
         arrays = snapshots.arrays_of(captured)
-        changes = None if base is None or base.seq == captured.seq else increment(arrays, base)
-        put = self._put_part(name, captured.seq)
+        changes = None if base is None or base.seq == captured.seq else increment(arrays, base, copy.new_file)
+        put = self._put_part(live.name, captured.seq)
         count, digest = snapshots.write(arrays if changes is None else changes, put)
         after = base if changes is not None else base_of(captured.seq, digest, arrays)
 
         def complete() -> None:
             if live.epoch == epoch:
                 built_on = None if changes is None or base is None else base.seq
-                self.store.complete(name, captured.seq, count, digest, base=built_on)
+                self.store.complete(live.name, captured.seq, count, digest, base=built_on)
                 live.base = after
             else:
-                self.store.drop_parts(name)
+                self.store.drop_parts(live.name)
 
         self.journal.run(complete)
 

@@ -1,4 +1,4 @@
-"""Snapshots of a policy's state: copied in a moment, written at leisure, read back bit for bit."""
+"""Snapshots of a policy's state: copied to the disk, stored at leisure, read back bit for bit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
-from io import BytesIO
 from typing import NamedTuple
 
 import numpy as np
@@ -15,19 +14,19 @@ from coterie.errors import CoterieError, SnapshotError
 from coterie.policies import snapshots as policy_snapshots
 from coterie.policies.archives import (
     UNREADABLE,
-    Archive,
     Array,
     Arrays,
     ArraySource,
-    HeldArrays,
+    FileArray,
     PrefixedArrays,
     write_arrays,
 )
+from coterie.service.copies import DiskCopy
 from coterie.service.identities import Catalogue, Users
-from coterie.service.increments import applied, base_digest
+from coterie.service.increments import PatchedArrays, base_digest
 from coterie.service.settings import PolicySettings
 from coterie.service.state import PolicyState, Waiting
-from coterie.service.store import PART, digest_of
+from coterie.service.store import PART, StoredSnapshot
 from coterie.types import Floats
 
 FORMAT = "coterie-recommender"
@@ -37,10 +36,11 @@ POLICY = "policy/"
 
 
 class Capture(NamedTuple):
-    """A copy of all of a state, which no longer changes."""
+    """A copy of all of a state, which no longer changes; the policy's arrays are files."""
 
     settings: PolicySettings
-    policy: policy_snapshots.State
+    policy: Arrays
+    arrays: dict[str, FileArray]
     users: tuple[str, ...]
     items: list[str]
     vectors: Floats
@@ -50,12 +50,16 @@ class Capture(NamedTuple):
     at: float
 
 
-def capture(state: PolicyState) -> Capture:
-    """Copy a state; the caller sees to it that nothing changes meanwhile."""
+def capture(state: PolicyState, copy: DiskCopy) -> Capture:
+    """Finish a copy of a state; the caller sees to it that nothing changes meanwhile."""
     items = state.catalogue.ids
+    with state.policy.lock:
+        policy = policy_snapshots.content_of(policy_snapshots.shared(state.policy)._replace(arrays={}))
+        arrays = copy.finish(state.policy.learner)
     return Capture(
         settings=state.settings,
-        policy=policy_snapshots.captured(state.policy),
+        policy=policy,
+        arrays={f"state/{name}": array for name, array in arrays.items()},
         users=state.users.ids,
         items=items,
         vectors=state.catalogue.vectors(items) if items else np.empty((0, state.settings.dim)),
@@ -66,7 +70,7 @@ def capture(state: PolicyState) -> Capture:
     )
 
 
-def arrays_of(captured: Capture) -> Arrays:
+def arrays_of(captured: Capture) -> dict[str, Array | FileArray]:
     """A state as named arrays: its own, and those of its policy under `policy/`."""
     waiting = captured.waiting
     header = {
@@ -82,13 +86,13 @@ def arrays_of(captured: Capture) -> Arrays:
         "at": captured.at,
     }
     vectors = b"".join([one.x for one in waiting.values()])
-    arrays: Arrays = {
+    arrays: dict[str, Array | FileArray] = {
         "header": _text(header),
         "users": _text(captured.users),
         "items": captured.vectors,
         "waiting": np.frombuffer(vectors).reshape(-1, captured.settings.dim),
     }
-    policy = policy_snapshots.content_of(captured.policy)
+    policy = captured.arrays | captured.policy
     return arrays | {f"{POLICY}{name}": array for name, array in policy.items()}
 
 
@@ -133,7 +137,7 @@ class PartWriter:
         return self._digest.hexdigest()
 
 
-def write(arrays: Mapping[str, Array], put: Callable[[int, bytes], None]) -> tuple[int, str]:
+def write(arrays: Mapping[str, Array | FileArray], put: Callable[[int, bytes], None]) -> tuple[int, str]:
     """Write a snapshot or an increment part by part: how many there are, and their checksum."""
     file = PartWriter(put)
     write_arrays(file, arrays)
@@ -141,24 +145,17 @@ def write(arrays: Mapping[str, Array], put: Callable[[int, bytes], None]) -> tup
     return file.count, digest
 
 
-def loads(content: bytes, base: bytes | None = None) -> PolicyState:
+def load(stored: StoredSnapshot) -> PolicyState:
     """The state of a snapshot, or of an increment and its base; it goes on as if it had never stopped."""
     try:
-        source: ArraySource = Archive(BytesIO(content), len(content))
+        source: ArraySource = stored.content.archive()
         if "increment" in source.stored:
-            source = HeldArrays(_applied(source, base))
+            if stored.base is None or stored.base.digest != base_digest(source):
+                raise SnapshotError("an increment whose base is not there")
+            source = PatchedArrays(source, stored.base.archive())
         return _rebuilt(source)
     except (CoterieError, *UNREADABLE) as error:
         raise SnapshotError(f"the snapshot cannot be read: {' '.join(str(error).split())}") from None
-
-
-def _applied(source: ArraySource, base: bytes | None) -> Arrays:
-    """The arrays of an increment and its base."""
-    made = {name: source.read(name) for name in source.stored}
-    if base is None or digest_of(base) != base_digest(made):
-        raise SnapshotError("an increment whose base is not there")
-    below = Archive(BytesIO(base), len(base))
-    return applied(made, {name: below.read(name) for name in below.stored})
 
 
 def _rebuilt(source: ArraySource) -> PolicyState:
@@ -170,8 +167,8 @@ def _rebuilt(source: ArraySource) -> PolicyState:
     else:
         policy = policy_snapshots.from_arrays(PrefixedArrays(source, POLICY))
         users = json.loads(source.read("users").tobytes())
-    state = PolicyState(PolicySettings.from_json(header["settings"]))
-    state.policy, state.users = policy, Users(users)
+    state = PolicyState(PolicySettings.from_json(header["settings"]), policy)
+    state.users = Users(users)
     state.catalogue = Catalogue(state.settings.dim, header["items"], source.read("items"))
     start, vectors_of_all = 0, source.read("waiting")
     for key, user, ids, count, expires, drawn in header["waiting"]:

@@ -43,6 +43,7 @@ class SQLiteStore(EventStore):
         """A store that is not open yet."""
         self.path = None if path is None else Path(path).absolute()
         self.durable = path is not None
+        self.folder = None if self.path is None else self.path.parent
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._reading = RLock()

@@ -47,10 +47,10 @@ class PolicyState:
     them; the event of that decision lets them join again.
     """
 
-    def __init__(self, settings: PolicySettings) -> None:
-        """A policy that has seen nothing."""
+    def __init__(self, settings: PolicySettings, policy: LinearBandit | None = None) -> None:
+        """A policy that has seen nothing, unless one is given."""
         self.settings = settings
-        self.policy = settings.make()
+        self.policy = settings.make() if policy is None else policy
         self.users = Users(settings.users)
         self.catalogue = Catalogue(settings.dim)
         self.waiting: dict[str, Waiting] = {}

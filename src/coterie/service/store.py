@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from hashlib import blake2b
-from io import BytesIO
+from io import BufferedIOBase
+from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
+from coterie.policies.archives import Archive
 from coterie.service.events import CONFIGURED, CREATED, EXPIRED, RETIRED, Event
 
 FORMAT = 1
@@ -46,12 +49,24 @@ OF_USER = f"""WITH RECURSIVE block (number, least) AS (
 """The events of a user, by a look into the index of each block."""
 
 
+class Content(NamedTuple):
+    """The bytes of a snapshot, in a file that is gone when it is closed, and their checksum."""
+
+    file: BufferedIOBase
+    size: int
+    digest: str
+
+    def archive(self) -> Archive:
+        """The arrays within."""
+        return Archive(self.file, self.size)
+
+
 class StoredSnapshot(NamedTuple):
     """A snapshot that is whole: the last event in it, its content, and, of an increment, that of its base."""
 
     seq: int
-    content: bytes
-    base: bytes | None = None
+    content: Content
+    base: Content | None = None
 
 
 class EventStore(ABC):
@@ -63,6 +78,8 @@ class EventStore(ABC):
 
     durable = True
     """Does what was written survive the end of the process?"""
+    folder: Path | None = None
+    """Where temporary files as large as a snapshot have room; None leaves that to the system."""
 
     @abstractmethod
     def open(self, *, lock: bool = True) -> None:
@@ -222,27 +239,30 @@ class EventStore(ABC):
                 [(policy,)],
             )
 
-    def snapshots(self, policy: str) -> Iterator[StoredSnapshot]:
-        """The snapshots that are whole, the latest first; an increment with its base."""
+    def snapshots(self, policy: str) -> Generator[StoredSnapshot, None, None]:
+        """The snapshots that are whole, the latest first, an increment with its base; each until the next."""
         bases = dict(self.query("SELECT seq, base FROM snapshot_base WHERE policy = ?", (policy,)))
         listed = self.query("SELECT seq FROM snapshot WHERE policy = ? ORDER BY seq DESC", (policy,))
         for (seq,) in listed:
-            content = self._snapshot(policy, seq)
-            base = self._snapshot(policy, bases[seq]) if seq in bases else None
-            if content is not None and (seq not in bases or base is not None):
-                yield StoredSnapshot(int(seq), content, base)
+            with ExitStack() as files:
+                content = self._snapshot(policy, seq, files)
+                base = self._snapshot(policy, bases[seq], files) if seq in bases else None
+                if content is not None and (seq not in bases or base is not None):
+                    yield StoredSnapshot(int(seq), content, base)
 
-    def _snapshot(self, policy: str, seq: int) -> bytes | None:
-        """The content of a snapshot, if it is whole."""
+    def _snapshot(self, policy: str, seq: int, files: ExitStack) -> Content | None:
+        """The content of a snapshot, if it is whole: copied to a file, so that it takes no memory."""
         told = self.query("SELECT parts, digest FROM snapshot WHERE policy = ? AND seq = ?", (policy, seq))
         if not told:
             return None
         parts, digest = told[0]
-        file, one = BytesIO(), "SELECT content FROM snapshot_part WHERE policy = ? AND seq = ? AND part = ?"
+        one = "SELECT content FROM snapshot_part WHERE policy = ? AND seq = ? AND part = ?"
+        file, found = files.enter_context(TemporaryFile(dir=self.folder)), blake2b(digest_size=16)
         for part in range(parts):
             for (content,) in self.query(one, (policy, seq, part)):
                 file.write(content)
-        return file.getvalue() if digest_of(file.getvalue()) == digest else None
+                found.update(content)
+        return Content(file, file.tell(), digest) if found.hexdigest() == digest else None
 
     def check_format(self) -> None:
         """Enter the version of the tables, or see that it is ours."""
@@ -252,8 +272,3 @@ class EventStore(ABC):
                 self.execute("INSERT INTO meta VALUES ('format', ?)", [(str(FORMAT),)])
         elif found[0][0] != str(FORMAT):
             raise ValueError(f"it has format {found[0][0]}, and this Coterie reads format {FORMAT}")
-
-
-def digest_of(content: bytes) -> str:
-    """A checksum of a snapshot."""
-    return blake2b(content, digest_size=16).hexdigest()

@@ -1,0 +1,133 @@
+"""A copy of a policy on disk, made while it serves, is the policy as it was when the copy was finished."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import coterie
+from coterie import LinearBandit, Recommender
+from coterie.errors import StoreError
+from coterie.policies._learner import Learner
+from coterie.policies.archives import Array, FileArray
+from coterie.service import copies
+from coterie.service.copies import DiskCopy
+from service.shops import abandon, arms, same_state
+
+POLICIES: dict[str, Callable[[], LinearBandit]] = {
+    "LinUCBInd": lambda: coterie.LinUCBInd(70, 3, seed=1),
+    "CLUB": lambda: coterie.CLUB(70, 3, confidence=coterie.Tuned(alpha=0.2, beta=0.1), seed=1),
+    "AutoCLUB": lambda: coterie.AutoCLUB(70, 3, seed=1),
+}
+
+
+def held(array: FileArray) -> Array:
+    content = b"".join(piece.tobytes() for piece in array.pieces())
+    return np.frombuffer(content, array.dtype).reshape(array.shape)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("piece", [1, 1_000, 2**20])
+def test_what_changes_between_pieces_is_written_again(
+    name: str, piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Users learn and join meanwhile: rows of edges become longer, and arrays move."""
+    monkeypatch.setattr(copies, "PIECE", piece)
+    policy, rng, looks = POLICIES[name](), np.random.default_rng(0), 0
+
+    def learn(n: int) -> None:
+        users = rng.integers(policy.n_users, size=n)
+        policy.update_many(users, rng.normal(size=(n, 3)), rng.normal(size=n))
+
+    @contextmanager
+    def look() -> Iterator[Learner]:
+        nonlocal looks
+        looks += 1
+        if looks % 5 == 0 and looks < 400:
+            policy.add_users(1)
+            learn(3)
+        yield policy.learner
+
+    learn(500)
+    with DiskCopy(tmp_path) as copy:
+        copy.prepare(look)
+        learn(2)
+        found = {key: held(array) for key, array in copy.finish(policy.learner).items()}
+    wanted = policy.learner.arrays()
+    assert list(found) == list(wanted)
+    for key, array in wanted.items():
+        assert found[key].dtype == array.dtype
+        assert np.array_equal(found[key], array), key
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_policy_that_has_become_smaller_is_copied_as_it_is(tmp_path: Path) -> None:
+    """A user was removed, and it learnt anew."""
+    before, after = coterie.LinUCBInd(70, 3), coterie.LinUCBInd(69, 3)
+
+    @contextmanager
+    def look() -> Iterator[Learner]:
+        yield before.learner
+
+    with DiskCopy(tmp_path) as copy:
+        copy.prepare(look)
+        found = {key: held(array) for key, array in copy.finish(after.learner).items()}
+    assert all(np.array_equal(found[key], array) for key, array in after.learner.arrays().items())
+
+
+def test_a_snapshot_holds_what_was_learnt_while_it_was_copied_and_nothing_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log goes on where the snapshot ends: a reward in both, or in neither, would show."""
+    one, other = Recommender(dim=3, store=tmp_path / "a.db"), Recommender(dim=3)
+    rewards = iter(range(1_000))
+
+    def teach(n: int) -> None:
+        for _ in range(n):
+            k = next(rewards)
+            for each in (one, other):
+                each.feedback(f"u{k % 7}", float(np.sin(k)), x=arms(k)[0], feedback_id=f"f{k}")
+
+    prepare, write = DiskCopy.prepare, one._engine._put_part
+
+    def prepared(self: DiskCopy, look: Callable[[], AbstractContextManager[Learner]]) -> None:
+        prepare(self, look)
+        teach(5)
+
+    def put_part(name: str, seq: int) -> Any:
+        teach(5)
+        return write(name, seq)
+
+    monkeypatch.setattr(DiskCopy, "prepare", prepared)
+    monkeypatch.setattr(one._engine, "_put_part", put_part)
+    teach(20)
+    one._engine.snapshot("default")
+    assert one._live.snapshot_seq == one._live.state.seq - 5
+    abandon(one)
+    with Recommender(store=tmp_path / "a.db") as again:
+        assert again._live.snapshot_seq == one._live.snapshot_seq
+        assert same_state(again, other)
+
+
+def test_without_room_for_a_copy_there_is_no_snapshot_and_the_service_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Recommender(dim=3, store=tmp_path / "a.db") as one:
+        one.feedback("ann", 1.0, x=arms(0)[0])
+
+        def full(**_: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(copies, "TemporaryFile", full)
+            with pytest.raises(StoreError, match="No space left"):
+                one._engine.snapshot("default")
+        one.feedback("ann", 1.0, x=arms(1)[0])
+        assert one.policy.rounds == 2
+        one._engine.snapshot("default")
+        assert len(list(one._engine.store.snapshots("default"))) == 1
