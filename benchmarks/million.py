@@ -2,7 +2,7 @@
 
 python -m benchmarks.million                                   10⁶ users, 10⁷ rounds; under an hour
 python -m benchmarks.million --users 100000 --rounds 1000000   what `make bench` plays; minutes
-python -m benchmarks.million --users 100000 --rounds 6000000 --even --clusters 100000   nobody is like another
+python -m benchmarks.million --users 100000 --rounds 1500000 --even --clusters 100000   nobody is like another
 """
 
 from __future__ import annotations
@@ -108,6 +108,8 @@ def measured(users: int, rounds: int, dim: int, clusters: int, *, even: bool, se
     most = peak()
     small = World(FEW_USERS, dim, min(clusters, FEW_USERS), even=even, seed=seed)
     few = play(coterie.AutoCLUB(FEW_USERS, dim), small, min(rounds, 1_000_000), f"{FEW_USERS:,} users")
+    small = World(FEW_USERS, dim, min(clusters, FEW_USERS), even=even, seed=seed)
+    early = play(coterie.AutoCLUB(FEW_USERS, dim), small, rounds * FEW_USERS // users, "as often each")
     arrivals = "all alike often" if even else "by Zipf's law"
     return Table(
         f"AutoCLUB among {users:,} users in {clusters:,} clusters, who come {arrivals};"
@@ -115,6 +117,7 @@ def measured(users: int, rounds: int, dim: int, clusters: int, *, even: bool, se
         ("", "found", "wanted", ""),
         [
             (f"µs a round beside {few.spent:.0f} among {FEW_USERS:,}", *at_most(many.spent / few.spent, 3)),
+            (f"and beside {early.spent:.0f} if each came as often", *at_most(many.spent / early.spent, 3)),
             ("µs of the slowest update in 100", *at_most(many.slow, 1_000)),
             ("GB resident at most, playing", *at_most(playing, GIGABYTES)),
             ("the same with saving and loading", *at_most(most, GIGABYTES)),
