@@ -15,7 +15,7 @@ from worlds import Array, Round, World, world
 
 pytestmark = pytest.mark.slow
 
-ROUNDS = 120
+ROUNDS = 100
 CLOSE = 1e-6
 """Nearer to its limit than this, rounding decides a test."""
 
