@@ -20,16 +20,7 @@ cnp.import_array()
 cdef class Learner(ArmChoice):
     """The compiled side of a policy: named arrays, decisions by them, and the steps that change them.
 
-    Parameters
-    ----------
-    n_users, dim : int
-        Users known at the start, and the length d of an arm's vector.
-    ridge : float
-        λ, no eigenvalue of any M is less.
-    schedule : Schedule
-        When arms are played uniformly.
-    generator : numpy.random.Generator
-        Where random decisions are drawn from; shared with the policy.
+    Parameters are those of `ArmChoice`.
     """
 
     DUEL_REWARDS = (-0.5, 0.5)  # what a lost and a won duel count
