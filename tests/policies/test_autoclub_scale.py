@@ -129,15 +129,68 @@ def test_a_state_whose_places_are_none_is_refused(name: str, value: int, sentenc
         learner.restore(lambda array, out: np.copyto(out, arrays[array]), numbers)
 
 
-def test_asking_changes_nothing_even_where_not_all_posteriors_are_kept() -> None:
-    policy = coterie.AutoCLUB(9, 4)
+def with_two_seats(n: int, dim: int) -> coterie.LinearBandit:
+    policy = coterie.AutoCLUB(n, dim)
     policy._learner = Levelled(
-        9, 4, ridge=1.0, schedule=policy.exploration, generator=policy.generator, seats=2
+        n, dim, ridge=1.0, schedule=policy.exploration, generator=policy.generator, seats=2
     )
+    return policy
+
+
+def held(policy: coterie.LinearBandit) -> dict[str, bytes]:
+    return {name: array.tobytes() for name, array in policy.learner.arrays().items()}
+
+
+def test_asking_changes_nothing_even_where_not_all_posteriors_are_kept() -> None:
+    policy = with_two_seats(9, 4)
     play(policy, np.random.default_rng(0).normal(size=(9, 4)), 60, seed=0)
-    before = {name: array.tobytes() for name, array in policy.learner.arrays().items()}
+    before = held(policy)
     for user in range(9):
         policy.recommend(user, np.eye(4))
         policy.scores(user, np.eye(4))
         policy.explain(user, np.eye(4))
-    assert {name: array.tobytes() for name, array in policy.learner.arrays().items()} == before
+    assert held(policy) == before
+
+
+@pytest.mark.parametrize("dim", [3, 12])
+def test_who_was_asked_before_a_reward_makes_no_difference_to_what_is_learnt(dim: int) -> None:
+    asked, quiet = with_two_seats(9, dim), with_two_seats(9, dim)
+    rng, trusted = np.random.default_rng(2), 0
+    tastes = rng.normal(size=(9, dim))
+    for _ in range(150):
+        other, user, x = int(rng.integers(9)), int(rng.integers(9)), rng.normal(size=dim)
+        reward = float(x @ tastes[user] + rng.normal())
+        trusted += asked.learner.numbers()["odds"] > -5
+        if rng.random() < 0.2:
+            asked.scores(other, rng.normal(size=(3, dim)))
+        for policy in (asked, quiet):
+            policy.update(user, x, reward)
+    assert trusted > 50
+    assert held(asked) == held(quiet)
+
+
+def likeliest_of_all(learner: Levelled, user: int) -> list[int]:
+    """The two clusters of least misfit but the user's own, after looking at every one on the list."""
+    rows = np.setdiff1d(np.flatnonzero(learner.array("spots")), learner.array("labels")[user])
+    numbers, estimates = learner.numbers(), learner.array("pools.estimate")[rows]
+    moment = learner.array("moments")[user] - numbers["offset"] * learner.array("totals")[user]
+    fit = np.einsum("ki,ij,kj->k", estimates, learner.gram(user), estimates) - 2 * estimates @ moment
+    loss = 0.5 * learner.array("precisions")[user] * fit / numbers["noise2"]
+    return [int(row) for row in rows[np.argsort(loss - np.log(learner.array("counts")[rows]))[:2]]]
+
+
+@pytest.mark.parametrize(("dim", "offset"), [(4, 0.0), (12, 0.0), (24, 0.0), (12, 5.0)])
+def test_few_clusters_are_looked_at_closely_and_the_likeliest_are_among_them(dim: int, offset: float) -> None:
+    n, rng = 300, np.random.default_rng(3)
+    policy, tastes = coterie.AutoCLUB(n, dim), rng.normal(size=(n, dim)) / np.sqrt(dim)
+    learner, close, listed = learner_of(policy), 0, 0
+    for t in range(12 * n):
+        user, arms = int(rng.integers(n)), rng.normal(size=(5, dim))
+        x = arms[policy.recommend(user, arms)]
+        policy.update(user, x, float(x @ tastes[user] + offset + 0.1 * rng.normal()))
+        if t % 7 == 0:
+            rows, looked_at = learner.likeliest(user)
+            assert rows == likeliest_of_all(learner, user)
+            close, listed = close + looked_at, listed + int(np.count_nonzero(learner.array("spots")))
+    assert listed > 10_000
+    assert close < 0.5 * listed

@@ -23,7 +23,9 @@ cdef class ByEvidence(EvidenceRows):
     cdef double crowd(self, Py_ssize_t row, Py_ssize_t but) noexcept nogil
     cdef double novelty(self) noexcept nogil
     cdef Py_ssize_t screen(self, Py_ssize_t user, int64_t *rows) noexcept nogil
-    cdef void misfits(self, Py_ssize_t user) noexcept nogil
+    cdef Py_ssize_t shortlist(self, Py_ssize_t user) noexcept nogil
+    cdef void centred_moment(self, Py_ssize_t user) noexcept nogil
+    cdef void misfits(self, Py_ssize_t user, Py_ssize_t count) noexcept nogil
     cdef void mix(self, Py_ssize_t user, const double *gains, Py_ssize_t n, Py_ssize_t chosen) noexcept nogil
     cdef Py_ssize_t move(self, Py_ssize_t user, Py_ssize_t target) noexcept nogil
     cdef bint merge(self, Py_ssize_t row, Py_ssize_t other) noexcept nogil

@@ -15,13 +15,14 @@ from coterie.policies._autoclub_prior cimport Terms
 from coterie.policies._autoclub_rows cimport MOST, OTHERS, EvidenceRows
 from coterie.policies._elementary cimport exponential, log_gamma, natural_log
 from coterie.policies._linalg cimport (
-    add_scaled, apply, back_substitute, dot, eliminate, finish_inverse, means, quadratics
+    add_scaled, apply, back_substitute, combine_upper, dot, eliminate, finish_inverse, means, quadratics
 )
 
 cdef int64_t SOON = 11, LATER = 13  # the next review comes at this many tenths of the pulls: sooner after a change or in doubt
 cdef double SURE = 0.99  # a user is in doubt while the best alternative weighs less than this
 cdef double STALE = 0.1  # a cluster is rebuilt when ln λ has moved by more than this since it was built
 cdef double NEW = 1.0 / 3.0  # a preference never seen before is this many times as likely beforehand as one of those seen
+cdef double SAFE = 1e-9  # what rounding may do to a bound, relative to its terms
 cdef double LEAST = 1e-100  # below this, nothing is known of a user
 
 
@@ -72,7 +73,7 @@ cdef class ByEvidence(EvidenceRows):
         cdef Py_ssize_t i
         for i in range(self.dim):
             self.reduced[i] = centred[i]
-        self.combine(first, second, sign, self.weight)
+        combine_upper(first, second, sign, self.weight, self.matrix, self.dim)
         eliminate(self.matrix, self.reduced, self.dim, 0.5 * self.weight, &logdet, &explained)
         return self.evidence(logdet, explained)
 
@@ -119,7 +120,7 @@ cdef class ByEvidence(EvidenceRows):
         for i in range(d):
             self.centred[i] *= precision
             self.reduced[i] = self.centred[i]
-        self.combine(gram, gram, precision - 1.0, weight)
+        combine_upper(gram, gram, precision - 1.0, weight, self.matrix, d)
         eliminate(self.matrix, self.reduced, d, 0.5 * weight, logdet, explained)
         back_substitute(self.matrix, self.reduced, fit, d)
         finish_inverse(self.matrix, self.factor, self.inverse, d)
@@ -203,12 +204,8 @@ cdef class ByEvidence(EvidenceRows):
         cdef double loss
         for k in range(OTHERS + 1):
             losses[k], best[k] = INFINITY, -1
-        self.misfits(user)
-        for j in range(self.n_listed):
-            row = self.listed[j]
-            if row == own:
-                continue
-            loss = self.losses[j] - natural_log(self.counts[row])
+        for j in range(self.shortlist(user)):
+            row, loss = self.likely[j], self.losses[j]
             k = OTHERS
             while k > 0 and loss < losses[k]:
                 if k < OTHERS:
@@ -223,26 +220,82 @@ cdef class ByEvidence(EvidenceRows):
                 n += 1
         return n
 
-    cdef void misfits(self, Py_ssize_t user) noexcept nogil:
-        """½ω(θ̂ᵀSθ̂ − 2bᵀθ̂)/σ̂² of every cluster on the list, in `losses`: how badly its θ̂ fits the user's rewards."""
-        cdef Py_ssize_t j, k, d = self.dim
+    cdef Py_ssize_t shortlist(self, Py_ssize_t user) noexcept nogil:
+        """The clusters of the list that may be among the likeliest, in `likely`, and their `losses`; returns how many.
+
+        The misfit of most is too great by a bound that takes one product: with e = r − m, ‖Xθ̂‖² ≥ (eᵀXθ̂)²/‖e‖², and
+        Xᵀe = b − ms; and ln n ≤ n − 1.
+        """
+        cdef Py_ssize_t j, k, n = 0
+        cdef int64_t nearest[OTHERS]
+        cdef int64_t row, own = self.row_of[user]
+        cdef double *bounds = self.losses + MOST_LISTED
+        cdef double level = self.levels[user] - self.offset * self.pulls[user], half = 0.5 * self.precisions[user] / self.noise2
+        cdef double known = self.squared[user] + fabs(self.offset) * (fabs(self.levels[user]) + fabs(level))
+        cdef double energy = self.squared[user] - self.offset * (self.levels[user] + level) + SAFE * known
+        cdef double product, along, limit = INFINITY
+        self.centred_moment(user)
+        means(self.around, self.pools.estimate, self.listed, self.n_listed, self.dim, bounds)
+        for j in range(self.n_listed):
+            row, product = self.listed[j], bounds[j]
+            along = product * product / energy if energy > 0.0 else 0.0
+            bounds[j] = half * (along - 2.0 * product) + 1.0 - self.counts[row]
+            bounds[j] -= SAFE * (half * (energy + along + fabs(product)) + self.counts[row] + 1.0)
+            if row == own:
+                continue
+            k = min(n, OTHERS - 1)
+            if n < OTHERS or bounds[j] < bounds[nearest[k]]:
+                n = min(n + 1, OTHERS)
+                while k > 0 and bounds[j] < bounds[nearest[k - 1]]:
+                    nearest[k] = nearest[k - 1]
+                    k -= 1
+                nearest[k] = j
+        if n == OTHERS:
+            for k in range(OTHERS):
+                self.likely[k] = self.listed[nearest[k]]
+            self.misfits(user, OTHERS)
+            limit = self.losses[0]
+            for k in range(1, OTHERS):
+                limit = max(limit, self.losses[k])
+        n = 0
+        for j in range(self.n_listed):
+            if self.listed[j] != own and not bounds[j] > limit:
+                self.likely[n] = self.listed[j]
+                n += 1
+        self.misfits(user, n)
+        return n
+
+    def likeliest(self, Py_ssize_t user):
+        """The clusters to weigh beside the user's own, and how many had to be looked at closely."""
+        cdef int64_t rows[MOST]
+        cdef Py_ssize_t k, n = self.screen(user, rows)
+        return [rows[k] for k in range(n) if rows[k] != self.row_of[user]], self.shortlist(user)
+
+    cdef void centred_moment(self, Py_ssize_t user) noexcept nogil:
+        """b − ms of a user, in `around`."""
+        cdef Py_ssize_t k, d = self.dim
+        for k in range(d):
+            self.around[k] = self.moments[user * d + k] - self.offset * self.totals[user * d + k]
+
+    cdef void misfits(self, Py_ssize_t user, Py_ssize_t count) noexcept nogil:
+        """½ω(θ̂ᵀSθ̂ − 2bᵀθ̂)/σ̂² − ln n of so many `likely` clusters, in `losses`: how badly θ̂ fits the user's rewards."""
+        cdef Py_ssize_t j, d = self.dim
         cdef int64_t at = self.places[user], n
-        cdef double *found = self.losses + MOST_LISTED
+        cdef double *found = self.losses + 2 * MOST_LISTED
         if self.pulls[user] >= self.light:
-            quadratics(self.gram_of(user), self.pools.estimate, self.listed, self.n_listed, d, self.losses)
+            quadratics(self.gram_of(user), self.pools.estimate, self.likely, count, d, self.losses)
         else:
-            for j in range(self.n_listed):
+            for j in range(count):
                 self.losses[j] = 0.0
             for n in range(self.pulls[user]):
                 at = self.next_vector[at]
-                means(self.vectors + at * d, self.pools.estimate, self.listed, self.n_listed, d, found)
-                for j in range(self.n_listed):
+                means(self.vectors + at * d, self.pools.estimate, self.likely, count, d, found)
+                for j in range(count):
                     self.losses[j] += found[j] * found[j]
-        for k in range(d):
-            self.around[k] = self.moments[user * d + k] - self.offset * self.totals[user * d + k]
-        means(self.around, self.pools.estimate, self.listed, self.n_listed, d, found)
-        for j in range(self.n_listed):
+        means(self.around, self.pools.estimate, self.likely, count, d, found)
+        for j in range(count):
             self.losses[j] = 0.5 * self.precisions[user] * (self.losses[j] - 2.0 * found[j]) / self.noise2
+            self.losses[j] -= natural_log(self.counts[self.likely[j]])
 
     cdef void mix(self, Py_ssize_t user, const double *gains, Py_ssize_t n, Py_ssize_t chosen) noexcept nogil:
         """The user's estimate as the mixture of all alternatives by their posterior weight."""

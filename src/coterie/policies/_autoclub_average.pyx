@@ -9,7 +9,7 @@ import numpy as np
 cimport numpy as cnp
 from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from coterie.policies._autoclub_people cimport ClustersAndPeople
 from coterie.policies._linalg cimport largest_eigenvalue, means, quadratics
@@ -60,6 +60,8 @@ cdef struct Best:
 
 cdef inline double weighted(Both *both, double width2, double people2) noexcept nogil:
     """The bonus by both models, from xᵀMx and xᵀVx."""
+    if both.trust == 1.0:
+        return bonus(&both.people, people2)
     return (1.0 - both.trust) * bonus(&both.seen, width2) + both.trust * bonus(&both.people, people2)
 
 
@@ -160,14 +162,18 @@ cdef class Averaged(ClustersAndPeople):
         cdef Py_ssize_t k
         cdef int64_t pulls = self.pulls[user]
         both.trust, both.longer = self.trust(), self.people.lengthened(offer)
-        self.view(user, &both.seen)
+        if both.trust < 1.0:
+            self.view(user, &both.seen)
+            means(both.seen.estimate, offer.items, offer.picks, offer.n, self.dim, mean)
         self.look_up(user, &both.people.estimate, &both.people.inverse)
         both.people.beta = sqrt(self.people.noise2)
         both.people.usual = <double> self.people.size / pulls if pulls > 0 else INFINITY
-        means(both.seen.estimate, offer.items, offer.picks, offer.n, self.dim, mean)
         means(both.people.estimate, both.longer.items, NULL, offer.n, self.people.size, self.people_means)
         for k in range(offer.n):
-            mean[k] = (1.0 - both.trust) * (mean[k] + self.offset) + both.trust * self.people_means[k]
+            if both.trust == 1.0:
+                mean[k] = self.people_means[k]
+            else:
+                mean[k] = (1.0 - both.trust) * (mean[k] + self.offset) + both.trust * self.people_means[k]
         both.recalls = self.recurring > 0.0
         if both.recalls:
             self.recall(user, offer)
@@ -189,7 +195,10 @@ cdef class Averaged(ClustersAndPeople):
             found = rows
         elif arms != NULL:
             found = arms
-        quadratics(both.seen.inverse, offer.items, found, n, self.dim, out)
+        if both.trust < 1.0:
+            quadratics(both.seen.inverse, offer.items, found, n, self.dim, out)
+        else:
+            memset(out, 0, n * sizeof(double))
         quadratics(both.people.inverse, both.longer.items, arms, n, self.people.size, self.people_widths)
         for j in range(n):
             out[j], self.people_widths[j] = max(out[j], 0.0), max(self.people_widths[j], 0.0)
@@ -203,7 +212,7 @@ cdef class Averaged(ClustersAndPeople):
         """The first arm of largest score, -1 if an arm is too long; widths are bounded first, and few computed."""
         cdef Both both
         cdef Py_ssize_t k, top = 0, count = 0
-        cdef double first, second
+        cdef double first = 0.0, second
         cdef double *mean = self.widths
         cdef Best best
         if self.trust() == 0.0 and self.recurring == 0.0:
@@ -217,7 +226,8 @@ cdef class Averaged(ClustersAndPeople):
             self.rank(user, offer, 1, &best.arm)
             return best.arm
         self.look_at_both(user, offer, &both, mean)
-        first = SLACK * min(largest_eigenvalue(both.seen.inverse, self.work, self.dim), 1.0 / both.seen.ridge)
+        if both.trust < 1.0:
+            first = SLACK * min(largest_eigenvalue(both.seen.inverse, self.work, self.dim), 1.0 / both.seen.ridge)
         second = SLACK * largest_eigenvalue(both.people.inverse, self.people.scratch, self.people.size)
         for k in range(offer.n):
             self.upper[k] = mean[k] + weighted(&both, first * self.bounds[k], second * (1.0 + self.bounds[k]))

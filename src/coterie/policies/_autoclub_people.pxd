@@ -15,7 +15,7 @@ cdef struct Foretold:
 cdef class ClustersAndPeople(ByEvidence):
     cdef readonly UpperBounds people, guest
     cdef public double odds, cluster_errors, people_errors
-    cdef Py_ssize_t most_seats
+    cdef Py_ssize_t most_seats, guest_of
     cdef int64_t *holders
 
     cdef Py_ssize_t seat_of(self, Py_ssize_t user) noexcept nogil

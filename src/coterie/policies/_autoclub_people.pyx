@@ -14,7 +14,6 @@ from coterie.policies._autoclub_prior cimport Terms
 from coterie.policies._elementary cimport exponential, natural_log
 from coterie.policies._hier cimport UpperBounds
 from coterie.policies._linalg cimport dot, quadratic
-from coterie.policies._offers cimport View
 
 from coterie.policies._arrays import Field
 from coterie.policies._autoclub import ByEvidence as Clusters
@@ -62,7 +61,7 @@ cdef class ClustersAndPeople(ByEvidence):
     )
 
     def __init__(self, n_users, dim, *, ridge, schedule, generator, seats=SEATS):
-        self.most_seats = seats
+        self.most_seats, self.guest_of = seats, -1
         shared = {"ridge": ridge, "schedule": schedule, "generator": generator}
         given = {"intercept": True, "noise": None, "mean": None, "covariance": None}
         self.people, self.guest = People(1, dim, **given, **shared), People(1, dim, **given, **shared)
@@ -80,6 +79,7 @@ cdef class ClustersAndPeople(ByEvidence):
         self.holders = <int64_t *> self.pointer("people.holders")
         self.people._arrays = {name: self._arrays[f"people.{name}"] for name in People.FIELDS}
         self.people.bind()
+        self.guest_of = -1
         self.guest.newcomer, self.guest.centre = self.people.newcomer, self.people.centre
         return ByEvidence.bind(self)
 
@@ -99,7 +99,7 @@ cdef class ClustersAndPeople(ByEvidence):
         holders = self.array("people.holders")
         if not np.array_equal(holders % self.people.n_users, np.arange(len(holders))) or holders.max() >= self.n_users:
             raise ValueError("has users on seats that are not theirs")
-        self.people.rounds = self.learnt()
+        self.people.rounds, self.guest_of = self.learnt(), -1
         self.people.refresh()
         ByEvidence.refresh(self)
         if not np.array_equal(self.array("people.pulls"), self.array("pulls")[holders]):
@@ -114,7 +114,10 @@ cdef class ClustersAndPeople(ByEvidence):
         """The seat of a user, who sits down if someone else is there."""
         cdef Py_ssize_t seat = user % self.people.n_users
         if self.holders[seat] != user:
-            self.fill_seat(self.people, seat, user)
+            if self.guest_of == user:
+                self.people.copy_from(seat, self.guest, 0)
+            else:
+                self.fill_seat(self.people, seat, user)
             self.holders[seat] = user
         return seat
 
@@ -124,12 +127,14 @@ cdef class ClustersAndPeople(ByEvidence):
         if self.holders[seat] == user:
             mean[0], covariance[0] = self.people.mean_of(seat), self.people.covariance_of(seat)
         else:
-            self.fill_seat(self.guest, 0, user)
+            if self.guest_of != user:
+                self.fill_seat(self.guest, 0, user)
+                self.guest_of = user
             mean[0], covariance[0] = self.guest.mean_of(0), self.guest.covariance_of(0)
 
     cdef void fill_seat(self, UpperBounds people, Py_ssize_t seat, Py_ssize_t user) noexcept nogil:
         """The sums of a user with an intercept and its weight ω, and its posterior under today's prior."""
-        cdef Py_ssize_t i, d = self.dim, p = people.size
+        cdef Py_ssize_t i, j, d = self.dim, p = people.size
         cdef double weight = self.precisions[user]
         cdef const double *own = self.gram_of(user)
         cdef double *gram = people.grams + seat * p * p
@@ -138,8 +143,8 @@ cdef class ClustersAndPeople(ByEvidence):
         for i in range(d):
             gram[1 + i] = gram[(1 + i) * p] = weight * self.totals[user * d + i]
             moment[1 + i] = weight * self.moments[user * d + i]
-        for i in range(d * d):
-            gram[(1 + i // d) * p + 1 + i % d] = weight * own[i]
+            for j in range(d):
+                gram[(1 + i) * p + 1 + j] = weight * own[i * d + j]
         people.squared[seat], people.pulls[seat] = weight * self.squared[user], self.pulls[user]
         if self.pulls[user] >= self.light:
             people.start_posterior(seat)
@@ -165,13 +170,11 @@ cdef class ClustersAndPeople(ByEvidence):
 
     cdef void foretell(self, Py_ssize_t user, const double *x, Foretold *clusters, Foretold *people) noexcept nogil:
         """Mean and variance of the next reward by both models."""
-        cdef View seen
         cdef Py_ssize_t p = self.people.size, seat = self.seat_of(user)
         cdef const double *full = self.people.lengthen(x, 1.0)
         cdef double own = 1.0 / self.precisions[user]
-        self.view(user, &seen)
-        clusters.mean = self.offset + dot(seen.estimate, x, self.dim)
-        clusters.variance = self.noise2 * (own + max(quadratic(seen.inverse, x, self.dim), 0.0))
+        clusters.mean = self.offset + dot(self.mixture_of(user), x, self.dim)
+        clusters.variance = self.noise2 * (own + self.width2(self.row_of[user], x))
         people.mean = dot(self.people.mean_of(seat), full, p)
         people.variance = self.people.noise2 * (own + max(quadratic(self.people.covariance_of(seat), full, p), 0.0))
 
@@ -202,8 +205,10 @@ cdef class ClustersAndPeople(ByEvidence):
         cdef double counted
         self.people.rounds = self.learnt()
         if self.trust() == 0.0 and not self.sits(user):
+            self.guest_of = -1
             return ByEvidence.restrain(self, user, x, reward)
         self.foretell(user, x, &clusters, &people)
+        self.guest_of = -1
         counted = ByEvidence.restrain(self, user, x, reward)
         self.compare_models(counted, &clusters, &people)
         self.people.absorb_weighted(self.seat_of(user), x, counted, self.precisions[user])
@@ -227,6 +232,7 @@ cdef class ClustersAndPeople(ByEvidence):
     cdef int review(self, Py_ssize_t user) except -1 nogil:
         """Review the user's place, and fit the hierarchical model when that is due."""
         cdef double due
+        self.guest_of = -1
         ByEvidence.review(self, user)
         due = self.people.due
         self.people.review(user)

@@ -41,12 +41,16 @@ cdef class EvidenceRows(Memberships):
     cdef double *acting
     cdef double *fits
     cdef double *losses
+    cdef int64_t *likely
     cdef public int64_t used_matrices, free_matrix
 
     cdef bint is_light(self, Py_ssize_t row) noexcept nogil
     cdef void settle_storage(self, Py_ssize_t row) noexcept nogil
     cdef const double *pool_gram(self, Py_ssize_t row) noexcept nogil
     cdef double *inverse_of(self, Py_ssize_t row) noexcept nogil
+    cdef double eliminate_sums(self, Py_ssize_t row) noexcept nogil
+    cdef double width2(self, Py_ssize_t row, const double *x) noexcept nogil
+    cdef const double *mixture_of(self, Py_ssize_t user) noexcept nogil
     cdef void invert_sums(self, Py_ssize_t row, double *out) noexcept nogil
     cdef void learn_pooled(self, Py_ssize_t user, const double *x, double reward) noexcept nogil
     cdef void clear_sums(self, Py_ssize_t row) noexcept nogil
@@ -54,7 +58,6 @@ cdef class EvidenceRows(Memberships):
     cdef bint few(self, Py_ssize_t row, Py_ssize_t user) noexcept nogil
     cdef void sum_members(self, Py_ssize_t row) noexcept nogil
     cdef void join(self, Py_ssize_t row, Py_ssize_t user, int sign) noexcept nogil
-    cdef void solve(self, Py_ssize_t row, const double *inverse) noexcept nogil
+    cdef void solve(self, Py_ssize_t row) noexcept nogil
     cdef void build(self, Py_ssize_t row) noexcept nogil
     cdef void rebuild(self, Py_ssize_t row) noexcept nogil
-    cdef void combine(self, const double *first, const double *second, double sign, double weight) noexcept nogil

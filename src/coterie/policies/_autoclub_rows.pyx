@@ -9,10 +9,12 @@ import numpy as np
 cimport numpy as cnp
 from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from coterie.policies._autoclub_members cimport MOST_LISTED, Memberships
-from coterie.policies._linalg cimport absorb, add_outer, add_scaled, apply, eliminate, finish_inverse
+from coterie.policies._linalg cimport (
+    absorb, add_outer, add_scaled, apply, back_substitute, combine_upper, eliminate, finish_inverse, quadratic
+)
 from coterie.policies._linked cimport are_free, give_back, take
 from coterie.policies._offers cimport View
 
@@ -76,7 +78,8 @@ cdef class EvidenceRows(Memberships):
         self.matrices, self.next_matrix = <int64_t *> self.pointer("matrices"), <int64_t *> self.pointer("matrices.next")
         self.matrices_room = len(self._arrays["matrices.next"])
         if "review" not in self._scratch:
-            self._scratch["losses"] = np.empty((2, MOST_LISTED))
+            self._scratch["losses"] = np.empty((3, MOST_LISTED))
+            self._scratch["likely"] = np.empty(MOST_LISTED, np.int64)
             self._scratch["review"] = np.empty(5 * d * d + (4 + MOST) * d)
         self.matrix = <double *> cnp.PyArray_DATA(self._scratch["review"])
         self.factor, self.inverse = self.matrix + d * d, self.matrix + 2 * d * d
@@ -85,6 +88,7 @@ cdef class EvidenceRows(Memberships):
         self.centred, self.around, self.acting = self.reduced + d, self.reduced + 2 * d, self.reduced + 3 * d
         self.fits = self.reduced + 4 * d
         self.losses = <double *> cnp.PyArray_DATA(self._scratch["losses"])
+        self.likely = self.list("likely")
         return Memberships.bind(self)
 
     cdef int welcome(self, Py_ssize_t known) except -1:
@@ -172,7 +176,12 @@ cdef class EvidenceRows(Memberships):
             for i in range(square):
                 self.lone_gram[i] = 0.0
             return self.lone_gram
-        self.expand(user, self.lone_gram)
+        if self.expanded == user and self.precisions[user] == 1.0:
+            return self.own
+        if self.expanded == user:
+            memcpy(self.lone_gram, self.own, square * sizeof(double))
+        else:
+            self.expand(user, self.lone_gram)
         if self.precisions[user] != 1.0:
             for i in range(square):
                 self.lone_gram[i] *= self.precisions[user]
@@ -187,29 +196,44 @@ cdef class EvidenceRows(Memberships):
             self.lone = row
         return self.lone_inverse
 
+    cdef double eliminate_sums(self, Py_ssize_t row) noexcept nogil:
+        """Gauss elimination of ΛI + S of a cluster, with `reduced` on the right; returns its square by M."""
+        cdef const double *gram = self.pool_gram(row)
+        cdef double logdet, square
+        combine_upper(gram, gram, 0.0, self.weights[row], self.matrix, self.dim)
+        eliminate(self.matrix, self.reduced, self.dim, 0.5 * self.weights[row], &logdet, &square)
+        return square
+
     cdef void invert_sums(self, Py_ssize_t row, double *out) noexcept nogil:
         """M from the sums of a cluster."""
-        cdef Py_ssize_t i, d = self.dim
-        cdef const double *gram = self.pool_gram(row)
-        cdef double logdet, explained
-        self.combine(gram, gram, 0.0, self.weights[row])
-        for i in range(d):
-            self.reduced[i] = 0.0
-        eliminate(self.matrix, self.reduced, d, 0.5 * self.weights[row], &logdet, &explained)
-        finish_inverse(self.matrix, self.factor, out, d)
+        memset(self.reduced, 0, self.dim * sizeof(double))
+        self.eliminate_sums(row)
+        finish_inverse(self.matrix, self.factor, out, self.dim)
+
+    cdef double width2(self, Py_ssize_t row, const double *x) noexcept nogil:
+        """xᵀMx of a cluster."""
+        if self.matrices[row] >= 0:
+            return max(quadratic(self.inverse_of(row), x, self.dim), 0.0)
+        memcpy(self.reduced, x, self.dim * sizeof(double))
+        return self.eliminate_sums(row)
 
     # Learning.
 
     cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil:
         """The mixture as estimate, the width of the cluster, σ̂ as β; usual is d/N, a bound on the mean."""
-        cdef Py_ssize_t row = self.row_of[user], i
+        cdef Py_ssize_t row = self.row_of[user]
         cdef int64_t pulls = self.pools.pulls[row]
-        for i in range(self.dim):
-            self.acting[i] = self.shares[user] * self.pools.estimate[row * self.dim + i] + self.mixtures[user * self.dim + i]
-        seen.estimate, seen.inverse = self.acting, self.inverse_of(row)
+        seen.estimate, seen.inverse = self.mixture_of(user), self.inverse_of(row)
         seen.beta, seen.row, seen.ridge = sqrt(self.noise2), row, self.weights[row]
         seen.usual = <double> self.dim / pulls if pulls > 0 else INFINITY
         return 0
+
+    cdef const double *mixture_of(self, Py_ssize_t user) noexcept nogil:
+        """What a user acts on: its share of its cluster's estimate, and the alternatives."""
+        cdef Py_ssize_t i, d = self.dim, row = self.row_of[user]
+        for i in range(d):
+            self.acting[i] = self.shares[user] * self.pools.estimate[row * d + i] + self.mixtures[user * d + i]
+        return self.acting
 
     cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil:
         """Update the user and its cluster."""
@@ -224,38 +248,43 @@ cdef class EvidenceRows(Memberships):
     cdef void learn_pooled(self, Py_ssize_t user, const double *x, double reward) noexcept nogil:
         """Add a reward to the sums of the user and of its cluster, and to the cluster's row."""
         cdef Py_ssize_t i, row = self.row_of[user], d = self.dim
-        cdef double root = sqrt(self.precisions[user])
-        cdef double *inverse = self.inverse_of(row)
+        cdef double weight = self.precisions[user], root = sqrt(weight)
+        cdef double *moment = self.pools.moment + row * d
         self.learn_own(user, x, reward)
-        add_scaled(self.pool_totals + row * d, self.precisions[user], x, d)
-        for i in range(d):
-            self.around[i] = root * x[i]
+        add_scaled(self.pool_totals + row * d, weight, x, d)
         self.pools.pulls[row] += 1
-        absorb(inverse, self.pools.moment + row * d, self.pools.estimate + row * d, self.around, root * reward, self.work, d)
+        if self.matrices[row] >= 0:
+            for i in range(d):
+                self.around[i] = root * x[i]
+            absorb(self.inverse_of(row), moment, self.pools.estimate + row * d, self.around, root * reward, self.work, d)
+            add_outer(self.pool_grams + self.matrices[row] * d * d, self.around, d)
+        else:
+            add_scaled(moment, weight * reward, x, d)
+            self.lone = -1
+            self.settle_storage(row)
+            if self.matrices[row] >= 0:
+                self.invert_sums(row, self.inverse_of(row))
         if self.sums.pulls == 0.0:
             self.guess()
-        self.solve(row, inverse)
-        if self.matrices[row] >= 0:
-            add_outer(self.pool_grams + self.matrices[row] * d * d, self.around, d)
-            return
-        self.lone = -1
-        self.settle_storage(row)
-        if self.matrices[row] >= 0:
-            memcpy(self.inverses + self.matrices[row] * d * d, inverse, d * d * sizeof(double))
+        self.solve(row)
 
     cdef void amend(self, double before, double after) noexcept nogil:
         cdef Py_ssize_t row = self.row_of[self.holder], d = self.dim
         Memberships.amend(self, before, after)
         add_scaled(self.pools.moment + row * d, self.precisions[self.holder] * (after - before), self.largest, d)
-        self.solve(row, self.inverse_of(row))
+        self.solve(row)
 
-    cdef void solve(self, Py_ssize_t row, const double *inverse) noexcept nogil:
+    cdef void solve(self, Py_ssize_t row) noexcept nogil:
         """θ̂ = M(b − ms + Λμ): the ridge regression of a cluster about the mean preference."""
         cdef Py_ssize_t i, d = self.dim
         for i in range(d):
-            self.work[i] = self.pools.moment[row * d + i] - self.offset * self.pool_totals[row * d + i]
-            self.work[i] += self.weights[row] * self.mean[i]
-        apply(inverse, self.work, self.pools.estimate + row * d, d)
+            self.reduced[i] = self.pools.moment[row * d + i] - self.offset * self.pool_totals[row * d + i]
+            self.reduced[i] += self.weights[row] * self.mean[i]
+        if self.matrices[row] >= 0:
+            apply(self.inverse_of(row), self.reduced, self.pools.estimate + row * d, d)
+        else:
+            self.eliminate_sums(row)
+            back_substitute(self.matrix, self.reduced, self.pools.estimate + row * d, d)
 
     # The sums of a cluster: changed by what comes and goes, and made anew only where members are few.
 
@@ -321,15 +350,7 @@ cdef class EvidenceRows(Memberships):
             self.invert_sums(row, self.inverses + self.matrices[row] * self.dim * self.dim)
         else:
             self.lone = -1
-        self.solve(row, self.inverse_of(row))
-
-    cdef void combine(self, const double *first, const double *second, double sign, double weight) noexcept nogil:
-        """The upper half of λI + S₁ ± S₂."""
-        cdef Py_ssize_t k, i, d = self.dim
-        for k in range(d):
-            for i in range(k * d + k, k * d + d):
-                self.matrix[i] = first[i] + sign * second[i]
-            self.matrix[k * d + k] += weight
+        self.solve(row)
 
     # What Python asks.
 

@@ -12,7 +12,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from coterie.policies._autoclub_prior cimport Prior
-from coterie.policies._linalg cimport add_outer, add_scaled, dot
+from coterie.policies._linalg cimport add_outer, add_outers, add_scaled, dot, mirror
 from coterie.policies._linked cimport are_free, take
 
 from coterie.policies._arrays import Field
@@ -216,15 +216,16 @@ cdef class Histories(Prior):
 
     cdef void expand(self, Py_ssize_t user, double *out) noexcept nogil:
         """A user's S, all of it."""
-        cdef Py_ssize_t i, j, d = self.dim
+        cdef Py_ssize_t i, d = self.dim, held = 0
         cdef int64_t n, at
         cdef const double *half
+        cdef const double *some[4]
         if self.pulls[user] >= self.light:
             half = self.packed + self.places[user] * self.half
             for i in range(d):
-                for j in range(i, d):
-                    out[i * d + j] = out[j * d + i] = half[j - i]
+                memcpy(out + i * d + i, half, (d - i) * sizeof(double))
                 half += d - i
+            mirror(out, d)
             return
         for i in range(d * d):
             out[i] = 0.0
@@ -233,7 +234,13 @@ cdef class Histories(Prior):
         at = self.places[user]
         for n in range(self.pulls[user]):
             at = self.next_vector[at]
-            add_outer(out, self.vectors + at * d, d)
+            some[held] = self.vectors + at * d
+            held += 1
+            if held == 4:
+                add_outers(out, some, 4, d)
+                held = 0
+        add_outers(out, some, held, d)
+        mirror(out, d)
 
     cdef const double *gram_of(self, Py_ssize_t user) noexcept nogil:
         """A user's S, until another's is asked for."""

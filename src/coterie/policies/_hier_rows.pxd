@@ -48,6 +48,7 @@ cdef class UserRows(Learner):
     cdef void amend(
         self, Py_ssize_t user, const double *x, double weight, double before, double after
     ) noexcept nogil
+    cdef void copy_from(self, Py_ssize_t user, UserRows others, Py_ssize_t other) noexcept nogil
     cdef void reweigh(self, Py_ssize_t user, double times) noexcept nogil
     cdef void start_covariance(self, Py_ssize_t user) noexcept nogil
     cdef void narrow(self, Py_ssize_t user, const double *x) noexcept nogil

@@ -146,6 +146,15 @@ cdef class UserRows(Learner):
         add_scaled(self.means + user * p, 1.0, self.total, p)
         self.squared[user] += weight * (after * after - before * before)
 
+    cdef void copy_from(self, Py_ssize_t user, UserRows others, Py_ssize_t other) noexcept nogil:
+        """The sums and the posterior of someone else's user."""
+        cdef Py_ssize_t p = self.size, square = p * p
+        memcpy(self.grams + user * square, others.grams + other * square, square * sizeof(double))
+        memcpy(self.covariances + user * square, others.covariances + other * square, square * sizeof(double))
+        memcpy(self.moments + user * p, others.moments + other * p, p * sizeof(double))
+        memcpy(self.means + user * p, others.means + other * p, p * sizeof(double))
+        self.squared[user], self.pulls[user] = others.squared[other], others.pulls[other]
+
     cdef void reweigh(self, Py_ssize_t user, double times) noexcept nogil:
         """All rewards of a user have so many times the weight; its posterior says so from the next fit on."""
         cdef Py_ssize_t i, p = self.size

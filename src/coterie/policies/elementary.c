@@ -4,6 +4,8 @@
 
 static const double LN2_HIGH = 0x1.62e42fefa38p-1, LN2_LOW = 0x1.ef35793c7673p-45; /* ln 2, its first 40 bits and the rest */
 
+static const double ODD[] = {1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23, 1.0 / 25};
+
 /* x = m·2ᵉ with m in [√½, √2); ln m = 2 artanh s with s = (m − 1)/(m + 1), by its series in s² */
 double natural_log(double x) {
     int e;
@@ -12,7 +14,7 @@ double natural_log(double x) {
     double m = frexp(x, &e);
     if (m < 0.70710678118654752) m *= 2.0, e -= 1;
     double s = (m - 1.0) / (m + 1.0), z = s * s, series = 0.0;
-    for (int k = 25; k >= 3; k -= 2) series = (series + 1.0 / k) * z;
+    for (int k = 11; k >= 0; k--) series = (series + ODD[k]) * z;
     return e * LN2_HIGH + (2.0 * s + (2.0 * s * series + e * LN2_LOW));
 }
 
