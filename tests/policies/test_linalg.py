@@ -40,6 +40,40 @@ def test_inverses_and_factors_agree_with_numpy(seed: int, d: int, spread: float)
     assert np.allclose(solution, np.linalg.solve(matrix, right), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("size", [1e-250, 1e-60, 1.0, 1e60, 1e250])
+def test_a_determinant_of_any_size_has_its_logarithm(size: float) -> None:
+    pivots = size * np.geomspace(1.0, 7.0, 9)
+    logdet, _, _ = linalg.eliminated(np.diag(pivots), np.zeros(9), 0.5 * size)
+    assert logdet == pytest.approx(np.log(pivots).sum(), rel=1e-14)
+    mixed = np.array([1e250, 1e-250, 3.0, 1e250, 1e250, 1e-250])
+    logdet, _, _ = linalg.eliminated(np.diag(mixed), np.zeros(6), 1e-300)
+    assert logdet == pytest.approx(np.log(mixed).sum(), rel=1e-14)
+
+
+@CASES
+@given(seed=SEEDS, d=st.integers(1, 30), share=st.floats(0, 1), kind=st.integers(0, 3))
+def test_few_vectors_have_as_many_coordinates(seed: int, d: int, share: float, kind: int) -> None:
+    rng, n = np.random.default_rng(seed), max(1, round(share * d))
+    vectors = rng.normal(size=(n, d)) * np.array([1.0, 1e-8, 1e8])[rng.integers(3, size=n)][:, None]
+    if kind == 1:
+        vectors[rng.integers(n)] = 0.0
+    elif kind == 2:
+        vectors[rng.integers(n)] = vectors[rng.integers(n)]
+    elif kind == 3:
+        vectors = np.eye(d)[rng.integers(d, size=n)]
+    lengths = np.linalg.norm(vectors, axis=1)
+    made_of_them, other = rng.normal(size=n) @ vectors, rng.normal(size=d)
+    gram, turned, _ = linalg.folded(vectors, made_of_them.copy())
+    assert np.allclose(turned[n:], 0, atol=1e-13 * np.linalg.norm(made_of_them))
+    products = vectors @ made_of_them
+    assert turned[:n] @ gram @ turned[:n] == pytest.approx(products @ products, rel=1e-11)
+    assert np.trace(gram) == pytest.approx(lengths @ lengths, rel=1e-12)
+    assert np.array_equal(gram, gram.T)
+    _, turned, back = linalg.folded(vectors, other.copy())
+    assert np.linalg.norm(turned) == pytest.approx(np.linalg.norm(other), rel=1e-13)
+    assert np.allclose(back, other, atol=1e-13)
+
+
 @pytest.mark.parametrize("d", LENGTHS)
 def test_products_agree_with_numpy(d: int) -> None:
     rng = np.random.default_rng(d)

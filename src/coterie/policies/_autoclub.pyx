@@ -107,8 +107,11 @@ cdef class ByEvidence(EvidenceRows):
     cdef void regress(
         self, Py_ssize_t user, double *fit, Terms *terms, double *logdet, double *explained
     ) noexcept nogil:
-        """A user's own regression; `fit` is left holding δ, `centred` ωc."""
-        cdef Py_ssize_t i, d = self.dim
+        """A user's own regression; `fit` is left holding δ, `centred` ωc.
+
+        With few rewards it is solved in the coordinates of the user's n vectors; in all others A is λ.
+        """
+        cdef Py_ssize_t i, d = self.dim, n = d
         cdef const double *gram = self.gram_of(user)
         cdef const double *moment = self.moments + user * d
         cdef double around, known, weight = self.weight, precision = self.precisions[user]
@@ -119,24 +122,31 @@ cdef class ByEvidence(EvidenceRows):
         around -= dot(self.mean, moment, d) - self.offset * dot(self.mean, total, d) + dot(self.mean, self.centred, d)
         for i in range(d):
             self.centred[i] *= precision
-            self.reduced[i] = self.centred[i]
-        combine_upper(gram, gram, precision - 1.0, weight, self.matrix, d)
-        eliminate(self.matrix, self.reduced, d, 0.5 * weight, logdet, explained)
-        back_substitute(self.matrix, self.reduced, fit, d)
-        finish_inverse(self.matrix, self.factor, self.inverse, d)
-        apply(self.inverse, total, self.reduced, d)
-        terms.ground = precision * (self.pulls[user] - precision * dot(total, self.reduced, d))
-        terms.shift = precision * (level - dot(total, self.mean, d) - dot(total, fit, d)) + self.offset * terms.ground
+            self.reduced[i], self.around[i] = self.centred[i], total[i]
+        if self.pulls[user] < self.light:
+            n, gram = self.fold(user), self.small
+            self.turn(self.reduced)
+            self.turn(self.around)
+        combine_upper(gram, gram, precision - 1.0, weight, self.matrix, n)
+        eliminate(self.matrix, self.reduced, n, 0.5 * weight, logdet, explained)
+        logdet[0] += (d - n) * natural_log(weight)
+        back_substitute(self.matrix, self.reduced, fit, n)
+        finish_inverse(self.matrix, self.factor, self.inverse, n)
+        apply(self.inverse, self.around, self.reduced, n)
+        terms.ground = precision * (self.pulls[user] - precision * dot(self.around, self.reduced, n))
+        terms.shift = precision * (level - dot(total, self.mean, d) - dot(self.around, fit, n)) + self.offset * terms.ground
         terms.pulls, terms.square, terms.freedom = self.pulls[user], precision * self.squared[user], 0.0
-        for i in range(d):  # H = I − λA⁻¹, but its diagonal as that of A⁻¹S: nothing cancels where H is next to nothing
-            known = precision * dot(self.inverse + i * d, gram + i * d, d)
+        for i in range(n):  # H = I − λA⁻¹, but its diagonal as that of A⁻¹S: nothing cancels where H is next to nothing
+            known = precision * dot(self.inverse + i * n, gram + i * n, n)
             terms.freedom += known
-            self.inverse[i * d + i] = known / weight
-        terms.information = weight * weight * dot(self.inverse, self.inverse, d * d)
-        terms.penalty = weight * dot(fit, fit, d)
+            self.inverse[i * n + i] = known / weight
+        terms.information = weight * weight * dot(self.inverse, self.inverse, n * n)
+        terms.penalty = weight * dot(fit, fit, n)
         terms.residual = max(precision * around - explained[0] - terms.penalty, 0.0)
         terms.level = terms.information * natural_log(weight)
         terms.say = min(terms.information / terms.freedom, 1.0) if terms.freedom > LEAST else 0.0
+        if n < d:
+            self.unfold(fit)
 
     cdef bint reassess(self, Py_ssize_t user, Terms *terms) noexcept nogil:
         """Judge how noisy the user's rewards are beside those of others; returns whether it counts differently now."""

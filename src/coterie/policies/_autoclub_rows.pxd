@@ -48,7 +48,9 @@ cdef class EvidenceRows(Memberships):
     cdef void settle_storage(self, Py_ssize_t row) noexcept nogil
     cdef const double *pool_gram(self, Py_ssize_t row) noexcept nogil
     cdef double *inverse_of(self, Py_ssize_t row) noexcept nogil
-    cdef double eliminate_sums(self, Py_ssize_t row) noexcept nogil
+    cdef double eliminate_lone(self, Py_ssize_t row) noexcept nogil
+    cdef Py_ssize_t fold_lone(self, Py_ssize_t row) noexcept nogil
+    cdef void solve_lone(self, Py_ssize_t row, double *estimate) noexcept nogil
     cdef double width2(self, Py_ssize_t row, const double *x) noexcept nogil
     cdef const double *mixture_of(self, Py_ssize_t user) noexcept nogil
     cdef void invert_sums(self, Py_ssize_t row, double *out) noexcept nogil

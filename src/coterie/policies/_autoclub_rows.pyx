@@ -13,7 +13,7 @@ from libc.string cimport memcpy, memset
 
 from coterie.policies._autoclub_members cimport MOST_LISTED, Memberships
 from coterie.policies._linalg cimport (
-    absorb, add_outer, add_scaled, apply, back_substitute, combine_upper, eliminate, finish_inverse, quadratic
+    absorb, add_outer, add_scaled, apply, back_substitute, combine_upper, dot, eliminate, finish_inverse, quadratic
 )
 from coterie.policies._linked cimport are_free, give_back, take
 from coterie.policies._offers cimport View
@@ -196,26 +196,39 @@ cdef class EvidenceRows(Memberships):
             self.lone = row
         return self.lone_inverse
 
-    cdef double eliminate_sums(self, Py_ssize_t row) noexcept nogil:
-        """Gauss elimination of ΛI + S of a cluster, with `reduced` on the right; returns its square by M."""
-        cdef const double *gram = self.pool_gram(row)
-        cdef double logdet, square
-        combine_upper(gram, gram, 0.0, self.weights[row], self.matrix, self.dim)
-        eliminate(self.matrix, self.reduced, self.dim, 0.5 * self.weights[row], &logdet, &square)
-        return square
-
     cdef void invert_sums(self, Py_ssize_t row, double *out) noexcept nogil:
         """M from the sums of a cluster."""
-        memset(self.reduced, 0, self.dim * sizeof(double))
-        self.eliminate_sums(row)
-        finish_inverse(self.matrix, self.factor, out, self.dim)
+        cdef Py_ssize_t d = self.dim
+        cdef const double *gram = self.pool_gram(row)
+        cdef double logdet, square
+        memset(self.reduced, 0, d * sizeof(double))
+        combine_upper(gram, gram, 0.0, self.weights[row], self.matrix, d)
+        eliminate(self.matrix, self.reduced, d, 0.5 * self.weights[row], &logdet, &square)
+        finish_inverse(self.matrix, self.factor, out, d)
+
+    cdef double eliminate_lone(self, Py_ssize_t row) noexcept nogil:
+        """Gauss elimination of ΛI + S of a user alone in the coordinates of its vectors; returns the square of `reduced` by M."""
+        cdef double logdet, square, weight = self.precisions[self.members.head[row]] if self.folded > 0 else 1.0
+        combine_upper(self.small, self.small, weight - 1.0, self.weights[row], self.matrix, self.folded)
+        eliminate(self.matrix, self.reduced, self.folded, 0.5 * self.weights[row], &logdet, &square)
+        return square
+
+    cdef Py_ssize_t fold_lone(self, Py_ssize_t row) noexcept nogil:
+        """Turn the space to the vectors of a user alone; returns how many they are."""
+        if self.members.head[row] >= 0:
+            return self.fold(self.members.head[row])
+        self.folded = 0
+        return 0
 
     cdef double width2(self, Py_ssize_t row, const double *x) noexcept nogil:
         """xᵀMx of a cluster."""
+        cdef Py_ssize_t n, d = self.dim
         if self.matrices[row] >= 0:
-            return max(quadratic(self.inverse_of(row), x, self.dim), 0.0)
-        memcpy(self.reduced, x, self.dim * sizeof(double))
-        return self.eliminate_sums(row)
+            return max(quadratic(self.inverse_of(row), x, d), 0.0)
+        memcpy(self.reduced, x, d * sizeof(double))
+        n = self.fold_lone(row)
+        self.turn(self.reduced)
+        return dot(self.reduced + n, self.reduced + n, d - n) / self.weights[row] + self.eliminate_lone(row)
 
     # Learning.
 
@@ -277,14 +290,30 @@ cdef class EvidenceRows(Memberships):
     cdef void solve(self, Py_ssize_t row) noexcept nogil:
         """θ̂ = M(b − ms + Λμ): the ridge regression of a cluster about the mean preference."""
         cdef Py_ssize_t i, d = self.dim
+        cdef double *estimate = self.pools.estimate + row * d
         for i in range(d):
             self.reduced[i] = self.pools.moment[row * d + i] - self.offset * self.pool_totals[row * d + i]
-            self.reduced[i] += self.weights[row] * self.mean[i]
         if self.matrices[row] >= 0:
-            apply(self.inverse_of(row), self.reduced, self.pools.estimate + row * d, d)
+            add_scaled(self.reduced, self.weights[row], self.mean, d)
+            apply(self.inverse_of(row), self.reduced, estimate, d)
         else:
-            self.eliminate_sums(row)
-            back_substitute(self.matrix, self.reduced, self.pools.estimate + row * d, d)
+            self.solve_lone(row, estimate)
+
+    cdef void solve_lone(self, Py_ssize_t row, double *estimate) noexcept nogil:
+        """θ̂ = μ + M(b − ms − Sμ) of a user alone, with b − ms in `reduced`."""
+        cdef Py_ssize_t d = self.dim, n = self.fold_lone(row)
+        memcpy(estimate, self.mean, d * sizeof(double))
+        if n == 0:
+            return
+        memcpy(self.work, self.mean, d * sizeof(double))
+        self.turn(self.work)
+        self.turn(self.reduced)
+        apply(self.small, self.work, self.around, n)
+        add_scaled(self.reduced, -self.precisions[self.members.head[row]], self.around, n)
+        self.eliminate_lone(row)
+        back_substitute(self.matrix, self.reduced, self.around, n)
+        self.unfold(self.around)
+        add_scaled(estimate, 1.0, self.around, d)
 
     # The sums of a cluster: changed by what comes and goes, and made anew only where members are few.
 

@@ -19,6 +19,11 @@ cdef class Histories(Prior):
     cdef public int64_t used_vectors, free_vector, n_packed
     cdef Py_ssize_t light, half, vectors_room, packed_room
     cdef double *own
+    cdef double *turned
+    cdef double *small
+    cdef double *diagonal
+    cdef double *betas
+    cdef Py_ssize_t folded
     cdef double *largest
     cdef public int64_t holder
     cdef public double greatest, second
@@ -35,5 +40,8 @@ cdef class Histories(Prior):
     cdef void pack(self, Py_ssize_t user) noexcept nogil
     cdef void add_packed(self, Py_ssize_t user, const double *x) noexcept nogil
     cdef void expand(self, Py_ssize_t user, double *out) noexcept nogil
+    cdef Py_ssize_t fold(self, Py_ssize_t user) noexcept nogil
+    cdef void turn(self, double *x) noexcept nogil
+    cdef void unfold(self, double *x) noexcept nogil
     cdef const double *gram_of(self, Py_ssize_t user) noexcept nogil
     cdef bint histories_are_whole(self, int64_t *taken) noexcept nogil

@@ -9,11 +9,12 @@ import numpy as np
 cimport numpy as cnp
 from libc.math cimport fabs
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from coterie.policies._autoclub_prior cimport Prior
 from coterie.policies._linalg cimport add_outer, add_outers, add_scaled, dot, mirror
 from coterie.policies._linked cimport are_free, take
+from coterie.policies._reflections cimport reduce_rows, reduced_gram, turn, turn_back
 
 from coterie.policies._arrays import Field
 from coterie.policies._autoclub_prior import Prior as Base
@@ -68,7 +69,12 @@ cdef class Histories(Prior):
         self.vectors_room, self.packed_room = len(self._arrays["vectors.next"]), len(self._arrays["packed"])
         if "own" not in self._scratch:
             self._scratch["own"] = np.empty(self.dim * self.dim)
+            self._scratch["folded"] = np.empty(self.light * (self.dim + self.light + 2))
         self.own = <double *> cnp.PyArray_DATA(self._scratch["own"])
+        self.turned = <double *> cnp.PyArray_DATA(self._scratch["folded"])
+        self.small = self.turned + self.light * self.dim
+        self.diagonal = self.small + self.light * self.light
+        self.betas = self.diagonal + self.light
         return Prior.bind(self)
 
     def refresh(self):
@@ -227,8 +233,7 @@ cdef class Histories(Prior):
                 half += d - i
             mirror(out, d)
             return
-        for i in range(d * d):
-            out[i] = 0.0
+        memset(out, 0, d * d * sizeof(double))
         if self.pulls[user] == 0:
             return
         at = self.places[user]
@@ -241,6 +246,29 @@ cdef class Histories(Prior):
                 held = 0
         add_outers(out, some, held, d)
         mirror(out, d)
+
+    cdef Py_ssize_t fold(self, Py_ssize_t user) noexcept nogil:
+        """Turn the space so that the vectors of a user with few rewards have as many coordinates; returns their number.
+
+        `small` is left holding their gram matrix, and what is turned with them is zero from there on if it is made of them.
+        """
+        cdef int64_t n, at = self.places[user]
+        for n in range(self.pulls[user]):
+            at = self.next_vector[at]
+            memcpy(self.turned + n * self.dim, self.vectors + at * self.dim, self.dim * sizeof(double))
+        self.folded = self.pulls[user]
+        reduce_rows(self.turned, self.diagonal, self.betas, self.folded, self.dim)
+        reduced_gram(self.turned, self.diagonal, self.small, self.folded, self.dim)
+        return self.folded
+
+    cdef void turn(self, double *x) noexcept nogil:
+        """A vector in the space that was turned last."""
+        turn(self.turned, self.betas, x, self.folded, self.dim)
+
+    cdef void unfold(self, double *x) noexcept nogil:
+        """Back from the coordinates of that user's vectors."""
+        memset(x + self.folded, 0, (self.dim - self.folded) * sizeof(double))
+        turn_back(self.turned, self.betas, x, self.folded, self.dim)
 
     cdef const double *gram_of(self, Py_ssize_t user) noexcept nogil:
         """A user's S, until another's is asked for."""

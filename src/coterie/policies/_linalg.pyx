@@ -5,6 +5,7 @@ import numpy as np
 from libc.stdint cimport int64_t
 
 from coterie.policies._elementary cimport exponential, log_gamma, natural_log, power_of_two
+from coterie.policies._reflections cimport reduce_rows, reduced_gram, turn, turn_back
 
 
 def dot_product(const double[::1] a, const double[::1] b):
@@ -94,6 +95,23 @@ def inverted(const double[:, ::1] matrix, double floor):
     cdef double[::1] work = np.empty(d * d + d)
     invert(&inverse[0, 0], &work[0], d, floor)
     return out
+
+
+def folded(const double[:, ::1] rows, double[::1] x):
+    """LᵀL of rows = (L 0)Qᵀ, Qᵀx, and x turned there and back."""
+    cdef Py_ssize_t n = rows.shape[0], d = rows.shape[1]
+    gram, there, back = np.empty((n, n)), np.array(x), np.array(x)
+    cdef double[:, ::1] turned = np.array(rows)
+    cdef double[:, ::1] beside = np.empty((2, n))
+    cdef double[:, ::1] small = gram
+    cdef double[::1] first = there
+    cdef double[::1] second = back
+    reduce_rows(&turned[0, 0], &beside[0, 0], &beside[1, 0], n, d)
+    reduced_gram(&turned[0, 0], &beside[0, 0], &small[0, 0], n, d)
+    turn(&turned[0, 0], &beside[1, 0], &first[0], n, d)
+    turn(&turned[0, 0], &beside[1, 0], &second[0], n, d)
+    turn_back(&turned[0, 0], &beside[1, 0], &second[0], n, d)
+    return gram, there, back
 
 
 def cholesky_factor(const double[:, ::1] matrix):

@@ -6,28 +6,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-INLINE lanes load(const double *p) { return *(const lanes *)p; }
-
-/* The last 1 to 3 numbers of a row, zeros behind them */
-INLINE lanes load_rest(const double *p, size_t rest) {
-    lanes v = {p[0], 0.0, 0.0, 0.0};
-    if (rest > 1) v[1] = p[1];
-    if (rest > 2) v[2] = p[2];
-    return v;
-}
-
-INLINE double sum(lanes v) { return (v[0] + v[1]) + (v[2] + v[3]); }
-
 INLINE size_t row_of(const int64_t *rows, size_t k) { return rows ? (size_t)rows[k] : k; }
 
 FOR_EVERY_TARGET
-double dot(const double *a, const double *b, size_t d) {
-    size_t whole = d - d % LANES;
-    lanes s = {0.0, 0.0, 0.0, 0.0};
-    for (size_t i = 0; i < whole; i += LANES) s += load(a + i) * load(b + i);
-    if (whole < d) s += load_rest(a + whole, d - whole) * load_rest(b + whole, d - whole);
-    return sum(s);
-}
+double dot(const double *a, const double *b, size_t d) { return inner(a, b, d); }
 
 FOR_EVERY_TARGET
 double distance2(const double *a, const double *b, size_t d) {
@@ -298,6 +280,13 @@ INLINE void add_one_row(double *out, const double *row, double scale, size_t fir
     for (; i < last; i++) out[i] += scale * row[i];
 }
 
+/* Where the numbers of a row from j on begin, if they are to fill whole lanes: up to three places left of j */
+INLINE size_t in_whole_lanes(size_t j, size_t d) {
+    size_t n = (d - j + LANES - 1) / LANES * LANES;
+    return n <= d ? d - n : j;
+}
+
+/* Left of the diagonal rows are changed too, which nobody reads */
 FOR_EVERY_TARGET
 void eliminate(double *upper, double *moment, size_t d, double floor, double *logdet, double *explained) {
     for (size_t k = 0; k < d; k += 4) { /* four pivots at a time */
@@ -310,7 +299,7 @@ void eliminate(double *upper, double *moment, size_t d, double floor, double *lo
             for (size_t j = p + 1; j < end; j++) {
                 double scale = -(pivot[j] * inverses[p - k]);
                 moment[j] += scale * moment[p];
-                add_one_row(upper + j * d, pivot, scale, j, d);
+                add_one_row(upper + j * d, pivot, scale, in_whole_lanes(j, d), d);
             }
         }
         for (size_t j = end; j < d; j++) { /* then everything below them; there are four, or nothing is below */
@@ -318,7 +307,7 @@ void eliminate(double *upper, double *moment, size_t d, double floor, double *lo
             for (size_t p = 0; p < 4; p++) scales[p] = -(rows[p * d + j] * inverses[p]);
             moment[j] += (scales[0] * moment[k] + scales[1] * moment[k + 1]) +
                          (scales[2] * moment[k + 2] + scales[3] * moment[k + 3]);
-            add_four_rows(upper + j * d, rows, d, scales, j, d);
+            add_four_rows(upper + j * d, rows, d, scales, in_whole_lanes(j, d), d);
         }
     }
     double product = 1.0; /* of pivots, while it is no extreme number: a logarithm costs as much as many of them */

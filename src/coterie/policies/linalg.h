@@ -62,7 +62,7 @@ double absorb(double *inverse, double *moment, double *estimate, const double *x
 double largest_eigenvalue(const double *matrix, double *work, size_t d);
 
 /* Gauss elimination of a positive definite matrix given by its upper half, in place: A = LPLᵀ, row j of the upper half
- * becomes pⱼ times column j of L. `moment` is left as the reduced right-hand side. No pivot is less than `floor`, which
+ * becomes pⱼ times column j of L; the lower half holds nothing of use then. `moment` is left as the reduced right-hand side. No pivot is less than `floor`, which
  * only rounding can bring about. Sets ln|A| and bᵀA⁻¹b. */
 void eliminate(double *upper, double *moment, size_t d, double floor, double *logdet, double *explained);
 

@@ -140,7 +140,7 @@ INLINE void add_multiple(double *restrict y, double scale, const double *restric
     for (size_t i = 0; i < d; i++) y[i] += scale * x[i];
 }
 
-INLINE double inner(const double *x, const double *y, size_t d) {
+INLINE double in_order(const double *x, const double *y, size_t d) {
     double sum = 0.0;
     for (size_t i = 0; i < d; i++) sum += x[i] * y[i];
     return sum;
@@ -151,13 +151,13 @@ INLINE double inner(const double *x, const double *y, size_t d) {
 INLINE void reflect(double *matrix, double *w, size_t k, size_t d) {
     size_t n = d - k - 1;
     double *v = matrix + k * d + k + 1, *below = matrix + (k + 1) * d + k, *rest = below + 1;
-    double length2 = inner(v, v, n), beside = v[0] > 0.0 ? -sqrt(length2) : sqrt(length2);
+    double length2 = in_order(v, v, n), beside = v[0] > 0.0 ? -sqrt(length2) : sqrt(length2);
     double scale = length2 > v[0] * v[0] ? 1.0 / (length2 - beside * v[0]) : 0.0;
     if (scale == 0.0) beside = v[0];
     else v[0] -= beside;
     for (size_t i = 0; i < n; i++) w[i] = 0.0;
     for (size_t i = 0; scale > 0.0 && i < n; i++) add_multiple(w, scale * v[i], rest + i * d, n);
-    add_multiple(w, -0.5 * scale * inner(v, w, n), v, n);
+    add_multiple(w, -0.5 * scale * in_order(v, w, n), v, n);
     for (size_t i = 0; scale > 0.0 && i < n; i++) {
         add_multiple(rest + i * d, -v[i], w, n);
         add_multiple(rest + i * d, -w[i], v, n);
