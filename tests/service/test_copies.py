@@ -93,7 +93,7 @@ def test_a_snapshot_holds_what_was_learnt_while_it_was_copied_and_nothing_after(
             for each in (one, other):
                 each.feedback(f"u{k % 7}", float(np.sin(k)), x=arms(k)[0], feedback_id=f"f{k}")
 
-    prepare, write = DiskCopy.prepare, one._engine._put_part
+    prepare, write = DiskCopy.prepare, one._engine._snapshots._put_part
 
     def prepared(self: DiskCopy, look: Callable[[], AbstractContextManager[Learner]]) -> None:
         prepare(self, look)
@@ -104,7 +104,7 @@ def test_a_snapshot_holds_what_was_learnt_while_it_was_copied_and_nothing_after(
         return write(name, seq)
 
     monkeypatch.setattr(DiskCopy, "prepare", prepared)
-    monkeypatch.setattr(one._engine, "_put_part", put_part)
+    monkeypatch.setattr(one._engine._snapshots, "_put_part", put_part)
     teach(20)
     one._engine.snapshot("default")
     assert one._live.snapshot_seq == one._live.state.seq - 5
