@@ -53,8 +53,13 @@ class Turn:
     def __enter__(self) -> None:
         """Take the lock, if the store can be written."""
         engine, patience = self._engine, self._patience
-        if not self.lock.acquire(True, 0.0 if engine.rewriting and patience > 0 else patience):
-            raise StoreError("the policy is learning anew from its log; try again soon")
+        if engine.copying:
+            patience = -1  # this takes a moment, and then the request can be answered
+        elif engine.rewriting and patience > 0:
+            patience = 0.0
+        if not self.lock.acquire(True, patience):
+            busy = "is learning anew from its log" if engine.rewriting else "is busy"
+            raise StoreError(f"the policy {busy}; try again soon")
         try:
             if engine.journal.failure is not None:
                 raise engine.journal.failure
@@ -118,7 +123,7 @@ class PolicyEngine:
         self.store = store
         self.limits = limits or Limits()
         self._tick, self._snapshots = tick, SnapshotWriter(self, snapshot_every)
-        self.suspect = self.rewriting = False
+        self.suspect = self.rewriting = self.copying = False
         self.turn, self.change = Turn(self, patience), Change(self)
         self._stop = Signal()
         store.open()

@@ -120,9 +120,7 @@ class SnapshotWriter:
                 yield live.state.policy.learner
 
         copy.prepare(look)
-        with engine.turn.lock:
-            if engine.suspect:
-                raise StoreError("a change has broken off, and the state is read from the log again first")
+        with self._still():
             captured, epoch, base = snapshots.capture(live.state, copy), live.epoch, live.base
             at = engine.journal.now()
         arrays = snapshots.arrays_of(captured)
@@ -140,6 +138,20 @@ class SnapshotWriter:
                 engine.store.drop_parts(live.name)
 
         engine.journal.attempt(complete)
+
+    @contextmanager
+    def _still(self) -> Iterator[None]:
+        """Nothing changes within, and requests wait for its end; StoreError if the state is distrusted."""
+        self._engine.copying = True
+        try:
+            with self._engine.turn.lock:
+                if self._engine.suspect:
+                    raise StoreError(
+                        "a change has broken off, and the state is read from the log again first"
+                    )
+                yield
+        finally:
+            self._engine.copying = False
 
     def _put_part(self, name: str, seq: int) -> Callable[[int, bytes], None]:
         """What writes the parts of a snapshot, and tells the log how far it is where that takes long."""
