@@ -202,6 +202,24 @@ def test_without_room_for_a_temporary_file_a_snapshot_is_read_all_the_same(
     again.close()
 
 
+def test_a_service_starts_where_there_is_no_room_to_remove_parts(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = Recommender(dim=3, store=tmp_path / "a.db")
+    one.feedback("ann", 1.0, x=arms(0)[0])
+    store = one._engine.store
+    one._engine.journal.run(lambda: store.put_part("default", 999, 0, bytes(2 * LIMIT)))
+    abandon(one)
+    with small_files():
+        again = Recommender(store=tmp_path / "a.db")
+    assert "parts of a snapshot that was not finished stay" in caplog.text
+    again.feedback("ann", 1.0, x=arms(1)[0])
+    abandon(again)
+    with Recommender(store=tmp_path / "a.db") as third:
+        assert third.policy.rounds == 2
+        assert third._engine.store.query("SELECT seq FROM snapshot_part") == []
+
+
 def test_housekeeping_goes_on_after_an_error_that_nobody_expects(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -17,6 +17,7 @@ from coterie.service import events, snapshots
 from coterie.service.events import Event
 from coterie.service.journal import Journal
 from coterie.service.live import LivePolicy, Recovered
+from coterie.service.postgres import one_line
 from coterie.service.settings import PolicySettings, without_user
 from coterie.service.snapshot_writer import DELAY, SnapshotWriter
 from coterie.service.state import PolicyState
@@ -128,7 +129,7 @@ class PolicyEngine:
         self._stop = Signal()
         store.open()
         try:
-            store.drop_parts()
+            self._drop_parts()
             self.journal = Journal(store)
             self.policies = {name: LivePolicy(self, name, self._recovered(name)) for name in store.policies()}
         except BaseException:
@@ -220,6 +221,15 @@ class PolicyEngine:
                 self.rewrite(live, forget)
 
     # Snapshots and recovery.
+
+    def _drop_parts(self) -> None:
+        """Remove what a killed process left of a snapshot; start also if the disk is full even for that."""
+        try:
+            self.store.drop_parts()
+        except Exception as error:
+            logger.warning(
+                "parts of a snapshot that was not finished stay where they are: %s", one_line(error)
+            )
 
     def _recovered(self, name: str) -> Recovered:
         """The state of a policy: its last snapshot, then the log."""
