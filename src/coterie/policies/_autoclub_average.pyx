@@ -357,22 +357,22 @@ cdef class Levelled(Averaged):
         self.restore(fill, {**fresh.numbers(), "rounds": LOOKED_AT, "skipped": LOOKED_AT})
         self.rounds = rounds
 
-    def divisors(self):
-        """What each column is divided by."""
+    def divided(self, vectors):
+        """Vectors with their columns divided by the scales, or as they are."""
         scales = self.array("columns.scales")
-        return scales if scales.any() else np.ones(self.dim)
+        return vectors / scales if scales.any() else vectors
 
     def scores(self, Py_ssize_t user, arms):
         """Expected reward and bonus of every arm."""
-        return Averaged.scores(self, user, arms / self.divisors())
+        return Averaged.scores(self, user, self.divided(arms))
 
     def modelled(self, Py_ssize_t user, arms):
-        """The same as of arms in levelled units."""
-        return Averaged.modelled(self, user, arms / self.divisors())
+        """The same as of vectors that are divided."""
+        return Averaged.modelled(self, user, self.divided(arms))
 
     def estimates(self):
         """Each user's own ridge regression, of vectors as they came."""
-        return Averaged.estimates(self) / self.divisors()
+        return self.divided(Averaged.estimates(self))
 
 
 def scales_of_columns(vectors):
