@@ -72,6 +72,11 @@ def test_files_of_a_family_count_for_those_that_import_them(root: Path) -> None:
     assert names(root, "sclub2019") >= {"policies/_sclub.pyx", "policies/_sclub2019.pyx"}
     assert "policies/_sclub2019.pyx" not in names(root, "sclub")
     assert "policies/_club.pyx" not in names(root, "sclub2019")
+    assert names(root, "autoclub") >= {
+        "policies/_hier.pyx",
+        "policies/_hier_rows.pyx",
+    }  # by _autoclub_people.pyx
+    assert "policies/_autoclub.pyx" not in names(root, "hier")
 
 
 def test_adding_a_policy_in_files_of_its_own_changes_no_other(root: Path) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import coterie
+from coterie.policies._autoclub_average import Levelled
 
 
 def taught() -> coterie.LinearBandit:
@@ -29,6 +30,36 @@ def test_the_parts_of_a_score_sum_to_it() -> None:
         trust = policy.explain(user).people
         np.testing.assert_allclose(parts.offset, 4.0 * (1.0 - trust), atol=0.1)
         assert np.any(parts.people != 0) == (trust > 0)
+
+
+def test_where_people_decide_all_is_said_by_them_of_users_who_do_not_sit_too() -> None:
+    """Posteriors are kept of two users: those of the others are found when they are asked for."""
+    policy, rng = coterie.AutoCLUB(9, 4), np.random.default_rng(0)
+    learner = policy._learner = Levelled(
+        9, 4, ridge=1.0, schedule=policy.exploration, generator=policy.generator, seats=2
+    )
+    xs = rng.normal(size=(90, 4))
+    policy.update_many(np.arange(90) % 9, xs, xs[:, 0] + 0.1 * rng.normal(size=90))
+    learner.odds = 50.0
+    for user in range(9):
+        parts, scores = policy.explain(user, np.eye(4)).scores, policy.scores(user, np.eye(4))
+        assert parts is not None
+        np.testing.assert_array_equal(parts.people, scores.mean)
+        assert not np.any([parts.offset, parts.cluster, parts.alternatives])
+
+
+def test_units_of_columns_make_no_difference_to_the_parts() -> None:
+    rng, units = np.random.default_rng(1), np.array([1.0, 64.0, 1024.0])
+    xs, users, arms = rng.normal(size=(90, 3)), rng.integers(4, size=90), rng.normal(size=(5, 3))
+    rewards = xs[:, 0] * (users % 2) - xs[:, 1] + 0.1 * rng.normal(size=90)
+    scaled, level = coterie.AutoCLUB(4, 3), coterie.AutoCLUB(4, 3)
+    scaled.update_many(users, xs * units, rewards)
+    level.update_many(users[32:], xs[32:], rewards[32:])  # columns are judged by the first 32
+    for user in range(4):
+        found, wanted = scaled.explain(user, arms * units).scores, level.explain(user, arms).scores
+        assert found is not None
+        assert wanted is not None
+        np.testing.assert_array_equal(found, wanted)
 
 
 def test_a_user_learns_from_its_cluster_and_noise_counts_less() -> None:

@@ -154,6 +154,14 @@ def test_numbers_that_cannot_be_are_refused(example: str, value: Any, tmp_path: 
     assert len(refusal(path)) < 300
 
 
+@pytest.mark.parametrize("value", [-1, 2**63 - 1])
+def test_outdated_models_that_the_next_one_would_overflow_are_refused(value: int, tmp_path: Path) -> None:
+    path = tmp_path / "policy"
+    make("DyClu").save(path)
+    with_header(path, numbers={**header_of(path)["numbers"], "retired": value})
+    assert "outdated models" in refusal(path)
+
+
 @pytest.mark.parametrize("example", ["CLUB", "SCLUB", "AutoCLUB"])
 def test_a_count_in_bounds_that_is_not_that_of_the_labels_is_refused(example: str, tmp_path: Path) -> None:
     """The next split would lead beyond the rows."""

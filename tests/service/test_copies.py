@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from threading import Event, Thread
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -17,6 +20,9 @@ from coterie.policies._learner import Learner
 from coterie.policies.archives import Array, FileArray
 from coterie.service import copies
 from coterie.service.copies import DiskCopy
+from coterie.service.engine import PolicyEngine
+from coterie.service.settings import PolicySettings
+from coterie.service.sqlite import SQLiteStore
 from service.shops import abandon, arms, same_state
 
 POLICIES: dict[str, Callable[[], LinearBandit]] = {
@@ -93,7 +99,7 @@ def test_a_snapshot_holds_what_was_learnt_while_it_was_copied_and_nothing_after(
             for each in (one, other):
                 each.feedback(f"u{k % 7}", float(np.sin(k)), x=arms(k)[0], feedback_id=f"f{k}")
 
-    prepare, write = DiskCopy.prepare, one._engine._put_part
+    prepare, write = DiskCopy.prepare, one._engine._snapshots._put_part
 
     def prepared(self: DiskCopy, look: Callable[[], AbstractContextManager[Learner]]) -> None:
         prepare(self, look)
@@ -104,7 +110,7 @@ def test_a_snapshot_holds_what_was_learnt_while_it_was_copied_and_nothing_after(
         return write(name, seq)
 
     monkeypatch.setattr(DiskCopy, "prepare", prepared)
-    monkeypatch.setattr(one._engine, "_put_part", put_part)
+    monkeypatch.setattr(one._engine._snapshots, "_put_part", put_part)
     teach(20)
     one._engine.snapshot("default")
     assert one._live.snapshot_seq == one._live.state.seq - 5
@@ -112,6 +118,31 @@ def test_a_snapshot_holds_what_was_learnt_while_it_was_copied_and_nothing_after(
     with Recommender(store=tmp_path / "a.db") as again:
         assert again._live.snapshot_seq == one._live.snapshot_seq
         assert same_state(again, other)
+
+
+def test_a_service_keeps_requests_waiting_while_a_copy_is_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However little patience it has with other requests."""
+    engine = PolicyEngine(SQLiteStore(tmp_path / "a.db"), patience=0.01)
+    live, finish, begun = engine.create("shop", PolicySettings(dim=3)), DiskCopy.finish, Event()
+
+    def finish_late(self: DiskCopy, learner: Learner) -> dict[str, FileArray]:
+        begun.set()
+        sleep(0.2)
+        return finish(self, learner)
+
+    monkeypatch.setattr(DiskCopy, "finish", finish_late)
+    copying = Thread(target=engine.snapshot, args=("shop",))
+    copying.start()
+    begun.wait()
+    live.decide("ann", arms=arms(0))
+    copying.join()
+    assert live.snapshot_seq == live.state.seq - 1
+    with engine.turn.lock, ThreadPoolExecutor() as other:
+        refused = other.submit(live.decide, "ann", arms=arms(0)).exception()
+    assert str(refused) == "the policy is busy; try again soon"
+    engine.close()
 
 
 def test_without_room_for_a_copy_there_is_no_snapshot_and_the_service_goes_on(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import coterie
-from coterie import CoterieError, Recommender
+from coterie import Conflict, CoterieError, Recommender
 from coterie.service.exports import ExportRow, export_rows, import_lines, json_lines
 from service.shops import ITEMS, pass_time, shop
 
@@ -126,6 +126,15 @@ def test_a_wrong_line_refuses_all(wrong: dict[str, Any], sentence: str) -> None:
     with pytest.raises(CoterieError, match=sentence):
         import_lines(one._live, [json.dumps(GOOD).encode(), json.dumps({**GOOD, **wrong}).encode()])
     assert (one._engine.journal.last, one.users, one.policy.rounds) == before
+
+
+@pytest.mark.parametrize("other", [{"reward": 0.0}, {"user": "yan"}, {"x": [0.0, 1.0]}])
+def test_lines_that_contradict_each_other_refuse_all(other: dict[str, Any]) -> None:
+    one, told = shop(), {**GOOD, "decision_id": "twice"}
+    with pytest.raises(Conflict, match="line 3: an earlier line has this decision_id"):
+        import_lines(one._live, [json.dumps(line).encode() for line in (told, told, {**told, **other})])
+    assert one.policy.rounds == 0
+    assert import_lines(one._live, [json.dumps(told).encode()] * 2) == (1, 1)
 
 
 def test_long_ids_that_begin_alike_are_two_lines() -> None:

@@ -103,6 +103,7 @@ EDITS: dict[str, Any] = {
     "a negative length": lambda made, header: header["arrays"].update(b=["<i8", [-1]]),
     "objects": lambda made, header: header["arrays"].update(b=["|O", [2_000]]),
     "no chunk size": lambda made, header: header.update(chunk=0),
+    "chunks beyond all memory": lambda made, header: header.update(chunk=2**70),
     "a later version": lambda made, header: header.update(version=2),
 }
 

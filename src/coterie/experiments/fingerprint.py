@@ -98,10 +98,17 @@ def _imported_families(root: Path, family: str, families: frozenset[str]) -> lis
     found = [family]
     for own in found:
         for path in sorted((root / "policies").iterdir()):
-            if path.suffix in (".py", *COMPILED) and path.stem.lstrip("_") == own:
+            if path.suffix in (".py", *COMPILED) and own in _owners(path.stem, families):
                 imported = IMPORTED.findall(path.read_text(encoding="utf-8"))
-                found += [one for one in dict.fromkeys(imported) if one in families and one not in found]
+                needed = dict.fromkeys(one for name in imported for one in _owners(name, families))
+                found += [one for one in needed if one not in found]
     return found
+
+
+def _owners(stem: str, owners: Iterable[str]) -> list[str]:
+    """Whose file one of this name is."""
+    plain = stem.lstrip("_")
+    return [owner for owner in owners if plain == owner or plain.startswith(f"{owner}_")]
 
 
 def _files(root: Path) -> Iterator[Path]:
@@ -117,8 +124,7 @@ def _counts(path: Path, package: str, own: str, owners: Iterable[str]) -> bool:
     if len(path.parts) < 2 or path.parts[0] != package:
         return False
     stem = Path(path.parts[1]).stem
-    plain = stem.lstrip("_")
-    belongs = [owner for owner in owners if plain == owner or plain.startswith(f"{owner}_")]
+    belongs = _owners(stem, owners)
     return own in belongs or not (belongs or stem in IGNORED[package])
 
 

@@ -266,11 +266,14 @@ cdef class Averaged(ClustersAndPeople):
         return 0
 
     def modelled(self, Py_ssize_t user, arms):
-        """Expected reward of every arm by both models, whatever the user has told of it."""
+        """Expected reward of every arm by both models, whatever the user has told of it; that by people, and what the places
+        beside its cluster add to that by clusters."""
         recurring, self.recurring = self.recurring, 0.0
-        mean, _ = self.scores(user, arms)
-        self.recurring = recurring
-        return mean
+        try:
+            mean, _ = Averaged.scores(self, user, arms)
+        finally:
+            self.recurring = recurring
+        return mean, self._scratch["people"][0, : len(arms)].copy(), arms @ self.array("mixtures")[user]
 
     def explained(self, Py_ssize_t user):
         """What is known of a user, by name."""
@@ -364,15 +367,22 @@ cdef class Levelled(Averaged):
         self.restore(fill, {**fresh.numbers(), "rounds": LOOKED_AT, "skipped": LOOKED_AT})
         self.rounds = rounds
 
+    def divided(self, vectors):
+        """Vectors with their columns divided by the scales, or as they are."""
+        scales = self.array("columns.scales")
+        return vectors / scales if scales.any() else vectors
+
     def scores(self, Py_ssize_t user, arms):
         """Expected reward and bonus of every arm."""
-        scales = self.array("columns.scales")
-        return Averaged.scores(self, user, arms / scales if scales.any() else arms)
+        return Averaged.scores(self, user, self.divided(arms))
+
+    def modelled(self, Py_ssize_t user, arms):
+        """The same as of vectors that are divided."""
+        return Averaged.modelled(self, user, self.divided(arms))
 
     def estimates(self):
         """Each user's own ridge regression, of vectors as they came."""
-        scales = self.array("columns.scales")
-        return Averaged.estimates(self) / (scales if scales.any() else 1.0)
+        return self.divided(Averaged.estimates(self))
 
 
 def scales_of_columns(vectors):

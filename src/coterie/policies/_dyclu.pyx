@@ -57,7 +57,7 @@ cdef class HomogeneousUsers(LeastSquares):
     cdef public int64_t retired
     cdef Py_ssize_t stride
     cdef Py_ssize_t room
-    cdef float *bounds
+    cdef float *least_apart
     cdef int64_t *stack
     cdef Ridge pool
     cdef double beta
@@ -84,7 +84,7 @@ cdef class HomogeneousUsers(LeastSquares):
             self._scratch["pool"] = np.zeros(d * d + 2 * d)
             self._scratch["pool_pulls"] = np.zeros(1, np.int64)
         self.room = self._scratch["bounds"].shape[0]
-        self.bounds = <float *> cnp.PyArray_DATA(self._scratch["bounds"])
+        self.least_apart = <float *> cnp.PyArray_DATA(self._scratch["bounds"])
         self.stack = <int64_t *> cnp.PyArray_DATA(self._scratch["stack"])
         self.pool.inverse = <double *> cnp.PyArray_DATA(self._scratch["pool"])
         self.pool.moment, self.pool.estimate = self.pool.inverse + d * d, self.pool.inverse + d * d + d
@@ -107,6 +107,8 @@ cdef class HomogeneousUsers(LeastSquares):
         edges = edges[:, : self.n_users]
         if edges.diagonal().any() or not np.array_equal(edges, edges.T):
             raise ValueError("has an edge in 'edges' to the user itself, or in one direction only")
+        if not 0 <= self.retired <= MOST_COUNTED:
+            raise ValueError(f"has {self.retired} outdated models")
         for name, most in (("births", self.retired), ("models.count", MOST_COUNTED), ("models.rank", self.dim)):
             if self.array(name).min() < 0 or self.array(name).max() > most:
                 raise ValueError(f"has numbers in {name!r} that count nothing")
@@ -204,7 +206,7 @@ cdef class HomogeneousUsers(LeastSquares):
         """
         if self.room == 0:
             return False
-        cdef double least = self.bounds[user * self.room + other] - self.growth[user] - self.growth[other]
+        cdef double least = self.least_apart[user * self.room + other] - self.growth[user] - self.growth[other]
         cdef double limit = self.noise2 * self.critical[min(self.ranks[user], self.ranks[other])]
         return least > 0.0 and least > (1.0 + CLEAR) * limit
 
@@ -225,8 +227,8 @@ cdef class HomogeneousUsers(LeastSquares):
     cdef void remember(self, Py_ssize_t user, Py_ssize_t other, double s) noexcept nogil:
         """Keep s, and what has been added to residuals before."""
         cdef double bound = (s + self.growth[user] + self.growth[other]) * (1.0 - CLEAR)
-        self.bounds[user * self.room + other] = <float> bound
-        self.bounds[other * self.room + user] = <float> bound
+        self.least_apart[user * self.room + other] = <float> bound
+        self.least_apart[other * self.room + user] = <float> bound
 
     # Changes.
 
@@ -246,7 +248,7 @@ cdef class HomogeneousUsers(LeastSquares):
                 put(self.edges + user * self.stride, other)
                 put(self.edges + other * self.stride, user)
                 if self.room:
-                    self.bounds[user * self.room + other] = self.bounds[other * self.room + user] = 0.0
+                    self.least_apart[user * self.room + other] = self.least_apart[other * self.room + user] = 0.0
         self.settle_noise()
 
     cdef void keep(self, Py_ssize_t user) noexcept nogil:

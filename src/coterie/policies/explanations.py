@@ -157,9 +157,9 @@ def explained(policy: Inspected, user: int, arms: Floats | None) -> UserExplanat
 def _parts(learner: Any, user: int, arms: Floats, people: float, offset: float) -> ScoreParts:
     """The scores of arms, taken apart; both models as far as each is followed."""
     mean, bonus = learner.scores(user, arms)
-    modelled = learner.modelled(user, arms)
-    degrees = people * learner.people.scores(user, arms)[0] + 0.0  # and not −0
-    elsewhere = (1.0 - people) * (arms @ learner.array("mixtures")[user])
+    modelled, by_people, beside = learner.modelled(user, arms)
+    degrees = people * by_people + 0.0  # and not −0
+    elsewhere = (1.0 - people) * beside
     common = np.full(len(arms), (1.0 - people) * offset)
     cluster = modelled - common - elsewhere - degrees
     return ScoreParts(common, cluster, elsewhere, degrees, mean - modelled, bonus)

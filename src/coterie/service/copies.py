@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
+from errno import ENOSPC
 from math import prod
 from pathlib import Path
-from tempfile import TemporaryFile
+from shutil import disk_usage
+from tempfile import TemporaryFile, gettempdir
 from typing import IO
 
 import numpy as np
@@ -49,10 +51,17 @@ class DiskCopy:
         return self._opened.enter_context(TemporaryFile(dir=self._folder))
 
     def prepare(self, look: Callable[[], AbstractContextManager[Learner]]) -> None:
-        """Copy each piece as it is while `look` lets nothing change; the whole is of no single moment."""
+        """Copy each piece as it is while `look` lets nothing change; the whole is of no single moment.
+
+        OSError if there is no room for the copy and for as much again, which a snapshot of it may take: the
+        log is on the same disk, and must not find it full.
+        """
         with look() as learner:
-            names = list(learner.FIELDS)
-        for name in names:
+            sizes = {name: learner.array(name).nbytes for name in learner.FIELDS}
+        needed, free = 2 * sum(sizes.values()), disk_usage(self._folder or gettempdir()).free
+        if needed > free:
+            raise OSError(ENOSPC, f"{needed} bytes of disk are needed, and {free} are free")
+        for name in sizes:
             file, start = self._file(name), 0
             while True:
                 with look() as learner:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from threading import Event as Signal
@@ -13,21 +13,18 @@ from threading import RLock, Thread
 from time import monotonic
 
 from coterie.errors import ArgumentError, Conflict, SnapshotError, StoreError, UnknownName, unknown
-from coterie.policies._learner import Learner
 from coterie.service import events, snapshots
-from coterie.service.copies import DiskCopy
 from coterie.service.events import Event
-from coterie.service.increments import base_of, increment
 from coterie.service.journal import Journal
 from coterie.service.live import LivePolicy, Recovered
+from coterie.service.postgres import one_line
 from coterie.service.settings import PolicySettings, without_user
+from coterie.service.snapshot_writer import DELAY, SnapshotWriter
 from coterie.service.state import PolicyState
-from coterie.service.store import PART, EventStore
+from coterie.service.store import EventStore
 from coterie.validation import shown
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-DELAY = 2.0
-"""Seconds after which the log is told of a snapshot that is written or read."""
 logger = logging.getLogger(__name__)
 
 
@@ -57,8 +54,13 @@ class Turn:
     def __enter__(self) -> None:
         """Take the lock, if the store can be written."""
         engine, patience = self._engine, self._patience
-        if not self.lock.acquire(True, 0.0 if engine.rewriting and patience > 0 else patience):
-            raise StoreError("the policy is learning anew from its log; try again soon")
+        if engine.copying:
+            patience = -1  # this takes a moment, and then the request can be answered
+        elif engine.rewriting and patience > 0:
+            patience = 0.0
+        if not self.lock.acquire(True, patience):
+            busy = "is learning anew from its log" if engine.rewriting else "is busy"
+            raise StoreError(f"the policy {busy}; try again soon")
         try:
             if engine.journal.failure is not None:
                 raise engine.journal.failure
@@ -121,13 +123,13 @@ class PolicyEngine:
         """Open the store and recover all policies."""
         self.store = store
         self.limits = limits or Limits()
-        self._tick, self._every = tick, snapshot_every
-        self.suspect = self.rewriting = False
+        self._tick, self._snapshots = tick, SnapshotWriter(self, snapshot_every)
+        self.suspect = self.rewriting = self.copying = False
         self.turn, self.change = Turn(self, patience), Change(self)
         self._stop = Signal()
         store.open()
         try:
-            store.drop_parts()
+            self._drop_parts()
             self.journal = Journal(store)
             self.policies = {name: LivePolicy(self, name, self._recovered(name)) for name in store.policies()}
         except BaseException:
@@ -220,6 +222,15 @@ class PolicyEngine:
 
     # Snapshots and recovery.
 
+    def _drop_parts(self) -> None:
+        """Remove what a killed process left of a snapshot; start also if the disk is full even for that."""
+        try:
+            self.store.drop_parts()
+        except Exception as error:
+            logger.warning(
+                "parts of a snapshot that was not finished stay where they are: %s", one_line(error)
+            )
+
     def _recovered(self, name: str) -> Recovered:
         """The state of a policy: its last snapshot, then the log."""
         state: PolicyState | None = None
@@ -244,53 +255,8 @@ class PolicyEngine:
         return Recovered(state, seq, at)
 
     def snapshot(self, name: str) -> None:
-        """Write a snapshot, or what has changed since the last whole one; requests go on meanwhile."""
-        live = self.find(name)
-        try:
-            with DiskCopy(self.store.folder) as copy:
-                self._write_snapshot(live, copy)
-        except OSError as error:
-            logger.warning("snapshot of policy %s: it cannot be copied: %s", name, error)
-            raise StoreError(f"policy {name!r} cannot be copied for a snapshot: {error}") from None
-
-    def _write_snapshot(self, live: LivePolicy, copy: DiskCopy) -> None:
-        @contextmanager
-        def look() -> Iterator[Learner]:
-            with self.turn.lock, live.state.policy.lock:
-                yield live.state.policy.learner
-
-        copy.prepare(look)
-        with self.turn.lock:
-            captured, epoch, base = snapshots.capture(live.state, copy), live.epoch, live.base
-            live.snapshot_seq, live.snapshot_at = captured.seq, self.journal.now()
-        arrays = snapshots.arrays_of(captured)
-        changes = None if base is None or base.seq == captured.seq else increment(arrays, base, copy.new_file)
-        put = self._put_part(live.name, captured.seq)
-        count, digest = snapshots.write(arrays if changes is None else changes, put)
-        after = base if changes is not None else base_of(captured.seq, digest, arrays)
-
-        def complete() -> None:
-            if live.epoch == epoch:
-                built_on = None if changes is None or base is None else base.seq
-                self.store.complete(live.name, captured.seq, count, digest, base=built_on)
-                live.base = after
-            else:
-                self.store.drop_parts(live.name)
-
-        self.journal.run(complete)
-
-    def _put_part(self, name: str, seq: int) -> Callable[[int, bytes], None]:
-        """What writes the parts of a snapshot, and tells the log how far it is where that takes long."""
-        told = monotonic()
-
-        def put(number: int, part: bytes) -> None:
-            nonlocal told
-            self.journal.run(partial(self.store.put_part, name, seq, number, part))
-            if monotonic() - told > DELAY:
-                told = monotonic()
-                logger.info("snapshot of policy %s: %d MB are written", name, (number + 1) * PART // 10**6)
-
-        return put
+        """Write a snapshot, or what has changed since the last whole one; StoreError if it cannot be."""
+        self._snapshots.take(self.find(name))
 
     def rewrite(self, live: LivePolicy, task: Callable[[EventStore], None], *, added: int = 0) -> None:
         """Change what is in the log of a policy, and let it learn anew from what is there then.
@@ -314,6 +280,8 @@ class PolicyEngine:
     def recover(self) -> None:
         """Connect again and read everything from the store; StoreError if that cannot be done yet."""
         with self.turn.lock:
+            for live in self.policies.values():
+                live.epoch += 1  # a copy that is being written may hold what was lost
             self.journal.reopen()
             named = self.store.policies()
             for name in named:
@@ -329,14 +297,17 @@ class PolicyEngine:
     def _keep_house(self) -> None:
         """Look after timers, snapshots and a store that failed, until the engine is closed."""
         while not self._stop.wait(self._tick):
-            with suppress(StoreError):
+            try:
                 if self.journal.failure is not None:
                     self.recover()
-                for name, live in list(self.policies.items()):
+                for live in list(self.policies.values()):
                     live.expire()
                     self.journal.wake()
-                    if live.state.seq - live.snapshot_seq >= self._every and self.store.durable:
-                        self.snapshot(name)
+                    self._snapshots.take_due(live)
+            except StoreError:
+                continue  # the next tick tries again
+            except Exception:
+                logger.exception("housekeeping failed, and is tried again")
 
     def close(self) -> None:
         """Commit what is queued, take last snapshots, release the store."""
@@ -344,8 +315,8 @@ class PolicyEngine:
             return
         self._stop.set()
         self._keeper.join()
-        with suppress(StoreError):
-            for name, live in self.policies.items():
-                if self.store.durable and live.state.seq > live.snapshot_seq:
-                    self.snapshot(name)  # so that the next start replays nothing
+        for live in self.policies.values():
+            if self.store.durable and live.state.seq > live.snapshot_seq:
+                with suppress(StoreError):
+                    self._snapshots.take(live)  # so that the next start replays nothing
         self.journal.close()

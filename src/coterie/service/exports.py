@@ -153,10 +153,13 @@ def import_lines(live: LivePolicy, lines: Iterable[bytes]) -> Imported:
     the first is counted: a wrong one refuses all.
     """
     told = [(number, _read_line(number, line)) for number, line in enumerate(lines, 1) if line.strip()]
+    by_id: dict[str, FeedbackRequest] = {}
     with live.engine.turn:
         for number, one in told:
             try:
                 check_feedback(live, one)
+                if one.id is not None and not _same(by_id.setdefault(one.id, one), one):
+                    raise Conflict("an earlier line has this decision_id, and says something else")
             except Conflict as error:
                 raise Conflict(f"line {number}: {error}") from None
             except ArgumentError as error:
@@ -164,6 +167,12 @@ def import_lines(live: LivePolicy, lines: Iterable[bytes]) -> Imported:
     results = [live.feedback(*one[:2], x=one.x, feedback_id=one.id) for _, one in told]
     known = sum(result.status == "duplicate" for result in results)
     return Imported(len(results) - known, known)
+
+
+def _same(one: FeedbackRequest, other: FeedbackRequest) -> bool:
+    """Do two lines tell the same?"""
+    same = (one.user, one.reward) == (other.user, other.reward)
+    return same and np.array_equal(np.asarray(one.x), np.asarray(other.x))
 
 
 def _read_line(number: int, line: bytes) -> FeedbackRequest:

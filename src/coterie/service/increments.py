@@ -24,6 +24,8 @@ FORMAT = "coterie-increment"
 VERSION = 1
 CHUNK = 4096
 """Bytes of a chunk."""
+MOST_CHUNK = 2**24
+"""Bytes that a chunk may have in an increment that is read."""
 SHARE = 0.5
 """An increment is written if it has at most this share of the bytes of a whole snapshot."""
 
@@ -129,7 +131,7 @@ class PatchedArrays:
         self.stored = {name: Told(tuple(shape), np.dtype(kind)) for name, (kind, shape) in arrays}
         wrong = any(one.dtype.hasobject or min(one.shape, default=0) < 0 for one in self.stored.values())
         size = sum(one.nbytes for one in self.stored.values())
-        if wrong or size > room or not isinstance(self._chunk, int) or self._chunk < 1:
+        if wrong or size > room or not isinstance(self._chunk, int) or not 1 <= self._chunk <= MOST_CHUNK:
             raise SnapshotError("an increment of sizes that cannot be")
 
     def read(self, name: str) -> Array:

@@ -101,6 +101,13 @@ class Journal:
         """
         return self._on_thread(task, self._perform)
 
+    def attempt(self, task: Callable[[], R]) -> R:
+        """Do something on the journal's thread that no event depends on; StoreError if it fails.
+
+        Its transaction is undone then, and events go on.
+        """
+        return self._on_thread(task, self._try)
+
     def reopen(self) -> None:
         """Connect again after a failure; numbers that were given out are not given out again."""
         self._on_thread(self._reconnect, lambda task: task())
@@ -129,6 +136,14 @@ class Journal:
             return task()
         except Exception as error:
             raise self._fail(error) from None
+
+    def _try(self, task: Callable[[], R]) -> R:
+        if self.failure is not None:
+            raise self.failure
+        try:
+            return task()
+        except Exception as error:
+            raise StoreError(one_line(error)) from None
 
     def _reconnect(self) -> None:
         self.store.open()

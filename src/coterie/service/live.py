@@ -29,6 +29,7 @@ from coterie.service.decisions import (
 from coterie.service.events import Event, detail
 from coterie.service.identities import checked_id
 from coterie.service.increments import Base
+from coterie.service.snapshot_writer import Retry
 from coterie.service.state import PolicyState
 from coterie.types import Floats
 from coterie.validation import arms_matrix, finite, shown, whole
@@ -80,6 +81,7 @@ class LivePolicy:
         self.totals = RewardTotals()
         self.epoch = 0
         self.base: Base | None = None
+        self.retry = Retry()
         self.snapshot_seq, self.snapshot_at = recovered.snapshot_seq, recovered.snapshot_at
 
     def decide(

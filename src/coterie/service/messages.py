@@ -240,9 +240,10 @@ class ImportAnswer(Answer):
 
 
 class Health(Answer):
-    """Whether the service lives, or can serve."""
+    """Whether the service lives, or can serve; `warnings` tell what fails without stopping it."""
 
     status: str
+    warnings: list[str] = []
 
 
 class Problem(Answer):

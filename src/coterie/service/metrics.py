@@ -100,6 +100,7 @@ GAUGES = {
     "coterie_pending_decisions": "Decisions that wait for their reward.",
     "coterie_snapshot_age_events": "Events since the last snapshot.",
     "coterie_snapshot_age_seconds": "Seconds since the last snapshot; none if there is none yet.",
+    "coterie_snapshot_failures": "Attempts that failed since the last snapshot; /health/ready says why.",
     "coterie_sigma": "The noise that the policy estimates.",
 }
 COUNTERS = {
@@ -125,6 +126,7 @@ def _policy_lines(engine: PolicyEngine) -> Iterator[str]:
             "coterie_pending_decisions": told.waiting,
             "coterie_snapshot_age_events": live.state.seq - live.snapshot_seq,
             "coterie_snapshot_age_seconds": _age(engine, live.snapshot_at),
+            "coterie_snapshot_failures": live.retry.failures,
             "coterie_sigma": sigma_of(live.state.policy.learner.numbers()),
             "coterie_decisions_total": events["decision"],
             "coterie_rewards_total": events["reward"] + events["feedback"],

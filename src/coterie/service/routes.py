@@ -38,8 +38,8 @@ async def list_policies(request: Request) -> Response:
     """All policies."""
     key = request.state.key
     scope = None if key is None else key.policy
-    found = context_of(request).engine.policies
-    shown = [policy_answer(live) for name, live in found.items() if scope in (None, name)]
+    found = list(context_of(request).engine.policies.items())
+    shown = [policy_answer(live) for name, live in found if scope in (None, name)]
     return json_response(messages.PoliciesAnswer(policies=shown))
 
 
@@ -193,11 +193,13 @@ async def live_check(request: Request) -> Response:
 
 
 async def ready_check(request: Request) -> Response:
-    """The store can be written."""
-    failure = context_of(request).engine.journal.failure
-    return (
-        problem(503, str(failure)) if failure is not None else json_response(messages.Health(status="ready"))
-    )
+    """The store can be written; of snapshots that failed it warns, without the names of policies."""
+    engine = context_of(request).engine
+    if engine.journal.failure is not None:
+        return problem(503, str(engine.journal.failure))
+    failed = [live.retry for live in list(engine.policies.values()) if live.retry.failures]
+    told = [f"snapshots fail, {one.failures} in a row by now: {one.why}" for one in failed]
+    return json_response(messages.Health(status="ready", warnings=told))
 
 
 async def show_metrics(request: Request) -> Response:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from hashlib import blake2b
-from io import BufferedIOBase
+from io import BufferedIOBase, BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
+from coterie.errors import StoreError
 from coterie.policies.archives import Archive
 from coterie.service.events import CONFIGURED, CREATED, EXPIRED, RETIRED, Event
 
@@ -47,6 +49,8 @@ OF_USER = f"""WITH RECURSIVE block (number, least) AS (
     SELECT {{columns}} FROM block CROSS JOIN log
     WHERE seq / {BLOCK} = number AND user_id = ? AND policy = ?"""
 """The events of a user, by a look into the index of each block."""
+
+logger = logging.getLogger(__name__)
 
 
 class Content(NamedTuple):
@@ -251,17 +255,36 @@ class EventStore(ABC):
                     yield StoredSnapshot(int(seq), content, base)
 
     def _snapshot(self, policy: str, seq: int, files: ExitStack) -> Content | None:
-        """The content of a snapshot, if it is whole: copied to a file, so that it takes no memory."""
+        """The content of a snapshot, if it is whole: copied to a file, so that it takes no memory.
+
+        Where the disk has no room, it is copied to memory: a full disk is no reason not to start.
+        """
         told = self.query("SELECT parts, digest FROM snapshot WHERE policy = ? AND seq = ?", (policy, seq))
         if not told:
             return None
         parts, digest = told[0]
+        file: BufferedIOBase | None = None
+        try:
+            file = files.enter_context(TemporaryFile(dir=self.folder))
+            return self._copied(policy, seq, parts, digest, file)
+        except StoreError:
+            raise
+        except OSError as error:
+            logger.warning("snapshot of policy %s: read into memory, the disk has no room: %s", policy, error)
+            if file is not None:
+                with suppress(OSError):
+                    file.close()
+            return self._copied(policy, seq, parts, digest, BytesIO())
+
+    def _copied(self, policy: str, seq: int, parts: int, digest: str, file: BufferedIOBase) -> Content | None:
+        """The parts of a snapshot in a file, if they are those that were written."""
         one = "SELECT content FROM snapshot_part WHERE policy = ? AND seq = ? AND part = ?"
-        file, found = files.enter_context(TemporaryFile(dir=self.folder)), blake2b(digest_size=16)
+        found = blake2b(digest_size=16)
         for part in range(parts):
             for (content,) in self.query(one, (policy, seq, part)):
                 file.write(content)
                 found.update(content)
+        file.flush()
         return Content(file, file.tell(), digest) if found.hexdigest() == digest else None
 
     def check_format(self) -> None:
