@@ -245,7 +245,7 @@ cdef class ByEvidence(EvidenceRows):
         cdef double energy = self.squared[user] - self.offset * (self.levels[user] + level) + SAFE * known
         cdef double product, along, limit = INFINITY
         self.centred_moment(user)
-        means(self.around, self.pools.estimate, self.listed, self.n_listed, self.dim, bounds)
+        means(self.around, self.centres, NULL, self.n_listed, self.dim, bounds)
         for j in range(self.n_listed):
             row, product = self.listed[j], bounds[j]
             along = product * product / energy if energy > 0.0 else 0.0

@@ -38,6 +38,7 @@ cdef class Memberships(Histories):
     cdef double crowd_of(self, Py_ssize_t user) noexcept nogil
     cdef Py_ssize_t gather(self, Py_ssize_t row) noexcept nogil
     cdef Py_ssize_t nobody_taught(self, Py_ssize_t known) noexcept nogil
+    cdef void place(self, Py_ssize_t row, Py_ssize_t spot) noexcept nogil
     cdef void enlist(self, Py_ssize_t row) noexcept nogil
     cdef void strike(self, Py_ssize_t row) noexcept nogil
     cdef void shorten(self) noexcept nogil

@@ -126,9 +126,10 @@ cdef class Memberships(Histories):
         counts = np.bincount(rows, (1.0 + known) / (1.0 + self.dim), minlength=self.used_rows)
         if known.min() < 0 or not np.allclose(self.array("counts")[sizes > 0], counts[sizes > 0], rtol=1e-6):
             raise ValueError("has clusters that do not count as their members do")
-        self._scratch["listed"][spots[listed] - 1] = listed
         self._lengthen(("members", "unseen"), self.used_rows)
         self.bind()
+        for row in listed.tolist():
+            self.place(row, self.spots[<Py_ssize_t> row])
         self.list_members()
 
     cdef void list_members(self) noexcept nogil:
@@ -214,14 +215,17 @@ cdef class Memberships(Histories):
             return self.row_of[known - 1]
         return found
 
+    cdef void place(self, Py_ssize_t row, Py_ssize_t spot) noexcept nogil:
+        """A cluster is at this spot of the list, from 1 on."""
+        self.listed[spot - 1], self.spots[row] = row, spot
+
     cdef void enlist(self, Py_ssize_t row) noexcept nogil:
         """What a cluster counts for has changed: is it on the list?"""
         if self.counts[row] < self.bar:
             self.strike(row)
         elif self.spots[row] == 0:
-            self.listed[self.n_listed] = row
             self.n_listed += 1
-            self.spots[row] = self.n_listed
+            self.place(row, self.n_listed)
             if self.n_listed > MOST_LISTED:
                 self.shorten()
 
@@ -231,7 +235,8 @@ cdef class Memberships(Histories):
         if self.spots[row] == 0:
             return
         last = self.listed[self.n_listed - 1]
-        self.listed[self.spots[row] - 1], self.spots[last] = last, self.spots[row]
+        if last != row:
+            self.place(last, self.spots[row])
         self.spots[row] = 0
         self.n_listed -= 1
 
@@ -243,12 +248,15 @@ cdef class Memberships(Histories):
             ranked[k] = Ranked(self.counts[self.listed[k]], self.listed[k])
         qsort(ranked, self.n_listed, sizeof(Ranked), by_count)
         for k in range(self.n_listed):
-            self.listed[k] = ranked[k].row
-            self.spots[ranked[k].row] = k + 1 if k < KEPT_LISTED else 0
+            if k < KEPT_LISTED:
+                self.place(ranked[k].row, k + 1)
+            else:
+                self.spots[ranked[k].row] = 0
         self.n_listed, self.bar = KEPT_LISTED, ranked[KEPT_LISTED - 1].count
 
     cdef int relist(self) except -1:
         """The list anew from all clusters; not again before as many rounds as there are rows."""
+        cdef Py_ssize_t k
         rows = np.flatnonzero(self.array("sizes"))
         counts = self.array("counts")[rows]
         self.list_due, self.bar = self.rounds + self.used_rows, 0.0
@@ -256,7 +264,7 @@ cdef class Memberships(Histories):
             self.bar = np.partition(counts, len(rows) - KEPT_LISTED)[len(rows) - KEPT_LISTED]
             rows = rows[counts >= self.bar][:MOST_LISTED]
         self.array("spots")[...] = 0
-        self.array("spots")[rows] = np.arange(1, len(rows) + 1)
-        self._scratch["listed"][: len(rows)] = rows
         self.n_listed = len(rows)
+        for k in range(self.n_listed):
+            self.place(rows[k], k + 1)
         return 0

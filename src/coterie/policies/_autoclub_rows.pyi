@@ -1,7 +1,5 @@
-from coterie.policies._autoclub_members import Memberships
-from coterie.types import Floats
+from coterie.policies._autoclub_sums import ClusterSums
 
 FIRST_REVIEW: int
 
-class EvidenceRows(Memberships):
-    def cluster(self, row: int) -> tuple[Floats, Floats]: ...
+class EvidenceRows(ClusterSums): ...
