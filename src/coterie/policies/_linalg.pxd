@@ -5,8 +5,13 @@ from libc.stdint cimport int64_t
 cdef extern from "linalg.h" nogil:
     enum:
         ARMS_AT_A_TIME
+        SKETCH
+        BLOCK
     double dot(const double *a, const double *b, size_t d)
     double distance2(const double *a, const double *b, size_t d)
+    size_t sketches_within(
+        const float *blocks, const int64_t *rows, size_t n, const float *x, float reach, float factor, int64_t *found
+    )
     void add_scaled(double *out, double scale, const double *x, size_t d)
     void combine_rows(
         const double *rows, size_t stride, const double *x, size_t count, size_t n, double *out

@@ -23,6 +23,11 @@ cdef inline double radius(Radius *shape, int64_t pulls) noexcept nogil:
     return top / sqrt(shape.floor + shape.growth * pulls) + shape.offset
 
 
+cdef inline double arrival_radius(int64_t t) noexcept nogil:
+    """F(t) = √((1 + ln(1 + t)) / (1 + t)), by which rates of arrival are compared   (Li et al. 2019)."""
+    return sqrt((1.0 + natural_log(1.0 + t)) / (1.0 + t))
+
+
 cdef inline Radius radius_of(object shape) except *:
     """The seven numbers of f as a record."""
     cdef Radius r

@@ -1,5 +1,5 @@
-from coterie.policies._learner import Learner
+from coterie.policies._kd_tree import Tree
+from coterie.policies._sclub_sets import Sets
 
-class SplitMerge(Learner):
-    n_clusters: int
-    compare_all: bool
+class SplitMerge(Sets):
+    tree: Tree

@@ -4,8 +4,8 @@ from libc.math cimport fabs
 from libc.stdint cimport int64_t
 
 from coterie.policies._linalg cimport distance2
-from coterie.policies._radius cimport radius
-from coterie.policies._sclub cimport SplitMerge, arrival_radius
+from coterie.policies._radius cimport arrival_radius, radius
+from coterie.policies._sclub cimport SplitMerge
 
 from coterie.policies._arrays import Field
 from coterie.policies._sclub import SplitMerge as Base

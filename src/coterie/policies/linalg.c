@@ -3,6 +3,7 @@
 #include "elementary.h"
 #include "targets.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -24,6 +25,31 @@ double distance2(const double *a, const double *b, size_t d) {
         s += apart * apart;
     }
     return sum(s);
+}
+
+typedef float block __attribute__((vector_size(BLOCK * sizeof(float)), aligned(sizeof(float)), may_alias));
+typedef int32_t choice __attribute__((vector_size(BLOCK * sizeof(int32_t))));
+typedef int64_t pairs __attribute__((vector_size(BLOCK * sizeof(int32_t))));
+
+INLINE int any(choice chosen) {
+    pairs v = (pairs)chosen;
+    return ((v[0] | v[1]) | (v[2] | v[3])) != 0;
+}
+
+FOR_EVERY_TARGET
+size_t sketches_within(const float *restrict blocks, const int64_t *restrict rows, size_t n, const float *restrict x,
+                       float reach, float factor, int64_t *restrict found) {
+    size_t count = 0;
+    for (size_t k = 0; k < n; k += BLOCK) {
+        const block *numbers = (const block *)(blocks + k * (SKETCH + 1));
+        block apart2 = {0.0f}, limit = (numbers[SKETCH] + reach) * factor, limit2 = limit * limit * 1.00001f + FLT_MIN;
+        for (size_t i = 0; i < SKETCH; i++) apart2 += (numbers[i] - x[i]) * (numbers[i] - x[i]);
+        choice within = ~(apart2 > limit2);
+        if (!any(within)) continue;
+        for (size_t i = 0; i < BLOCK && k + i < n; i++)
+            if (within[i]) found[count++] = rows[k + i];
+    }
+    return count;
 }
 
 FOR_EVERY_TARGET

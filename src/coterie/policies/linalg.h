@@ -11,13 +11,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ARMS_AT_A_TIME = 8 };
+enum { ARMS_AT_A_TIME = 8, SKETCH = 8, BLOCK = 8 };
 
 /* aᵀb */
 double dot(const double *a, const double *b, size_t d);
 
 /* ‖a − b‖² */
 double distance2(const double *a, const double *b, size_t d);
+
+/* Write to `found` those of n rows that can be within factor·(reach + reach of the row) of a sketch x; returns how many.
+ *
+ * Blocks of BLOCK rows have the first number of each sketch, then the second and so on, and at last the reach of each: n rows in
+ * ⌈n / BLOCK⌉ blocks of (SKETCH + 1) · BLOCK floats. The distance may be too long by 1 part in 200,000. */
+size_t sketches_within(const float *blocks, const int64_t *rows, size_t n, const float *x, float reach, float factor,
+                       int64_t *found);
 
 /* out ← out + scale·x */
 void add_scaled(double *out, double scale, const double *x, size_t d);

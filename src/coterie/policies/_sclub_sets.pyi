@@ -1,0 +1,5 @@
+from coterie.policies._learner import Learner
+
+class Sets(Learner):
+    n_clusters: int
+    compare_all: bool
