@@ -14,9 +14,8 @@ from coterie.policies._autoclub_members cimport MOST_LISTED
 from coterie.policies._autoclub_prior cimport Terms
 from coterie.policies._autoclub_rows cimport MOST, OTHERS, EvidenceRows
 from coterie.policies._elementary cimport exponential, log_gamma, natural_log
-from coterie.policies._linalg cimport (
-    add_scaled, apply, back_substitute, combine_upper, dot, eliminate, finish_inverse, means, quadratics
-)
+from coterie.policies._linalg cimport add_scaled, apply, back_substitute, dot, eliminate, finish_inverse, means, quadratics
+from coterie.policies._matrices cimport combine_upper
 
 cdef int64_t SOON = 11, LATER = 13  # the next review comes at this many tenths of the pulls: sooner after a change or in doubt
 cdef double SURE = 0.99  # a user is in doubt while the best alternative weighs less than this

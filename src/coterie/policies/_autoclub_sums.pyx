@@ -11,10 +11,9 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
 from coterie.policies._autoclub_members cimport MOST_LISTED, Memberships
-from coterie.policies._linalg cimport (
-    add_scaled, apply, back_substitute, combine_upper, dot, eliminate, finish_inverse, quadratic
-)
+from coterie.policies._linalg cimport add_scaled, apply, back_substitute, dot, eliminate, finish_inverse, quadratic
 from coterie.policies._linked cimport are_free, give_back, take
+from coterie.policies._matrices cimport combine_upper
 
 from coterie.policies._arrays import Field
 from coterie.policies._autoclub_members import Memberships as Base

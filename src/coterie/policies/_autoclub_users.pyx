@@ -12,8 +12,9 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
 from coterie.policies._autoclub_prior cimport Prior
-from coterie.policies._linalg cimport add_outer, add_outers, add_scaled, dot, mirror
+from coterie.policies._linalg cimport add_outer, add_scaled, dot
 from coterie.policies._linked cimport are_free, take
+from coterie.policies._matrices cimport add_outers, mirror
 from coterie.policies._reflections cimport reduce_rows, reduced_gram, turn, turn_back
 
 from coterie.policies._arrays import Field

@@ -18,11 +18,6 @@ cdef extern from "linalg.h" nogil:
     )
     void apply(const double *matrix, const double *x, double *out, size_t d)
     void add_outer(double *gram, const double *x, size_t d)
-    void add_outers(double *upper, const double *const *vectors, size_t n, size_t d)
-    void mirror(double *matrix, size_t d)
-    void combine_upper(
-        const double *first, const double *second, double sign, double weight, double *out, size_t d
-    )
     double quadratic(const double *matrix, const double *x, size_t d)
     void quadratics(
         const double *matrix, const double *items, const int64_t *rows, size_t n, size_t d, double *out

@@ -38,15 +38,6 @@ void apply(const double *matrix, const double *x, double *out, size_t d);
 /* S ← S + xxᵀ */
 void add_outer(double *gram, const double *x, size_t d);
 
-/* The same for n vectors, in the upper half of S alone */
-void add_outers(double *upper, const double *const *vectors, size_t n, size_t d);
-
-/* The lower half as the upper */
-void mirror(double *matrix, size_t d);
-
-/* The upper half of A ± B + weight·I */
-void combine_upper(const double *first, const double *second, double sign, double weight, double *out, size_t d);
-
 /* xᵀAx of one vector, from the upper half of A */
 double quadratic(const double *matrix, const double *x, size_t d);
 

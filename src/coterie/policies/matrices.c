@@ -57,6 +57,40 @@ void add_gram(double *restrict c, const double *restrict y, double *restrict wor
         for (size_t j = 0; j < i; j++) c[j * d + i] = c[i * d + j];
 }
 
+FOR_EVERY_TARGET
+void add_outers(double *restrict upper, const double *const *vectors, size_t n, size_t d) {
+    size_t v = 0;
+    for (; v + 4 <= n; v += 4) { /* four at a time, added one after the other */
+        const double *x0 = vectors[v], *x1 = vectors[v + 1], *x2 = vectors[v + 2], *x3 = vectors[v + 3];
+        for (size_t k = 0; k < d; k++) {
+            double *row = upper + k * d;
+            double s0 = x0[k], s1 = x1[k], s2 = x2[k], s3 = x3[k];
+            for (size_t i = k; i < d; i++) row[i] = (((row[i] + s0 * x0[i]) + s1 * x1[i]) + s2 * x2[i]) + s3 * x3[i];
+        }
+    }
+    for (; v < n; v++)
+        for (size_t k = 0; k < d; k++)
+            for (size_t i = k; i < d; i++) upper[k * d + i] += vectors[v][k] * vectors[v][i];
+}
+
+/* Four columns at a time, so that what is written lies together */
+void mirror(double *matrix, size_t d) {
+    for (size_t k = 0; k < d; k += 4) {
+        size_t end = k + 4 < d ? k + 4 : d;
+        for (size_t i = k + 1; i < d; i++)
+            for (size_t j = k; j < (i < end ? i : end); j++) matrix[i * d + j] = matrix[j * d + i];
+    }
+}
+
+FOR_EVERY_TARGET
+void combine_upper(const double *restrict first, const double *restrict second, double sign, double weight,
+                   double *restrict out, size_t d) {
+    for (size_t k = 0; k < d; k++) {
+        for (size_t i = k * d + k; i < k * d + d; i++) out[i] = first[i] + sign * second[i];
+        out[k * d + k] += weight;
+    }
+}
+
 void invert_lower(const double *lower, double *out, size_t d) {
     for (size_t i = 0; i < d * d; i++) out[i] = 0.0;
     for (size_t i = 0; i < d; i++) {

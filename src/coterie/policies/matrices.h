@@ -18,6 +18,15 @@ void congruent(const double *p, const double *a, double *out, double *work, size
 /* C + YYᵀ in the place of C, which is symmetric; `work` holds d × d numbers */
 void add_gram(double *c, const double *y, double *work, size_t d);
 
+/* S ← S + Σxxᵀ for n vectors, in the upper half of S alone */
+void add_outers(double *upper, const double *const *vectors, size_t n, size_t d);
+
+/* The lower half as the upper */
+void mirror(double *matrix, size_t d);
+
+/* The upper half of A ± B + weight·I */
+void combine_upper(const double *first, const double *second, double sign, double weight, double *out, size_t d);
+
 /* (P + Sₐ)⁻¹ of four matrices Sₐ at a time, side by side; all are symmetric. No pivot is less than
  * `floor`, which only rounding can bring about. `work` holds 4·d·(d + 2) numbers. */
 void invert_sums(const double *common, const double *const *own, double *const *out, double *work, size_t d, double floor);
