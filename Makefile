@@ -12,7 +12,7 @@ MESON_ARGS ?=
 BIN := .venv/bin
 BUILD := build/editable
 PIP := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
-SANITIZED := tests/contracts $(wildcard $(patsubst %,tests/policies/test_%*.py,snapshots linalg choice graph schedule explanations autoclub_scale))
+SANITIZED := tests/contracts $(wildcard $(patsubst %,tests/policies/test_%*.py,snapshots linalg choice graph schedule explanations autoclub_scale kd_tree sclub))
 
 export MESON_ARGS
 .DEFAULT_GOAL := help

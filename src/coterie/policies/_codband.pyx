@@ -20,6 +20,7 @@ from coterie.policies._learner cimport Learner
 from coterie.policies._linalg cimport (
     Ridge, absorb_row, add_outer, add_scaled, clear_row, dot, eliminate, means, pool_from_gram, quadratic
 )
+from coterie.policies._matrices cimport combine_upper
 from coterie.policies._offers cimport Memory, Offer, View, largest, show_row
 from coterie.policies._samples cimport draw_sample
 
@@ -215,12 +216,10 @@ cdef class GibbsClusters(Learner):
         self, const double *gram, const double *moment, double sign, const double *more, const double *further
     ) noexcept nogil:
         """E(S₁ ± S₂, b₁ ± b₂)."""
-        cdef Py_ssize_t k, i, d = self.dim
+        cdef Py_ssize_t k, d = self.dim
         cdef double logdet, explained
+        combine_upper(gram, more, sign, self.ridge, self.matrix, d)
         for k in range(d):
-            for i in range(k * d + k, k * d + d):
-                self.matrix[i] = gram[i] + sign * more[i]
-            self.matrix[k * d + k] += self.ridge
             self.reduced[k] = moment[k] + sign * further[k]
         eliminate(self.matrix, self.reduced, d, 0.5 * self.ridge, &logdet, &explained)
         return 0.5 * (d * natural_log(self.ridge) - logdet + explained / (self.noise * self.noise))
