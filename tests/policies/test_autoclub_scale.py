@@ -162,7 +162,7 @@ def test_who_was_asked_before_a_reward_makes_no_difference_to_what_is_learnt(dim
         reward = float(x @ tastes[user] + rng.normal())
         trusted += asked.learner.numbers()["odds"] > -5
         if rng.random() < 0.2:
-            asked.scores(other, rng.normal(size=(3, dim)))
+            asked.scores(user if rng.random() < 0.5 else other, rng.normal(size=(3, dim)))
         for policy in (asked, quiet):
             policy.update(user, x, reward)
     assert trusted > 50

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Never
 
 import numpy as np
 import pytest
 
 import coterie
+from coterie.policies import _kd_tree
 from coterie.policies._sclub import SplitMerge
 from coterie.types import Floats
 
@@ -69,7 +71,6 @@ def test_a_reward_looks_at_few_of_many_clusters() -> None:
         users, xs = rng.permutation(USERS), rng.normal(size=(USERS, dim)) / dim**0.5
         policy.update_many(users, xs, (xs * theta[users]).sum(axis=1))
     assert learner.n_clusters == USERS
-    print((learner.tree.passed - looked) / USERS)
     assert 1 < (learner.tree.passed - looked) / USERS < 0.6 * USERS
 
 
@@ -91,3 +92,32 @@ def test_newcomers_and_a_snapshot_leave_clusters_as_they_are(tmp_path: Path) -> 
     assert policy.n_users == len(theta)
     assert np.array_equal(played[0].labels(), played[1].labels())
     assert len(np.unique(policy.labels())) < 0.9 * USERS
+
+
+def test_a_lack_of_memory_for_the_tree_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Lacking:
+        def __getattr__(self, name: str) -> Never:
+            raise MemoryError
+
+    rng, dim = np.random.default_rng(2), 4
+    theta = rng.normal(size=(USERS + 10, dim))
+    policies = [made(coterie.SCLUB, dim)[0] for _ in range(2)]
+
+    def play(rounds: int) -> None:
+        for _ in range(rounds):
+            user, x = int(rng.integers(policies[0].n_users)), rng.normal(size=dim)
+            for policy in policies:
+                policy.update(user, x, float(x @ theta[user]))
+
+    play(300)
+    with monkeypatch.context() as patch:
+        patch.setattr(_kd_tree, "np", Lacking())
+        with pytest.raises(MemoryError):
+            policies[0].add_users(10)
+    assert policies[0].n_users == USERS
+    play(300)
+    for policy in policies:
+        policy.add_users(10)
+    play(300)
+    assert np.array_equal(policies[0].labels(), policies[1].labels())
+    assert len(np.unique(policies[0].labels())) > 10

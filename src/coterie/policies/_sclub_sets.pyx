@@ -69,7 +69,7 @@ cdef class Sets(Learner):
         self.checked = <char *> self.pointer("checked")
         self.sizes, self.unchecked = <int64_t *> self.pointer("sizes"), <int64_t *> self.pointer("unchecked")
         self.order = <int64_t *> self.pointer("order")
-        if room > self._scratch.get("derived", np.empty((1, 0))).shape[1]:
+        if "derived" not in self._scratch or room > self._scratch["derived"].shape[1]:
             derived, lists, touched = np.zeros((4, room)), np.full((7, room), -1, np.int64), np.zeros(room, np.int8)
             centres, blocks = np.zeros((self.dim, room), order="F"), np.full((room + 63) // 64, np.inf)
             derived[0] = np.inf
@@ -79,6 +79,7 @@ cdef class Sets(Learner):
                 if old is not None:
                     fresh[..., : old.shape[old.ndim - 1]] = old
                 self._scratch[name] = fresh
+        room = self._scratch["derived"].shape[1]  # more, if memory for something else was lacking after these had grown
         self.slack = <double *> cnp.PyArray_DATA(self._scratch["derived"])
         self.reach, self.length, self.least = self.slack + room, self.slack + 2 * room, self.slack + 3 * room
         self.members.head = <int64_t *> cnp.PyArray_DATA(self._scratch["lists"])
