@@ -51,10 +51,10 @@ def many_users() -> Table:
     )
 
 
-def time_strangers(users: int, alpha: float = 0.05, dim: int = 20) -> tuple[float, int]:
-    """Microseconds of a reward to SCLUB where nobody is like another, five each, and clusters in the end."""
+def time_strangers(users: int, pulls: int = PULLS, alpha: float = 0.05, dim: int = 20) -> tuple[float, int]:
+    """Microseconds of a reward to SCLUB where nobody is like another, and clusters in the end."""
     policy = coterie.SCLUB(users, dim, confidence=coterie.Tuned(alpha=alpha, beta=0.1))
-    rng, rounds, spent = np.random.default_rng(0), PULLS * users, 0.0
+    rng, rounds, spent = np.random.default_rng(0), pulls * users, 0.0
     tastes = rng.standard_normal((users, dim)) / dim**0.5
     for _ in range(rounds // 1_000):
         served, xs = rng.integers(users, size=1_000), rng.standard_normal((1_000, dim)) / dim**0.5

@@ -117,7 +117,7 @@ cdef class ByEvidence(EvidenceRows):
         cdef const double *total = self.totals + user * d
         cdef double level = self.levels[user] - self.offset * self.pulls[user]
         self.centre(gram, moment, total, self.centred)
-        around = self.squared[user] - self.offset * (self.levels[user] + level)
+        around = self.squared_about_offset(user)
         around -= dot(self.mean, moment, d) - self.offset * dot(self.mean, total, d) + dot(self.mean, self.centred, d)
         for i in range(d):
             self.centred[i] *= precision
@@ -241,7 +241,7 @@ cdef class ByEvidence(EvidenceRows):
         cdef double *bounds = self.losses + MOST_LISTED
         cdef double level = self.levels[user] - self.offset * self.pulls[user], half = 0.5 * self.precisions[user] / self.noise2
         cdef double known = self.squared[user] + fabs(self.offset) * (fabs(self.levels[user]) + fabs(level))
-        cdef double energy = self.squared[user] - self.offset * (self.levels[user] + level) + SAFE * known
+        cdef double energy = self.squared_about_offset(user) + SAFE * known
         cdef double product, along, limit = INFINITY
         self.centred_moment(user)
         means(self.around, self.centres, NULL, self.n_listed, self.dim, bounds)

@@ -60,8 +60,6 @@ cdef struct Best:
 
 cdef inline double weighted(Both *both, double width2, double people2) noexcept nogil:
     """The bonus by both models, from xᵀMx and xᵀVx."""
-    if both.trust == 1.0:
-        return bonus(&both.people, people2)
     return (1.0 - both.trust) * bonus(&both.seen, width2) + both.trust * bonus(&both.people, people2)
 
 
@@ -165,15 +163,15 @@ cdef class Averaged(ClustersAndPeople):
         if both.trust < 1.0:
             self.view(user, &both.seen)
             means(both.seen.estimate, offer.items, offer.picks, offer.n, self.dim, mean)
+        else:  # clusters are not asked
+            both.seen.beta, both.seen.usual = 0.0, INFINITY
+            memset(mean, 0, offer.n * sizeof(double))
         self.look_up(user, &both.people.estimate, &both.people.inverse)
         both.people.beta = sqrt(self.people.noise2)
         both.people.usual = <double> self.people.size / pulls if pulls > 0 else INFINITY
         means(both.people.estimate, both.longer.items, NULL, offer.n, self.people.size, self.people_means)
         for k in range(offer.n):
-            if both.trust == 1.0:
-                mean[k] = self.people_means[k]
-            else:
-                mean[k] = (1.0 - both.trust) * (mean[k] + self.offset) + both.trust * self.people_means[k]
+            mean[k] = (1.0 - both.trust) * (mean[k] + self.offset) + both.trust * self.people_means[k]
         both.recalls = self.recurring > 0.0
         if both.recalls:
             self.recall(user, offer)

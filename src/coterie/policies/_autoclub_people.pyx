@@ -61,7 +61,7 @@ cdef class ClustersAndPeople(ByEvidence):
     )
 
     def __init__(self, n_users, dim, *, ridge, schedule, generator, seats=SEATS):
-        self.most_seats, self.guest_of = seats, -1
+        self.most_seats = seats
         shared = {"ridge": ridge, "schedule": schedule, "generator": generator}
         given = {"intercept": True, "noise": None, "mean": None, "covariance": None}
         self.people, self.guest = People(1, dim, **given, **shared), People(1, dim, **given, **shared)
@@ -99,7 +99,7 @@ cdef class ClustersAndPeople(ByEvidence):
         holders = self.array("people.holders")
         if not np.array_equal(holders % self.people.n_users, np.arange(len(holders))) or holders.max() >= self.n_users:
             raise ValueError("has users on seats that are not theirs")
-        self.people.rounds, self.guest_of = self.learnt(), -1
+        self.people.rounds = self.learnt()
         self.people.refresh()
         ByEvidence.refresh(self)
         if not np.array_equal(self.array("people.pulls"), self.array("pulls")[holders]):

@@ -36,6 +36,7 @@ cdef class Histories(Prior):
     cdef void amend(self, double before, double after) noexcept nogil
     cdef int make_space(self) except -1 nogil
     cdef void learn_own(self, Py_ssize_t user, const double *x, double reward) noexcept nogil
+    cdef double squared_about_offset(self, Py_ssize_t user) noexcept nogil
     cdef void record(self, Py_ssize_t user, const double *x) noexcept nogil
     cdef void pack(self, Py_ssize_t user) noexcept nogil
     cdef void add_packed(self, Py_ssize_t user, const double *x) noexcept nogil

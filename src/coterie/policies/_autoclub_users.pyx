@@ -177,6 +177,10 @@ cdef class Histories(Prior):
         self.squares += reward * reward
         self.reach += dot(x, x, self.dim)
 
+    cdef double squared_about_offset(self, Py_ssize_t user) noexcept nogil:
+        """Σ(r − m)² of a user."""
+        return self.squared[user] - self.offset * (self.levels[user] + (self.levels[user] - self.offset * self.pulls[user]))
+
     cdef void record(self, Py_ssize_t user, const double *x) noexcept nogil:
         """Add a vector to a user's S; its pulls do not count it yet."""
         cdef Py_ssize_t d = self.dim
