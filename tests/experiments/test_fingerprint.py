@@ -31,12 +31,12 @@ def names(root: Path, family: str, *, families: frozenset[str] = FAMILIES, datas
 def test_what_counts_is_the_family_what_all_share_the_environment_and_the_data(root: Path) -> None:
     found = names(root, "club")
     assert found >= {
-        "policies/club.py",
-        "policies/_club.pyx",
-        "policies/_learner.pyx",
-        "policies/_learner.pxd",
-        "policies/linalg.c",
-        "policies/linalg.h",
+        "policies/club/club.py",
+        "policies/club/components.pyx",
+        "policies/kernel/learner.pyx",
+        "policies/kernel/learner.pxd",
+        "policies/kernel/linalg.c",
+        "policies/kernel/linalg.h",
         "policies/base.py",
         "policies/confidence.py",
         "environments/population.py",
@@ -54,8 +54,8 @@ def test_other_families_other_datasets_and_lists_do_not_count(root: Path) -> Non
     found = names(root, "club")
     assert (
         not {
-            "policies/sclub.py",
-            "policies/_sclub.pyx",
+            "policies/sclub/sclub.py",
+            "policies/sclub/split_merge.pyx",
             "policies/registry.py",
             "policies/__init__.py",
             "datasets/movielens.py",
@@ -69,14 +69,13 @@ def test_other_families_other_datasets_and_lists_do_not_count(root: Path) -> Non
 
 
 def test_files_of_a_family_count_for_those_that_import_them(root: Path) -> None:
-    assert names(root, "sclub2019") >= {"policies/_sclub.pyx", "policies/_sclub2019.pyx"}
-    assert "policies/_sclub2019.pyx" not in names(root, "sclub")
-    assert "policies/_club.pyx" not in names(root, "sclub2019")
+    assert names(root, "sclub2019") >= {"policies/sclub/split_merge.pyx", "policies/sclub/snapshot_sets.pyx"}
+    assert "policies/sclub/snapshot_sets.pyx" not in names(root, "sclub")
+    assert "policies/club/components.pyx" not in names(root, "sclub2019")
     assert names(root, "autoclub") >= {
-        "policies/_hier.pyx",
-        "policies/_hier_rows.pyx",
+        "policies/hier/hierarchy.pyx",
     }  # by _autoclub_people.pyx
-    assert "policies/_autoclub.pyx" not in names(root, "hier")
+    assert "policies/autoclub/clusters.pyx" not in names(root, "hier")
 
 
 def test_adding_a_policy_in_files_of_its_own_changes_no_other(root: Path) -> None:
@@ -99,7 +98,9 @@ def test_adding_a_policy_in_files_of_its_own_changes_no_other(root: Path) -> Non
 
 def test_c_that_cython_made_does_not_count_and_other_c_does(root: Path) -> None:
     (root / "policies" / "_club.c").touch()
-    assert {"policies/_club.c", "policies/linalg.c"} & names(root, "club") == {"policies/linalg.c"}
+    assert {"policies/_club.c", "policies/kernel/linalg.c"} & names(root, "club") == {
+        "policies/kernel/linalg.c"
+    }
 
 
 def test_a_family_is_the_module_of_the_maker_or_its_package() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from coterie import Recommender, SnapshotError
-from coterie.policies.archives import Archive, Array, Arrays, FileArray, write_arrays
+from coterie.policies.array_files import Archive, Array, Arrays, FileArray, write_arrays
 from coterie.service import increments, snapshots
 from coterie.service.copies import DiskCopy
 from coterie.service.increments import Base, PatchedArrays, base_of, checksums
