@@ -1,4 +1,4 @@
-"""PhaseUniCLUB: exploration in phases, for when the gap between clusters is not known."""
+"""PhaseUniCLUB: exploration in phases, for when the gap is not known."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from coterie.policies.plans import Plan
 
 @register(
     summary="CLUB that explores in phases",
-    use_when="the gap between clusters is not known",
+    use_when="the gap is not known",
     style=Style("PhaseUniCLUB", "#CC79A7", "v", "-."),
     grid=Grid(alpha=ALPHAS, beta=(0.5,), explore=(2.0, 20.0), phase=(1.0, 10.0)),
     cost=40.0,

@@ -112,7 +112,7 @@ def RCLUMB(
 
 @register(
     summary="SCLUB for rewards that are not quite linear",
-    use_when="as for RCLUMB, and users arrive unevenly",
+    use_when="rewards deviate as for RCLUMB, and users arrive unevenly",
     style=Style("RSCLUMB", "#AA4499", "D", ":"),
     grid=GRID,
     cost=40.0,
