@@ -1,8 +1,8 @@
 """`python tools/cythonize.py ROOT FOLDER SOURCE... -- CYTHON...`: make the C files that are not up to date.
 
-`club/components.pyx` below ROOT becomes `club.components.c` in FOLDER. Cython takes a second to start and half a
-second a module: one process for all is twice as fast as one each. C files that are up to date keep their
-time, so that ninja compiles only what has changed.
+`club/components.pyx` below ROOT becomes `club.components.c` in FOLDER. Cython takes a second to start and
+half a second a module: one process for all is twice as fast as one each. C files that are up to date keep
+their time, so that ninja compiles only what has changed.
 """
 
 from __future__ import annotations

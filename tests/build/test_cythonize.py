@@ -17,7 +17,7 @@ ALL = {"one.c", "two.c", "package.two.c"}
 
 @pytest.fixture
 def sources(tmp_path: Path) -> list[Path]:
-    """Three modules, of which the first reads a `.pxd` and two have the same name; all of them an hour old."""
+    """Three modules, an hour old; the first reads a `.pxd`, and two have the same name."""
     folder = tmp_path / "a folder"
     (folder / "package").mkdir(parents=True)
     texts = {

@@ -1,4 +1,4 @@
-"""Both stores: the events of a user, found block by block."""
+"""Where a store is, and both kinds of store: the events of a user, found block by block."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
+from coterie import ArgumentError, Recommender
 from coterie.service.events import DECISION, Event
 from coterie.service.postgres import open_store
 from coterie.service.sqlite import SQLiteStore
@@ -58,3 +61,35 @@ def test_the_index_of_users_is_that_of_blocks_and_an_older_one_goes(tmp_path: Pa
         assert [one.seq for one in store.history("shop", "user-1", 10)] == [1, 8, 15, 22, 29]
     finally:
         store.close()
+
+
+@pytest.mark.parametrize(
+    ("where", "shown"),
+    [
+        ("mysql://root:secret@127.0.0.1/shop", "mysql://127.0.0.1/shop"),
+        ("postgresql+psycopg://127.0.0.1/shop", "postgresql+psycopg://127.0.0.1/shop"),
+        ("sqlite://shop.db", "sqlite://shop.db"),
+        ("sqlite:///", "sqlite:///"),
+    ],
+)
+def test_a_store_of_an_unknown_kind_is_refused_and_nothing_is_created(
+    where: str, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ArgumentError) as refused:
+        Recommender(2, store=where)
+    assert str(refused.value) == (
+        f"store must be the path of a SQLite file, sqlite:///PATH or postgresql://…, got {shown!r}"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_sqlite_url_names_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for where, file in (
+        ("sqlite:///a.db", tmp_path / "a.db"),
+        (f"sqlite:///{tmp_path}/b.db", tmp_path / "b.db"),
+    ):
+        Recommender(2, store=where).close()
+        assert file.is_file()
+        Recommender(store=file).close()

@@ -33,7 +33,8 @@ def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on (127.0.0.1).")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on (8000).")] = None,
     store: Annotated[
-        str | None, typer.Option(metavar="FILE|URL", help="A SQLite file or postgresql://… (coterie.db).")
+        str | None,
+        typer.Option(metavar="FILE|URL", help="SQLite file, sqlite:///PATH or postgresql://… (coterie.db)."),
     ] = None,
     policy: Annotated[
         str | None,

@@ -70,7 +70,7 @@ def find(name: str) -> PolicyEntry:
     Examples
     --------
     >>> find("CLUB").summary
-    'a graph that loses edges; components are clusters'
+    'removes edges of a user graph; clusters are its components'
     """
     if other := SERVED_BY.get(name.replace("-", "").casefold()):
         raise UnknownName(f"no policy {name!r}: {other}")

@@ -9,7 +9,7 @@ from contextlib import suppress
 from threading import RLock
 from typing import Any
 
-from coterie.errors import StoreError
+from coterie.errors import ArgumentError, StoreError
 from coterie.service.store import TABLES, EventStore
 
 LOCK = 0x436F7465726965  # "Coterie"
@@ -147,10 +147,33 @@ def shown_store(where: str) -> str:
     return re.sub(r"password=[^&]*", "password=…", f"{scheme}{mark}{rest.rpartition('@')[2]}")
 
 
+SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+
+
 def open_store(where: str | None) -> EventStore:
-    """The store of a name: none for memory, a URL of PostgreSQL, or the path of a file."""
+    """Return the store of a location, not open yet.
+
+    Parameters
+    ----------
+    where : str or None
+        The path of a SQLite file, `sqlite:///PATH`, or `postgresql://…`; None keeps everything in memory.
+
+    Raises
+    ------
+    ArgumentError
+        If `where` is a URL of another kind. Without this check it would be taken for the path of a file.
+    """
     from coterie.service.sqlite import SQLiteStore
 
-    if where is not None and where.startswith(("postgresql://", "postgres://")):
+    scheme = None if where is None else SCHEME.match(where)
+    if where is None or scheme is None:
+        return SQLiteStore(where)
+    if scheme[1] in ("postgresql", "postgres"):
         return PostgresStore(where)
-    return SQLiteStore(where)
+    path = where.removeprefix("sqlite:///")
+    if path in (where, ""):
+        raise ArgumentError(
+            f"store must be the path of a SQLite file, sqlite:///PATH or postgresql://…, "
+            f"got {shown_store(where)!r}"
+        )
+    return SQLiteStore(path)

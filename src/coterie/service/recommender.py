@@ -37,8 +37,8 @@ class Recommender:
     items : mapping, optional
         The catalogue to begin with: a vector for each item's id.
     store : str or path, optional
-        A SQLite file, or `postgresql://…`: everything survives the end of the process, and a call returns
-        only when what it did is on the disk. Without it, everything is in memory.
+        The path of a SQLite file, `sqlite:///PATH`, or `postgresql://…`: everything survives the end of the
+        process, and a call returns only when what it did is on the disk. Without it, everything is in memory.
     name : str
         The name in the store, which may hold several recommenders, one open at a time.
     users : sequence of str

@@ -31,7 +31,7 @@ class ServerSettings:
     host, port
         Where to listen. Another address than this machine's own needs keys, or `insecure`.
     store : str
-        A SQLite file, or `postgresql://…`.
+        The path of a SQLite file, `sqlite:///PATH`, or `postgresql://…`.
     policy : str
         The kind of the first policy, called `default`; made only in a store that has none.
     dim : int

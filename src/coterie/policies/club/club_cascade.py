@@ -12,8 +12,8 @@ CERTAIN = 1.0
 
 
 @register(
-    summary="CLUB for lists; scores count as 1 at most",
-    use_when="lists are shown, and a baseline with clusters is wanted",
+    summary="CLUB for ranked lists; scores clipped at 1",
+    use_when="you show lists, and need a baseline with clusters",
     style=Style("CLUB-cascade", "#E69F00", "s", "-."),
     grid=Grid(alpha=ALPHAS, beta=(0.25, 0.5, 1.0, 2.0)),
 )

@@ -14,8 +14,8 @@ GRID = Grid(alpha=geometric(0.1, 5.0, 12), ridge=(0.1, 1.0))
 
 
 @register(
-    summary="friends in a given graph share what they learn",
-    use_when="a social graph is at hand",
+    summary="neighbours in a given graph share what they learn",
+    use_when="you have a social graph",
     style=Style("GOB.Lin", "#009E73", "<", "-."),
     grid=GRID,
     cost=250.0,

@@ -16,8 +16,8 @@ WALK_FLOOR = 0.01
 
 
 @register(
-    summary="estimates smooth over a given graph",
-    use_when="a social graph is at hand, degrees differ",
+    summary="estimates are smoothed over a given graph",
+    use_when="you have a social graph, and its degrees differ",
     style=Style("GraphUCB", "#4B0092", ">", "-."),
     grid=GRID,
     cost=400.0,

@@ -14,8 +14,8 @@ CERTAIN = 1.0
 
 
 @register(
-    summary="one LinUCB for all users, for lists; scores count as 1 at most",
-    use_when="lists are shown, and everybody wants the same",
+    summary="one LinUCB for all users, for ranked lists; scores clipped at 1",
+    use_when="you show lists, and all users have the same preferences",
     style=Style("CascadeLinUCB", "#7f7f7f", "P", "-."),
     grid=Grid(beta=geometric(0.1, 5.0, BUDGET)),
     clusters=False,
