@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from coterie.errors import DataError
+from coterie.experiments.run_store import COLUMNS, Run, Store, as_parquet
 from coterie.experiments.runner import DataFiles
-from coterie.experiments.store import COLUMNS, Run, Store, as_parquet
 from coterie.storage import atomic_write
 
 
