@@ -14,8 +14,7 @@ import pytest
 
 from coterie.cli.demo import visit
 from coterie.service.http.api_keys import FRESH, create_key
-from coterie.service.http.frames import Projection
-from coterie.service.http.page import FOLDER
+from coterie.service.http.page import FOLDER, Projection
 from service.serving import Served, served
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
