@@ -16,15 +16,15 @@ from starlette.types import Scope
 
 from coterie.errors import StoreError
 from coterie.service import messages
-from coterie.service.engine import PolicyEngine
-from coterie.service.journal import unavailable
-from coterie.service.keys import Key, KeyRing, Role
-from coterie.service.live import LivePolicy
-from coterie.service.metrics import Metrics
-from coterie.service.problems import Refusal
+from coterie.service.core.engine import PolicyEngine
+from coterie.service.core.live_policy import LivePolicy
+from coterie.service.http.api_keys import Key, KeyRing, Role
+from coterie.service.http.problems import Refusal
+from coterie.service.http.prometheus import Metrics
+from coterie.service.storage.journal import unavailable
 
 if TYPE_CHECKING:
-    from coterie.service.frames import PolicyFrames
+    from coterie.service.http.frames import PolicyFrames
 
 M = TypeVar("M")
 Tell = Callable[[StoreError | None], None]

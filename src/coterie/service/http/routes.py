@@ -9,8 +9,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from coterie.errors import UnknownName
-from coterie.service import exports, inspection, messages
-from coterie.service.context import (
+from coterie.service import messages
+from coterie.service.core import queries as inspection
+from coterie.service.core.live_policy import LivePolicy
+from coterie.service.http.context import (
     body_of,
     by_id,
     context_of,
@@ -19,10 +21,10 @@ from coterie.service.context import (
     policy_of,
     raw_body,
 )
-from coterie.service.live import LivePolicy
-from coterie.service.metrics import exposition
-from coterie.service.problems import Refusal, problem
+from coterie.service.http.problems import Refusal, problem
+from coterie.service.http.prometheus import exposition
 from coterie.service.settings import PolicySettings
+from coterie.service.storage import export as exports
 
 new_policy = msgspec.json.Decoder(messages.NewPolicy)
 policy_changes = msgspec.json.Decoder(messages.PolicyChanges)

@@ -12,14 +12,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from coterie.service.context import Context, authorization_of, context_of, json_response
-from coterie.service.direct import HANDLES, PREFIX, DirectRoute
-from coterie.service.endpoints import ROUTES, Endpoint
-from coterie.service.engine import PolicyEngine
-from coterie.service.openapi import document
-from coterie.service.page import page
-from coterie.service.problems import HANDLERS, SECURITY_HEADERS, problem
-from coterie.service.routes import list_policies
+from coterie.service.core.engine import PolicyEngine
+from coterie.service.http.context import Context, authorization_of, context_of, json_response
+from coterie.service.http.direct import HANDLES, PREFIX, DirectRoute
+from coterie.service.http.endpoints import ROUTES, Endpoint
+from coterie.service.http.openapi import document
+from coterie.service.http.page import page
+from coterie.service.http.problems import HANDLERS, SECURITY_HEADERS, problem
+from coterie.service.http.routes import list_policies
 
 LASTING = re.compile(r"/v1/policies/[^/]+/live")
 """Requests that last as long as somebody looks at the page."""

@@ -10,7 +10,7 @@ from threading import RLock
 from typing import Any
 
 from coterie.errors import ArgumentError, StoreError
-from coterie.service.store import TABLES, EventStore
+from coterie.service.storage.event_store import TABLES, EventStore
 
 LOCK = 0x436F7465726965  # "Coterie"
 """The number of the advisory lock; it holds for one database."""
@@ -163,7 +163,7 @@ def open_store(where: str | None) -> EventStore:
     ArgumentError
         If `where` is a URL of another kind. Without this check it would be taken for the path of a file.
     """
-    from coterie.service.sqlite import SQLiteStore
+    from coterie.service.storage.sqlite import SQLiteStore
 
     scheme = None if where is None else SCHEME.match(where)
     if where is None or scheme is None:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError, Conflict, UnknownName
-from coterie.service import events
-from coterie.service.decisions import RewardResult, clicked_position, new_id
-from coterie.service.events import Event, chosen_vectors, detail
-from coterie.service.identities import checked_id
-from coterie.service.state import Waiting
+from coterie.service.core import log_events as events
+from coterie.service.core.decisions import RewardResult, clicked_position, new_id
+from coterie.service.core.ids import checked_id
+from coterie.service.core.log_events import Event, chosen_vectors, detail
+from coterie.service.core.state import Waiting
 from coterie.validation import arm_vector, finite, number, shown
 
 if TYPE_CHECKING:
-    from coterie.service.live import LivePolicy
+    from coterie.service.core.live_policy import LivePolicy
 
 
 class FeedbackRequest(NamedTuple):

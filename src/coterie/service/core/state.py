@@ -12,9 +12,9 @@ import numpy as np
 
 from coterie.errors import ArgumentError
 from coterie.policies.base import LinearBandit
-from coterie.service import events
-from coterie.service.events import Event, chosen_vectors
-from coterie.service.identities import Catalogue, Users
+from coterie.service.core import log_events as events
+from coterie.service.core.ids import Catalogue, Users
+from coterie.service.core.log_events import Event, chosen_vectors
 from coterie.service.settings import WORLDLY, PolicySettings
 from coterie.types import Floats, Ints
 from coterie.validation import shown

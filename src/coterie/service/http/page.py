@@ -10,9 +10,9 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from coterie.service.context import context_of, policy_of
-from coterie.service.frames import PolicyFrames
-from coterie.service.problems import Refusal
+from coterie.service.http.context import context_of, policy_of
+from coterie.service.http.frames import PolicyFrames
+from coterie.service.http.problems import Refusal
 
 FOLDER = Path(__file__).parent / "static"
 KINDS = {

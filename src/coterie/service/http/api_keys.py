@@ -9,7 +9,7 @@ from secrets import token_hex, token_urlsafe
 from typing import Literal, NamedTuple, get_args
 
 from coterie.errors import ArgumentError, UnknownName
-from coterie.service.store import EventStore
+from coterie.service.storage.event_store import EventStore
 from coterie.validation import shown
 
 Role = Literal["reader", "writer", "admin"]

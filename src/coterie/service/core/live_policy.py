@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError, Conflict
 from coterie.policies.base import too_long
-from coterie.service import events, rewards
-from coterie.service.choice import choose
-from coterie.service.decisions import (
+from coterie.service.core import log_events as events
+from coterie.service.core import rewards
+from coterie.service.core.choice import choose
+from coterie.service.core.decisions import (
     Decision,
     Offer,
     RewardResult,
@@ -26,16 +27,16 @@ from coterie.service.decisions import (
     new_id,
     same_request,
 )
-from coterie.service.events import Event, detail
-from coterie.service.identities import checked_id
-from coterie.service.increments import Base
-from coterie.service.snapshot_writer import Retry
-from coterie.service.state import PolicyState
+from coterie.service.core.ids import checked_id
+from coterie.service.core.log_events import Event, detail
+from coterie.service.core.state import PolicyState
+from coterie.service.storage.increments import Base
+from coterie.service.storage.snapshot_writer import Retry
 from coterie.types import Floats
 from coterie.validation import arms_matrix, finite, shown, whole
 
 if TYPE_CHECKING:
-    from coterie.service.engine import PolicyEngine
+    from coterie.service.core.engine import PolicyEngine
 
 REMEMBERED = 50_000
 """Decisions whose events are kept in memory; others are looked up in the store."""

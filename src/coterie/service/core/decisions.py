@@ -10,9 +10,9 @@ from typing import Any, Literal, NamedTuple
 from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError
-from coterie.service.choice import Outcome
-from coterie.service.events import DECISION, Event, written
-from coterie.service.identities import checked_id
+from coterie.service.core.choice import Outcome
+from coterie.service.core.ids import checked_id
+from coterie.service.core.log_events import DECISION, Event, written
 from coterie.types import Floats
 from coterie.validation import arms_matrix, finite, shown
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from coterie.errors import ArgumentError
 from coterie.policies.registry import find
-from coterie.service.engine import PolicyEngine
-from coterie.service.postgres import open_store
+from coterie.service.core.engine import PolicyEngine
 from coterie.service.settings import PolicySettings
+from coterie.service.storage.postgresql import open_store
 from coterie.validation import whole
 
 SWITCH_INTERVAL = 0.0005
@@ -81,7 +81,7 @@ def is_loopback(host: str) -> bool:
 
 def open_engine(settings: ServerSettings) -> PolicyEngine:
     """The engine of a service, with a first policy; refused where strangers could come in without a key."""
-    from coterie.service.keys import list_keys
+    from coterie.service.http.api_keys import list_keys
 
     engine = PolicyEngine(open_store(settings.store), snapshot_every=settings.snapshot_every, patience=0.25)
     try:
@@ -140,8 +140,8 @@ def make_server(settings: ServerSettings, engine: PolicyEngine) -> Any:
     """A server of uvicorn that is not running yet."""
     import uvicorn
 
-    from coterie.service.app import build_app
-    from coterie.service.protocol import protocol_of
+    from coterie.service.http.application import build_app
+    from coterie.service.http.protocol import protocol_of
 
     app = build_app(engine, body_limit=settings.body_limit, in_flight_limit=settings.in_flight_limit)
     return uvicorn.Server(

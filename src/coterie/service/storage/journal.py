@@ -10,9 +10,9 @@ from threading import Condition, Thread
 from typing import TypeVar
 
 from coterie.errors import StoreError
-from coterie.service.events import Event
-from coterie.service.postgres import one_line
-from coterie.service.store import EventStore
+from coterie.service.core.log_events import Event
+from coterie.service.storage.event_store import EventStore
+from coterie.service.storage.postgresql import one_line
 
 R = TypeVar("R")
 Subscriber = Callable[[int, StoreError | None], None]

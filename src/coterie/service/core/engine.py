@@ -13,15 +13,16 @@ from threading import RLock, Thread
 from time import monotonic
 
 from coterie.errors import ArgumentError, Conflict, SnapshotError, StoreError, UnknownName, unknown
-from coterie.service import events, snapshots
-from coterie.service.events import Event
-from coterie.service.journal import Journal
-from coterie.service.live import LivePolicy, Recovered
-from coterie.service.postgres import one_line
+from coterie.service.core import log_events as events
+from coterie.service.core.live_policy import LivePolicy, Recovered
+from coterie.service.core.log_events import Event
+from coterie.service.core.state import PolicyState
 from coterie.service.settings import PolicySettings, without_user
-from coterie.service.snapshot_writer import DELAY, SnapshotWriter
-from coterie.service.state import PolicyState
-from coterie.service.store import EventStore
+from coterie.service.storage import state_snapshots as snapshots
+from coterie.service.storage.event_store import EventStore
+from coterie.service.storage.journal import Journal
+from coterie.service.storage.postgresql import one_line
+from coterie.service.storage.snapshot_writer import DELAY, SnapshotWriter
 from coterie.validation import shown
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")

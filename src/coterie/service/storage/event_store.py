@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from coterie.errors import StoreError
 from coterie.policies.archives import Archive
-from coterie.service.events import CONFIGURED, CREATED, EXPIRED, RETIRED, Event
+from coterie.service.core.log_events import CONFIGURED, CREATED, EXPIRED, RETIRED, Event
 
 FORMAT = 1
 """The version of the tables; a store of another one is refused."""

@@ -6,7 +6,7 @@ from math import perm
 from typing import Any, NamedTuple
 
 from coterie.policies.base import LinearBandit
-from coterie.service.state import PolicyState, kept_generator
+from coterie.service.core.state import PolicyState, kept_generator
 from coterie.types import Floats
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from coterie.errors import StoreError
-from coterie.service.context import Context
-from coterie.service.inspection import user_labels
-from coterie.service.live import LivePolicy
-from coterie.service.metrics import Histogram, sigma_of
+from coterie.service.core.live_policy import LivePolicy
+from coterie.service.core.queries import user_labels
+from coterie.service.http.context import Context
+from coterie.service.http.prometheus import Histogram, sigma_of
 from coterie.types import Floats, Ints
 
 MOST_POINTS = 600

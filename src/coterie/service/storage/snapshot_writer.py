@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 from coterie.errors import StoreError
 from coterie.policies._learner import Learner
-from coterie.service import snapshots
-from coterie.service.copies import DiskCopy
-from coterie.service.increments import base_of, increment
-from coterie.service.postgres import one_line
-from coterie.service.store import PART
+from coterie.service.storage import state_snapshots as snapshots
+from coterie.service.storage.copies import DiskCopy
+from coterie.service.storage.event_store import PART
+from coterie.service.storage.increments import base_of, increment
+from coterie.service.storage.postgresql import one_line
 
 if TYPE_CHECKING:
-    from coterie.service.engine import PolicyEngine
-    from coterie.service.live import LivePolicy
+    from coterie.service.core.engine import PolicyEngine
+    from coterie.service.core.live_policy import LivePolicy
 
 DELAY = 2.0
 """Seconds after which the log is told of a snapshot that is written or read."""

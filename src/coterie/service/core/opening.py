@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError
-from coterie.service.engine import PolicyEngine
-from coterie.service.live import LivePolicy
+from coterie.service.core.engine import PolicyEngine
+from coterie.service.core.live_policy import LivePolicy
 from coterie.service.settings import CHANGEABLE, PolicySettings
 
 

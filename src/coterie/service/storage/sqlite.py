@@ -13,7 +13,7 @@ from threading import RLock
 from typing import IO, Any
 
 from coterie.errors import StoreError
-from coterie.service.store import TABLES, EventStore
+from coterie.service.storage.event_store import TABLES, EventStore
 from coterie.storage import atomic_write
 
 PRAGMAS = (

@@ -11,10 +11,10 @@ from starlette.types import Receive, Scope, Send
 
 from coterie.errors import CoterieError, StoreError
 from coterie.service import messages
-from coterie.service.context import Context, authorization_of, by_id, content_length, encode
-from coterie.service.decisions import Decision, RewardResult
-from coterie.service.live import LivePolicy
-from coterie.service.problems import Headers, Refusal, body_of_problem, headers_of, refused, status_of
+from coterie.service.core.decisions import Decision, RewardResult
+from coterie.service.core.live_policy import LivePolicy
+from coterie.service.http.context import Context, authorization_of, by_id, content_length, encode
+from coterie.service.http.problems import Headers, Refusal, body_of_problem, headers_of, refused, status_of
 
 Handle = Callable[[Context, str, bytes], tuple[int, bytes]]
 PREFIX = "/v1/policies/"

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.service import events
-from coterie.service.live import LivePolicy
-from coterie.service.state import PolicyState
+from coterie.service.core import log_events as events
+from coterie.service.core.live_policy import LivePolicy
+from coterie.service.core.state import PolicyState
 from coterie.types import Ints
 
 

@@ -21,12 +21,12 @@ from coterie.policies.archives import (
     PrefixedArrays,
     write_arrays,
 )
-from coterie.service.copies import DiskCopy
-from coterie.service.identities import Catalogue, Users
-from coterie.service.increments import PatchedArrays, base_digest
+from coterie.service.core.ids import Catalogue, Users
+from coterie.service.core.state import PolicyState, Waiting
 from coterie.service.settings import PolicySettings
-from coterie.service.state import PolicyState, Waiting
-from coterie.service.store import PART, StoredSnapshot
+from coterie.service.storage.copies import DiskCopy
+from coterie.service.storage.event_store import PART, StoredSnapshot
+from coterie.service.storage.increments import PatchedArrays, base_digest
 from coterie.types import Floats
 
 FORMAT = "coterie-recommender"

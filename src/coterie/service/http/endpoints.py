@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from coterie.service import direct, messages, page, routes
-from coterie.service.keys import Role
+from coterie.service import messages
+from coterie.service.http import direct, page, routes
+from coterie.service.http.api_keys import Role
 
 Handler = Callable[..., Any]
 

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from coterie.errors import StoreError
-from coterie.service.engine import PolicyEngine
-from coterie.service.inspection import summary
+from coterie.service.core.engine import PolicyEngine
+from coterie.service.core.queries import summary
 
 BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 """Upper ends of the buckets of latencies, in seconds."""

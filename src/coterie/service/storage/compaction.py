@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from coterie.service import events
-from coterie.service.events import Event, chosen_vectors, written
-from coterie.service.store import COLUMNS, EventStore
+from coterie.service.core import log_events as events
+from coterie.service.core.log_events import Event, chosen_vectors, written
+from coterie.service.storage.event_store import COLUMNS, EventStore
 
 KEPT = ("ranking", "drawn", "generator", "version")
 """Fields of a decision that are needed to learn from it again."""

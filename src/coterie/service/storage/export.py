@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie.errors import ArgumentError, Conflict
-from coterie.service import events
-from coterie.service.events import Event
-from coterie.service.identities import LONGEST_ID, Catalogue
-from coterie.service.live import LivePolicy
-from coterie.service.rewards import FeedbackRequest, check_feedback
-from coterie.service.store import EventStore
+from coterie.service.core import log_events as events
+from coterie.service.core.ids import LONGEST_ID, Catalogue
+from coterie.service.core.live_policy import LivePolicy
+from coterie.service.core.log_events import Event
+from coterie.service.core.rewards import FeedbackRequest, check_feedback
+from coterie.service.storage.event_store import EventStore
 from coterie.types import Floats
 from coterie.validation import shown
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from coterie.errors import StoreError
-from coterie.service.context import Context
-from coterie.service.direct import HANDLES, takes_long
-from coterie.service.problems import body_of_problem, headers_of, refused, status_of
+from coterie.service.http.context import Context
+from coterie.service.http.direct import HANDLES, takes_long
+from coterie.service.http.problems import body_of_problem, headers_of, refused, status_of
 
 WHOLE = re.compile(
     rb"POST /v1/policies/([A-Za-z0-9_.-]+)/(decisions|rewards) HTTP/1\.1\r\n((?:[!-9;-~]+:[^\r\n]*\r\n)+)\r\n"
