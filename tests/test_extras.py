@@ -15,8 +15,8 @@ import pytest
 from coterie import extras
 from coterie.datasets import load
 from coterie.errors import MissingExtra
-from coterie.experiments.engines import RayEngine
-from coterie.experiments.store import Store
+from coterie.experiments.run_store import Store
+from coterie.experiments.runner import RayEngine
 from coterie.simulation import Trace
 
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]

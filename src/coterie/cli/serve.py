@@ -17,8 +17,8 @@ from coterie.cli.output import print_note
 from coterie.errors import ArgumentError, unknown
 
 if TYPE_CHECKING:
-    from coterie.service.engine import PolicyEngine
-    from coterie.service.server import ServerSettings
+    from coterie.service.core.engine import PolicyEngine
+    from coterie.service.http.server import ServerSettings
 
 EPILOG = examples(
     ("a service on this machine, with a store in coterie.db", "coterie serve"),
@@ -83,7 +83,7 @@ def read_server_settings(
 ) -> ServerSettings:
     """Settings from options, then the environment, then a file."""
     from coterie.cli.settings import convert, read_toml
-    from coterie.service.server import ServerSettings
+    from coterie.service.http.server import ServerSettings
 
     names = [field.name for field in fields(ServerSettings)]
     told = read_toml(config) if config is not None else {}
@@ -98,8 +98,8 @@ def read_server_settings(
 
 def run_server(settings: ServerSettings, *, demo: bool) -> None:
     """Serve until interrupted."""
-    from coterie.service.postgres import shown_store
-    from coterie.service.server import address_of, listen, make_server, open_engine, tune_process
+    from coterie.service.http.server import address_of, listen, make_server, open_engine, tune_process
+    from coterie.service.storage.postgresql import shown_store
 
     with listen(settings) as listening:
         engine = open_engine(settings)
@@ -119,7 +119,7 @@ def run_server(settings: ServerSettings, *, demo: bool) -> None:
 def _start_demo(url: str, engine: PolicyEngine) -> None:
     """Let simulated visitors come, who have no key."""
     from coterie.cli.demo import visit
-    from coterie.service.keys import list_keys
+    from coterie.service.http.api_keys import list_keys
 
     if list_keys(engine.store):
         raise ArgumentError("visitors of the demo have no key: --demo needs a store without keys")
