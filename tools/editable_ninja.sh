@@ -13,7 +13,8 @@ root=$(dirname "$(dirname "$0")")
 changed=$(find "$root/meson.build" "$root/src" "$root/tools/cythonize.py" -newer .ninja_log \
     \( -name '*.pyx' -o -name '*.pxd' -o -name '*.[ch]' -o -name meson.build -o -name cythonize.py \) | head -n 1)
 if [ -n "$changed" ]; then
-    echo "FAILED: $changed has changed since coterie was compiled, and the tools of the isolated build are gone:" \
+    echo "FAILED: coterie" # meson-python shows what follows this line
+    echo "$changed has changed since coterie was compiled, and the tools of the isolated build are gone:" \
         "run \`pip install --editable .\` again, or \`make compile\`, which keeps its tools"
     exit 1
 fi

