@@ -28,7 +28,7 @@ import numpy as np
 from coterie.environments.population import Peopled as Place
 from coterie.errors import MissingData
 from coterie.experiments.figures import find_figure
-from coterie.experiments.plans import FigurePlan, PanelSpec
+from coterie.experiments.reproduction import FigurePlan, PanelSpec
 from coterie.experiments.runner import DataFiles
 from coterie.experiments.tuning import TuningProtocol
 from coterie.policies import Policy

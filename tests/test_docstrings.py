@@ -21,12 +21,11 @@ PAGES = Path(__file__).resolve().parents[1] / "docs" / "reference" / "api"
 PACKAGES = ("datasets", "environments", "policies", "simulation", "theory")
 EXPERIMENTS = {
     "comparison": ("Comparison", "compare_results", "read_results"),
-    "engines": ("LocalEngine", "RayEngine"),
     "figures": ("find_figure",),
-    "reproduce": ("ReproduceOptions", "Reproduction", "reproduce"),
-    "runner": ("Callback", "DataFiles", "NoCallback"),
+    "reproduction": ("ReproduceOptions", "Reproduction", "reproduce"),
+    "run_store": ("FinishedRun", "Run", "Store"),
+    "runner": ("Callback", "DataFiles", "LocalEngine", "NoCallback", "RayEngine"),
     "specs": ("EnvironmentSpec", "PolicySpec"),
-    "store": ("FinishedRun", "Run", "Store"),
     "tuning": ("TuningProtocol",),
 }
 """What scripts use of `coterie.experiments`, by module."""

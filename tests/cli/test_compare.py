@@ -11,8 +11,8 @@ import pytest
 
 from cli.conftest import SMALL, Call
 from coterie.experiments.comparison import PolicyDifference, compare_results
+from coterie.experiments.run_store import FinishedRun, Run
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec
-from coterie.experiments.store import FinishedRun, Run
 from coterie.simulation import Trace
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cli.conftest import SMALL, Call
-from coterie.experiments.store import Store
+from coterie.experiments.run_store import Store
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "command-line.md"
 GREEDY = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)[0]

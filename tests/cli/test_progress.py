@@ -15,10 +15,9 @@ from rich.console import Console
 
 from coterie.cli import progress
 from coterie.cli.progress import BarProgress, Label, LineProgress, display, policy_label, progress_display
-from coterie.experiments.engines import LocalEngine
-from coterie.experiments.runner import DataFiles, Runner
+from coterie.experiments.run_store import Run, Store
+from coterie.experiments.runner import DataFiles, LocalEngine, Runner
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec
-from coterie.experiments.store import Run, Store
 from coterie.simulation import Trace
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

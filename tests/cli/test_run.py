@@ -17,7 +17,7 @@ from time import monotonic, sleep
 import pytest
 
 from cli.conftest import SMALL, Call
-from coterie.experiments.store import Store
+from coterie.experiments.run_store import Store
 
 TWO = ("LinUCBInd", "CLUB")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 
 from coterie.experiments.figures import find_figure
-from coterie.experiments.plans import FigurePlan
+from coterie.experiments.reproduction import FigurePlan
 from coterie.experiments.tuning import TuningProtocol
 from docs.pages import DOCS
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from coterie.experiments.run_store import Run, Store
 from coterie.experiments.runner import DataFiles
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec
-from coterie.experiments.store import Run, Store
 
 SMALL = EnvironmentSpec(n_users=8, n_clusters=2, n_arms=6, dim=4, pool_users=12, pool_items=40)
 

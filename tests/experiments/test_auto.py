@@ -11,12 +11,10 @@ import pytest
 from coterie.cli.reproduce import show_files, show_tables
 from coterie.environments.blocks import BLOCK
 from coterie.environments.disturbed import OUTLIER_ROUND
-from coterie.experiments.engines import LocalEngine
 from coterie.experiments.figures import Figure, find_figure
-from coterie.experiments.plans import FigurePlan, PanelSpec
-from coterie.experiments.reproduce import ReproduceOptions, Reproduction, reproduce
+from coterie.experiments.reproduction import FigurePlan, PanelSpec, ReproduceOptions, Reproduction, reproduce
 from coterie.experiments.results import Limit
-from coterie.experiments.runner import DataFiles, NoCallback
+from coterie.experiments.runner import DataFiles, LocalEngine, NoCallback
 from coterie.experiments.specs import EnvironmentSpec
 from coterie.experiments.tuning import TuningProtocol
 from coterie.experiments.variations import HARD_WORLDS

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from coterie.experiments.engines import RayEngine
-from coterie.experiments.runner import DataFiles, NoCallback
-from coterie.experiments.store import Run
+from coterie.experiments.run_store import Run
+from coterie.experiments.runner import DataFiles, NoCallback, RayEngine
 
 
 class Pretended(ModuleType):

@@ -8,14 +8,12 @@ from pathlib import Path
 import pytest
 
 from coterie.experiments.claims import Headlines, judge_claims, summary_sentence
-from coterie.experiments.engines import LocalEngine
 from coterie.experiments.field import FIELD_POLICIES, FIELD_WORLDS
 from coterie.experiments.figures import Figure, find_figure
-from coterie.experiments.plans import FigurePlan
 from coterie.experiments.plotting import VIEWS
-from coterie.experiments.reproduce import ReproduceOptions, reproduce
+from coterie.experiments.reproduction import FigurePlan, ReproduceOptions, reproduce
 from coterie.experiments.results import Headline, Panel, multiples
-from coterie.experiments.runner import DataFiles, NoCallback
+from coterie.experiments.runner import DataFiles, LocalEngine, NoCallback
 from coterie.experiments.tables import multiple_table, winner_table
 from coterie.experiments.tuning import TuningProtocol, trials
 from coterie.policies.registry import REGISTRY

@@ -7,8 +7,8 @@ import pytest
 from coterie.errors import UnknownName
 from coterie.experiments.claims import AsLong, Below
 from coterie.experiments.figures import FIGURES, find_figure, find_figures
-from coterie.experiments.plans import FigurePlan, available
 from coterie.experiments.plotting import styles_of
+from coterie.experiments.reproduction import FigurePlan, available
 from coterie.experiments.runner import DataFiles
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec
 from coterie.experiments.tuning import TuningProtocol

@@ -12,9 +12,8 @@ from threading import Thread
 
 import pytest
 
-from coterie.experiments.engines import QUIET, LocalEngine, RayEngine, play_task
-from coterie.experiments.runner import DataFiles, NoCallback, Runner
-from coterie.experiments.store import Run, Store
+from coterie.experiments.run_store import Run, Store
+from coterie.experiments.runner import QUIET, DataFiles, LocalEngine, NoCallback, RayEngine, Runner, play_task
 
 ray = pytest.importorskip("ray")
 

@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from coterie.experiments.claims import Below
-from coterie.experiments.engines import find_engine
 from coterie.experiments.figures import Figure, find_figure
-from coterie.experiments.plans import available
-from coterie.experiments.reproduce import ReproduceOptions, reproduce
-from coterie.experiments.runner import DataFiles, NoCallback
+from coterie.experiments.reproduction import ReproduceOptions, available, reproduce
+from coterie.experiments.runner import DataFiles, NoCallback, find_engine
 from coterie.experiments.tuning import TuningProtocol
 from coterie.policies.registry import REGISTRY
 from datasets import generated

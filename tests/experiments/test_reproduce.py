@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from coterie.errors import MissingData
-from coterie.experiments.engines import LocalEngine
 from coterie.experiments.figures import Figure, find_figure
-from coterie.experiments.reproduce import ReproduceOptions, Reproduction, reproduce
-from coterie.experiments.runner import Callback, DataFiles, NoCallback, PlayedRun
+from coterie.experiments.reproduction import ReproduceOptions, Reproduction, reproduce
+from coterie.experiments.run_store import Run
+from coterie.experiments.runner import Callback, DataFiles, LocalEngine, NoCallback, PlayedRun
 from coterie.experiments.specs import EnvironmentSpec
-from coterie.experiments.store import Run
 from coterie.experiments.tables import verdict_table
 from coterie.experiments.tuning import TuningProtocol
 
@@ -172,7 +171,7 @@ def test_when_all_data_are_missing_nothing_is_written(tmp_path: Path) -> None:
 
 
 def test_seeds_of_tuning_are_not_those_reported(found: Reproduction) -> None:
-    from coterie.experiments.store import Store
+    from coterie.experiments.run_store import Store
 
     runs = [finished.run for finished in Store(found.options.out)]
     assert {run.seed for run in runs} == {0, 1, 1000}

@@ -6,10 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from coterie.experiments.engines import LocalEngine
-from coterie.experiments.runner import Callback, DataFiles, Engine, NoCallback, PlayedRun, Runner, cost
+from coterie.experiments.run_store import Run, Store
+from coterie.experiments.runner import (
+    Callback,
+    DataFiles,
+    Engine,
+    LocalEngine,
+    NoCallback,
+    PlayedRun,
+    Runner,
+    cost,
+)
 from coterie.experiments.specs import PolicySpec
-from coterie.experiments.store import Run, Store
 from coterie.simulation import Trace
 
 

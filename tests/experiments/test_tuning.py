@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from coterie.errors import ArgumentError
-from coterie.experiments.engines import LocalEngine
 from coterie.experiments.figures import FIGURES
-from coterie.experiments.runner import DataFiles, NoCallback, Runner
+from coterie.experiments.run_store import Store
+from coterie.experiments.runner import DataFiles, LocalEngine, NoCallback, Runner
 from coterie.experiments.specs import EnvironmentSpec
-from coterie.experiments.store import Store
 from coterie.experiments.tuning import (
     BUDGET,
     FIRST_SEED,

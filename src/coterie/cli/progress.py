@@ -15,8 +15,8 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, Tex
 from rich.text import Text
 
 from coterie.cli.output import console
+from coterie.experiments.run_store import Run
 from coterie.experiments.runner import Callback, cost
-from coterie.experiments.store import Run
 from coterie.simulation import Trace
 
 Label = Callable[[Run], str]

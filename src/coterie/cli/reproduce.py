@@ -27,7 +27,7 @@ from coterie.errors import ArgumentError, unknown
 if TYPE_CHECKING:
     from coterie.experiments.figures import Figure
     from coterie.experiments.report import FigureResult
-    from coterie.experiments.reproduce import ReproduceOptions, Reproduction
+    from coterie.experiments.reproduction import ReproduceOptions, Reproduction
     from coterie.experiments.tuning import Widths
 
 Names = Annotated[
@@ -99,9 +99,8 @@ def reproduce(
     """Reproduce figures and tables of the paper; finished runs are never repeated."""
     one_blas_thread()
     from coterie.cli.progress import progress_display
-    from coterie.experiments.engines import find_engine
-    from coterie.experiments.reproduce import ReproduceOptions, play_figures, write_files
-    from coterie.experiments.runner import DataFiles
+    from coterie.experiments.reproduction import ReproduceOptions, play_figures, write_files
+    from coterie.experiments.runner import DataFiles, find_engine
     from coterie.experiments.tuning import TuningProtocol
     from coterie.validation import whole
 

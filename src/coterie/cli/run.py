@@ -28,7 +28,7 @@ from coterie.cli.output import one_blas_thread, print_note, write_json
 if TYPE_CHECKING:
     from coterie.cli.run_results import RunResults
     from coterie.cli.settings import RunSettings
-    from coterie.experiments.store import Run, Store
+    from coterie.experiments.run_store import Run, Store
 
 EPILOG = examples(
     ("AutoCLUB beside a LinUCB for each user, on synthetic users", "coterie run"),
@@ -228,9 +228,8 @@ def _play(settings: RunSettings, folder: Path) -> RunResults:
     from coterie.cli.progress import progress_display
     from coterie.cli.run_plan import plan_runs
     from coterie.cli.run_results import collect
-    from coterie.experiments.engines import find_engine
-    from coterie.experiments.runner import Runner
-    from coterie.experiments.store import Store
+    from coterie.experiments.run_store import Store
+    from coterie.experiments.runner import Runner, find_engine
 
     plan, store = plan_runs(settings), Store(folder)
     engine = find_engine(settings.engine)(settings.jobs)

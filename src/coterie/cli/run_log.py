@@ -13,8 +13,8 @@ from coterie.cli.run_plan import DEFAULT_POLICIES, plan_runs
 from coterie.cli.settings import RunSettings
 from coterie.errors import ArgumentError
 from coterie.evaluation import Log, LoggingPolicy
+from coterie.experiments.run_store import Run, naming_policy
 from coterie.experiments.runner import DataFiles
-from coterie.experiments.store import Run, naming_policy
 from coterie.simulation import Trace, simulate
 from coterie.validation import counted
 

@@ -11,9 +11,9 @@ from coterie.cli.real_worlds import fitted, is_real, rounds_of, usual_world
 from coterie.cli.settings import RunSettings, assignments, convert
 from coterie.errors import ArgumentError, unknown
 from coterie.experiments.results import labels_of
+from coterie.experiments.run_store import Run
 from coterie.experiments.runner import DataFiles
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec
-from coterie.experiments.store import Run
 from coterie.experiments.tuning import usual_spec
 from coterie.policies.makers import Maker, find_maker
 from coterie.policies.registry import REGISTRY

@@ -15,8 +15,8 @@ from coterie.cli.real_worlds import real_notes
 from coterie.cli.run_plan import RunPlan
 from coterie.experiments.plotting import draw, styles_of
 from coterie.experiments.results import Panel, PolicyResult
+from coterie.experiments.run_store import Store
 from coterie.experiments.specs import EnvironmentSpec
-from coterie.experiments.store import Store
 from coterie.experiments.tables import known, summary_csv, summary_rows
 from coterie.extras import is_installed
 from coterie.policies.entries import Style

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from coterie.errors import ArgumentError, CoterieError, MissingData, unknown
-from coterie.experiments.params import format_value
 from coterie.experiments.results import final_value
-from coterie.experiments.specs import EnvironmentSpec, PolicySpec
-from coterie.experiments.store import COLUMNS, FinishedRun, Store
+from coterie.experiments.run_store import COLUMNS, FinishedRun, Store
+from coterie.experiments.specs import EnvironmentSpec, PolicySpec, format_value
 from coterie.types import Floats
 
 METRICS = (*(name for name in COLUMNS if name != "rounds"), "relative")

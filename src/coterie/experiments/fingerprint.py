@@ -25,7 +25,7 @@ DIRECTIVES = ("# cython:", "#cython:", "# distutils:", "#distutils:")
 
 IMPORTED = re.compile(r"^from coterie\.policies\._?(\w+) c?import", re.MULTILINE)
 """A line that imports from another module of policies."""
-SPECS = ("experiments/params.py", "experiments/policy_specs.py", "experiments/specs.py", "seeding.py")
+SPECS = ("experiments/specs.py", "seeding.py")
 """What turns data into policies and environments, whichever they are."""
 
 IGNORED = {
@@ -38,7 +38,7 @@ IGNORED = {
         "snapshots",
         "snapshots_v1",
     ),
-    "datasets": ("__init__", "cache", "catalogue", "description"),
+    "datasets": ("__init__", "cache", "catalogue"),
 }
 """Files that change no number of a result."""
 

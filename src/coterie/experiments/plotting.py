@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from math import ceil
 from pathlib import Path
 from textwrap import fill
@@ -14,9 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie.experiments.heatmap import winners
-from coterie.experiments.ratio_plot import ratios
-from coterie.experiments.results import Panel, PolicyResult, labels_of
+from coterie.experiments.results import (
+    ORACLE,
+    Panel,
+    PolicyResult,
+    RegretRatio,
+    labels_of,
+    multiples,
+    regret_ratios,
+)
 from coterie.experiments.specs import PolicySpec
 from coterie.extras import need
 from coterie.policies.entries import Style
@@ -318,6 +324,133 @@ def _against(axes: Axes, panels: Sequence[Panel], values: Sequence[float]) -> No
 def _by_dataset(panels: Sequence[Panel]) -> list[list[Panel]]:
     names = dict.fromkeys(panel.dataset for panel in panels)
     return [[panel for panel in panels if panel.dataset == name] for name in names]
+
+
+RATIO_WIDTH, RATIO_LINE, RATIO_MARGINS = 7.2, 0.19, 1.5
+"""Inches: the width, a line, and all that is above and below the lines."""
+
+LABEL_LINES = 1.2
+"""Lines that the name of a world takes."""
+
+RATIO_TICKS = (0.03, 0.06, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 8.0)
+LIMIT_COLOUR = "#555555"
+LABEL_TEXT: Mapping[str, Any] = MappingProxyType({"weight": "bold", "va": "center", "ha": "left"})
+
+
+def ratios(panels: Sequence[Panel]) -> Canvas:
+    """Datasets down, grouped by world, ratios across on a logarithmic scale."""
+    from matplotlib.figure import Figure
+
+    found = regret_ratios(panels)
+    groups = [list(group) for _, group in groupby(found, key=lambda ratio: ratio.panel.label)]
+    height = sum(len(group) + LABEL_LINES for group in groups)
+    canvas = Figure(figsize=(RATIO_WIDTH, RATIO_LINE * height + RATIO_MARGINS))
+    axes = canvas.subplots()
+    top = 0.0
+    for group in groups:
+        axes.text(0.0, top, group[0].panel.label, transform=axes.get_yaxis_transform(), **LABEL_TEXT)
+        for k, ratio in enumerate(group):
+            _ratio_line(axes, top + k + 1, ratio)
+        top += len(group) + LABEL_LINES
+    axes.set_ylim(top - 0.5, -0.8)
+    _ratio_axis(axes)
+    _ratio_legend(canvas, axes)
+    return canvas
+
+
+def _ratio_line(axes: Axes, y: float, found: RegretRatio) -> None:
+    """A dataset: its name on the left, who 1 stands for on the right, and the dots."""
+    across = axes.get_yaxis_transform()
+    axes.axhline(y, color="#e6e6e6", linewidth=0.6, zorder=0)
+    axes.text(-0.01, y, found.panel.dataset_name, transform=across, va="center", ha="right")
+    axes.text(1.01, y, find(found.rival.policy).style.label, transform=across, va="center", ha="left")
+    if found.limit is not None:
+        axes.plot(found.limit.factor, y, "|", color=LIMIT_COLOUR, markersize=9, label="AutoCLUB's limit")
+    if found.oracle is not None:
+        _ratio_dot(axes, y, found.oracle, found.rival, 6.5)
+    _ratio_dot(axes, y, found.own, found.rival, 5.5)
+
+
+def _ratio_dot(axes: Axes, y: float, result: PolicyResult, rival: PolicyResult, size: float) -> None:
+    """A regret ± its standard error, in units of the rival's mean."""
+    style, regret, unit = find(result.policy).style, result.final("regret"), rival.mean_regret
+    axes.errorbar(
+        regret.mean / unit,
+        y,
+        xerr=np.nan_to_num(regret.error / unit),
+        color=style.colour,
+        marker=style.marker,
+        markersize=size,
+        linestyle="none",
+        label=style.label,
+    )
+
+
+def _ratio_axis(axes: Axes) -> None:
+    """Ratios on a logarithmic scale, with a line at 1."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    axes.axvline(1.0, color="#000000", linewidth=0.8, zorder=1)
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_locator(FixedLocator(RATIO_TICKS))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel("regret as a multiple of that of the policy on the right")
+
+
+def _ratio_legend(canvas: Canvas, axes: Axes) -> None:
+    found = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    canvas.legend(found.values(), found.keys(), loc="outside lower center", ncols=len(found))
+
+
+CELL_WIDTH, CELL_HEIGHT, HEATMAP_MARGINS = 0.82, 0.23, (1.6, 1.9)
+"""Inches: a cell, and what is beside and above the cells."""
+
+HEADING_LETTERS = 13
+"""Letters in a line of a world's name."""
+
+DARKEST = 4.0
+"""Multiples from here on have the same colour."""
+
+
+def winners(panels: Sequence[Panel]) -> Canvas:
+    """Policies down, the best on average first, worlds across; the least of a world is in bold."""
+    from matplotlib.figure import Figure
+
+    found = multiples(panels)
+    width, height = (
+        CELL_WIDTH * len(panels) + HEATMAP_MARGINS[0],
+        CELL_HEIGHT * len(found) + HEATMAP_MARGINS[1],
+    )
+    canvas = Figure(figsize=(width, height))
+    axes = canvas.subplots()
+    values = np.array(list(found.values()))
+    axes.pcolormesh(
+        np.clip(np.log(values), 0.0, np.log(DARKEST)), cmap="YlOrRd", vmin=0.0, vmax=np.log(DARKEST)
+    )
+    for row, (policy, line) in enumerate(found.items()):
+        for column, value in enumerate(line):
+            _heatmap_cell(axes, row, column, value, is_least=value == 1.0 and policy != ORACLE)
+    axes.set_yticks(np.arange(len(found)) + 0.5, [find(name).style.label for name in found])
+    axes.set_xticks(np.arange(len(panels)) + 0.5, [fill(panel.title, HEADING_LETTERS) for panel in panels])
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0)
+    axes.grid(visible=False)
+    axes.invert_yaxis()
+    axes.spines[:].set_visible(False)
+    return canvas
+
+
+def _heatmap_cell(axes: Axes, row: int, column: int, value: float, *, is_least: bool) -> None:
+    """A multiple in its cell; nothing for a policy that did not take part."""
+    if np.isfinite(value):
+        colour = "#ffffff" if value > 0.75 * DARKEST else "#1a1a1a"
+        weight = "bold" if is_least else "normal"
+        axes.text(
+            column + 0.5, row + 0.5, f"{value:.2f}", ha="center", va="center", color=colour, weight=weight
+        )
 
 
 VIEWS: Mapping[str, Callable[[Sequence[Panel]], Canvas]] = MappingProxyType(

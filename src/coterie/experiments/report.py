@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from coterie.experiments.claims import Answer, Finding
 from coterie.experiments.figures import Figure
-from coterie.experiments.plans import FigurePlan
 from coterie.experiments.results import Panel
 from coterie.experiments.runner import processor
 from coterie.experiments.specs import EnvironmentSpec
@@ -29,25 +28,21 @@ TEMPLATE = "report.html.jinja"
 
 
 class FigureResult(NamedTuple):
-    """All that was found for a figure, and the files that show it once they are written."""
+    """All that was found for a figure, and the files that show it once they are written.
 
-    plan: FigurePlan
+    `environments` and `horizons` have one entry for each panel.
+    """
+
+    figure: Figure
+    environments: tuple[EnvironmentSpec, ...]
+    horizons: tuple[int, ...]
+    seeds: tuple[int, ...]
     panels: tuple[Panel, ...]
     choices: tuple[Choice, ...]
     findings: tuple[Finding, ...]
     sentence: str
     tables: tuple[TextTable, ...]
     files: tuple[Path, ...] = ()
-
-    @property
-    def figure(self) -> Figure:
-        """The figure."""
-        return self.plan.figure
-
-    @property
-    def horizons(self) -> list[int]:
-        """The horizon of each panel."""
-        return [panel.horizon for panel in self.plan.panel_specs()]
 
     @property
     def points_tried(self) -> list[int]:
@@ -127,27 +122,26 @@ def inline_svg(path: Path, prefix: str) -> str:
 
 def shared_parameters(result: FigureResult) -> list[Fact]:
     """The parameters that all environments of a figure share."""
-    worlds, varied = _worlds(result), varied_names(result)
+    varied = varied_names(result)
     return [
-        Fact(name, str(getattr(worlds[0], name))) for name in EnvironmentSpec.names() if name not in varied
+        Fact(name, str(getattr(result.environments[0], name)))
+        for name in EnvironmentSpec.names()
+        if name not in varied
     ]
 
 
 def varied_parameters(result: FigureResult) -> TextTable:
     """The parameters in which the environments of a figure differ."""
     names = varied_names(result)
-    rows = (tuple(str(getattr(world, name)) for name in names) for world in _worlds(result))
+    rows = (tuple(str(getattr(world, name)) for name in names) for world in result.environments)
     return TextTable("what varies", names, tuple(rows))
 
 
 def varied_names(result: FigureResult) -> tuple[str, ...]:
     """The names of the parameters in which the environments of a figure differ."""
-    worlds = _worlds(result)
-    return tuple(n for n in EnvironmentSpec.names() if len({getattr(world, n) for world in worlds}) > 1)
-
-
-def _worlds(result: FigureResult) -> list[EnvironmentSpec]:
-    return [panel.environment for panel in result.plan.panel_specs()]
+    return tuple(
+        n for n in EnvironmentSpec.names() if len({getattr(world, n) for world in result.environments}) > 1
+    )
 
 
 def machine() -> list[Fact]:

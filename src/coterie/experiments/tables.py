@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from coterie.experiments.claims import Finding, compared
-from coterie.experiments.params import Value
 from coterie.experiments.results import (
     AUTO,
     DATASET_NAMES,
@@ -18,7 +17,7 @@ from coterie.experiments.results import (
     multiples,
     regret_ratios,
 )
-from coterie.experiments.specs import EnvironmentSpec, World
+from coterie.experiments.specs import EnvironmentSpec, Value, World
 from coterie.policies.makers import TUNED
 from coterie.theory import BoundRow, Setup, table_1
 

@@ -17,8 +17,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from coterie.errors import ArgumentError
+from coterie.experiments.run_store import Run, Store
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec
-from coterie.experiments.store import Run, Store
 from coterie.policies.makers import TUNED, find_maker, is_own
 from coterie.policies.registry import find
 from coterie.theory import beta

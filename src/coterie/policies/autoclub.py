@@ -8,8 +8,8 @@ from coterie.policies.plans import Plan
 
 
 @register(
-    summary="clusters by evidence, no constants to set",
-    use_when="there is no reason for another",
+    summary="clusters by marginal likelihood; no constants to set",
+    use_when="you have no reason to choose another",
     style=Style("AutoCLUB", "#A5112B", "d", "-"),
     cost=25.0,
 )

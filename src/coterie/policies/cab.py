@@ -9,8 +9,8 @@ from coterie.validation import nonnegative
 
 
 @register(
-    summary="for each arm the users whose estimates agree on it",
-    use_when="who is alike depends on the item",
+    summary="for each arm, pools the users whose estimates agree on it",
+    use_when="which users are similar depends on the item",
     style=Style("CAB", "#5B7DB1", ">", "-."),
     grid=Grid(alpha=geometric(0.05, 2.0, 6), gamma=(0.1, 0.2, 0.5, 1.0)),
     cost=1000.0,

@@ -16,8 +16,8 @@ CERTAIN = 1.0
 
 
 @register(
-    summary="one LinUCB for all users, for lists; scores count as 1 at most",
-    use_when="lists are shown, and everybody wants the same",
+    summary="one LinUCB for all users, for ranked lists; scores clipped at 1",
+    use_when="you show lists, and all users have the same preferences",
     style=Style("CascadeLinUCB", "#7f7f7f", "P", "-."),
     grid=Grid(beta=geometric(0.1, 5.0, BUDGET)),
     clusters=False,
@@ -82,8 +82,8 @@ def CascadeLinUCB(
 
 
 @register(
-    summary="CLUB for lists; scores count as 1 at most",
-    use_when="lists are shown, and a baseline with clusters is wanted",
+    summary="CLUB for ranked lists; scores clipped at 1",
+    use_when="you show lists, and need a baseline with clusters",
     style=Style("CLUB-cascade", "#E69F00", "s", "-."),
     grid=Grid(alpha=ALPHAS, beta=(0.25, 0.5, 1.0, 2.0)),
 )

@@ -19,8 +19,8 @@ def _plan(n_users: int, dim: int, confidence: Confidence, ridge: float, schedule
 
 
 @register(
-    summary="a graph that loses edges; components are clusters",
-    use_when="a classic baseline is wanted",
+    summary="removes edges of a user graph; clusters are its components",
+    use_when="you need a classic baseline",
     style=Style("CLUB", "#E69F00", "o", "--"),
     grid=GRID,
 )
@@ -162,7 +162,7 @@ def UniCLUB(
 
 @register(
     summary="CLUB for smoothed contexts",
-    use_when="an adversary picks the arms, noise blurs them",
+    use_when="arms are chosen adversarially and perturbed by noise",
     style=Style("SACLUB", "#E69F00", "P", "-"),
     grid=GRID,
 )

@@ -11,8 +11,8 @@ from coterie.validation import number, positive, whole
 
 
 @register(
-    summary="clusters drawn from a Chinese restaurant, samples of them",
-    use_when="the noise is known, and tastes may jump",
+    summary="Thompson sampling; clusters from a Chinese restaurant process",
+    use_when="the noise is known, and preferences may change abruptly",
     style=Style("CoDBand", "#7A4988", "X", "-."),
     grid=Grid(noise=(0.5, 1.0, 2.0), scale=geometric(0.03, 1.0, 8)),
     cost=200.0,

@@ -9,8 +9,8 @@ from coterie.policies.plans import Plan
 
 
 @register(
-    summary="CLUB for duels, with logistic regressions",
-    use_when="users tell which of two arms they prefer",
+    summary="CLUB for duels, with logistic regression",
+    use_when="users say which of two arms they prefer",
     style=Style("COLDB", "#44AA99", "o", "--"),
     grid=Grid(alpha=tuple(4.0 * alpha for alpha in ALPHAS), beta=(0.5, 1.0, 2.0, 4.0)),
     cost=20.0,

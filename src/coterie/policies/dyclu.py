@@ -13,8 +13,8 @@ SURPRISE = 0.01
 
 
 @register(
-    summary="neighbours by a test of homogeneity; who changes starts anew",
-    use_when="tastes jump from one cluster's to another's",
+    summary="neighbours by a homogeneity test; resets users who change",
+    use_when="users' preferences jump from one cluster's to another's",
     style=Style("DyClu", "#B5651D", "P", "-."),
     grid=Grid(beta=geometric(0.1, 5.0, 6), level=(0.05, 0.01, 0.001, 0.0001)),
     cost=300.0,

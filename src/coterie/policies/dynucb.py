@@ -12,7 +12,7 @@ from coterie.validation import nonnegative, whole
 
 
 @register(
-    summary="a given number of clusters; users move to the nearest",
+    summary="a given number of clusters; each user moves to the nearest",
     use_when="the number of clusters is known",
     style=Style("DynUCB", "#8C6D31", "p", "-."),
     grid=Grid(alpha=geometric(0.05, 2.0, 6), n_clusters=(4, 8, 16, 32)),

@@ -105,7 +105,7 @@ class PolicyEntry(NamedTuple):
     --------
     >>> from coterie.policies import find
     >>> find("AutoCLUB").use_when
-    'there is no reason for another'
+    'you have no reason to choose another'
     """
 
     name: str

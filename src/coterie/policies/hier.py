@@ -49,8 +49,8 @@ def _covariance(value: ArrayLike, size: int, intercept: bool) -> Floats:
 
 
 @register(
-    summary="own preferences about a learnt mean, nothing to set",
-    use_when="feedback is real, and users differ by degrees",
+    summary="hierarchical model: user preferences around a learned mean",
+    use_when="feedback is real, and preferences vary continuously",
     style=Style("HierUCB", "#00677F", "h", "-"),
     cost=COST,
     clusters=False,
@@ -109,8 +109,8 @@ def HierUCB(
 
 
 @register(
-    summary="samples of own preferences about a learnt mean",
-    use_when="feedback is real, and decisions should vary",
+    summary="Thompson sampling in HierUCB's hierarchical model",
+    use_when="feedback is real, and decisions should be randomized",
     style=Style("HierTS", "#00677F", "h", "--"),
     cost=COST,
     clusters=False,

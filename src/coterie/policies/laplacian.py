@@ -16,8 +16,8 @@ WALK_FLOOR = 0.01
 
 
 @register(
-    summary="friends in a given graph share what they learn",
-    use_when="a social graph is at hand",
+    summary="neighbours in a given graph share what they learn",
+    use_when="you have a social graph",
     style=Style("GOB.Lin", "#009E73", "<", "-."),
     grid=GRID,
     cost=250.0,
@@ -94,8 +94,8 @@ def GOBLin(
 
 
 @register(
-    summary="estimates smooth over a given graph",
-    use_when="a social graph is at hand, degrees differ",
+    summary="estimates are smoothed over a given graph",
+    use_when="you have a social graph, and its degrees differ",
     style=Style("GraphUCB", "#4B0092", ">", "-."),
     grid=GRID,
     cost=400.0,

@@ -23,7 +23,7 @@ def _plan(rows: Ints | range | OneRow, beta: float) -> Plan:
 
 @register(
     summary="one Thompson sampler for all users",
-    use_when="everybody wants the same, and decisions should vary",
+    use_when="users have the same preferences; decisions should be randomized",
     style=Style("LinTS-One", "#7f7f7f", "s", "--"),
     grid=GRID,
     cost=COST,
@@ -74,7 +74,7 @@ def LinTSOne(n_users: int, dim: int, *, beta: float = 1.0, ridge: float = 1.0, s
 
 @register(
     summary="a Thompson sampler for each user",
-    use_when="nobody resembles anybody, and decisions should vary",
+    use_when="users have nothing in common; decisions should be randomized",
     style=Style("LinTS-Ind", "#000000", "D", "--"),
     grid=GRID,
     cost=COST,
@@ -122,7 +122,7 @@ def LinTSInd(n_users: int, dim: int, *, beta: float = 1.0, ridge: float = 1.0, s
 
 @register(
     summary="a Thompson sampler for each known cluster",
-    use_when="a simulation needs a random yardstick",
+    use_when="you need a randomized oracle baseline in a simulation",
     style=Style("LinTS, true clusters", "#b8a200", "*", "--"),
     grid=GRID,
     cost=COST,

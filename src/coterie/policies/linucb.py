@@ -21,7 +21,7 @@ def _plan(rows: Ints | range | OneRow, beta: float) -> Plan:
 
 @register(
     summary="one LinUCB for all users",
-    use_when="everybody wants the same",
+    use_when="all users have the same preferences",
     style=Style("LinUCB-One", "#7f7f7f", "s", ":"),
     grid=GRID,
     clusters=False,
@@ -80,7 +80,7 @@ def LinUCBOne(
 
 @register(
     summary="a LinUCB for each user",
-    use_when="nobody resembles anybody, or data is plenty",
+    use_when="users have nothing in common, or each has much data",
     style=Style("LinUCB-Ind", "#000000", "D", ":"),
     grid=GRID,
     clusters=False,
@@ -136,7 +136,7 @@ def LinUCBInd(
 
 @register(
     summary="a LinUCB for each known cluster",
-    use_when="a simulation needs a yardstick",
+    use_when="you need an oracle baseline in a simulation",
     style=Style("LinUCB, true clusters", "#b8a200", "*", ":"),
     grid=GRID,
     clusters=False,

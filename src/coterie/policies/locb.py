@@ -14,8 +14,8 @@ from coterie.validation import positive, whole
 
 
 @register(
-    summary="overlapping clusters around seeds; the most hopeful decides",
-    use_when="clusters overlap, and a baseline is wanted",
+    summary="overlapping clusters around seed users; largest bound decides",
+    use_when="clusters overlap, and you need a baseline",
     style=Style("LOCB", "#4B6F44", "<", "-."),
     grid=Grid(alpha=ALPHAS, beta=(0.25, 0.5, 1.0, 2.0)),
     cost=150.0,

@@ -10,7 +10,7 @@ from coterie.policies.plans import Plan
 
 @register(
     summary="clusters from a log; decisions by lower confidence bounds",
-    use_when="there is a log, and nothing will be learnt from decisions",
+    use_when="you have a log, and decisions will get no feedback",
     style=Style("Off-CLUB", "#999933", "v", ":"),
     grid=Grid(alpha=ALPHAS, beta=(0.25, 0.5, 1.0, 2.0)),
 )

@@ -1,4 +1,4 @@
-"""PhaseUniCLUB: exploration in phases, for when the gap between clusters is not known."""
+"""PhaseUniCLUB: exploration in phases, for when the gap is not known."""
 
 from __future__ import annotations
 

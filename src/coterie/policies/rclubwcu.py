@@ -17,8 +17,8 @@ from coterie.validation import nonnegative, positive, probability
 
 
 @register(
-    summary="CLUB that learns in spite of corrupted users, and finds them",
-    use_when="some users may lie",
+    summary="CLUB that is robust to corrupted users, and detects them",
+    use_when="the feedback of some users may be corrupted",
     style=Style("RCLUB-WCU", "#117733", "X", "--"),
     grid=Grid(alpha=ALPHAS, beta=(0.5, 1.0), threshold=(0.1, 0.5)),
     cost=20.0,

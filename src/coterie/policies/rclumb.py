@@ -33,7 +33,7 @@ def _settings(
 
 
 @register(
-    summary="CLUB for means that are not quite linear",
+    summary="CLUB for rewards that are not quite linear",
     use_when="rewards deviate from a linear model by a known bound",
     style=Style("RCLUMB", "#882255", "D", "--"),
     grid=GRID,
@@ -111,8 +111,8 @@ def RCLUMB(
 
 
 @register(
-    summary="SCLUB for means that are not quite linear",
-    use_when="rewards deviate as for RCLUMB, and users come and go",
+    summary="SCLUB for rewards that are not quite linear",
+    use_when="rewards deviate as for RCLUMB, and users arrive unevenly",
     style=Style("RSCLUMB", "#AA4499", "D", ":"),
     grid=GRID,
     cost=40.0,

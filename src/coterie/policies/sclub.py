@@ -23,7 +23,7 @@ def _plan(
 
 
 @register(
-    summary="sets that split and merge",
+    summary="sets of users that split and merge",
     use_when="users arrive unevenly",
     style=Style("SCLUB", "#56B4E9", "^", "--"),
     grid=GRID,
@@ -102,7 +102,7 @@ def SCLUB(
 
 @register(
     summary="SCLUB after uniform exploration",
-    use_when="the gap is known, and users come and go",
+    use_when="the gap is known, and users arrive unevenly",
     style=Style("UniSCLUB", "#0072B2", "^", "-"),
     grid=UNIFORM_GRID,
     cost=COST,
@@ -164,7 +164,7 @@ def UniSCLUB(
 
 @register(
     summary="SCLUB for smoothed contexts",
-    use_when="arms as for SACLUB, and users come and go",
+    use_when="arms are as for SACLUB, and users arrive unevenly",
     style=Style("SASCLUB", "#0072B2", "X", "-"),
     grid=GRID,
     cost=COST,

@@ -10,7 +10,7 @@ from coterie.validation import positive
 
 
 @register(
-    summary="SCLUB by the rules of 2019: split against a snapshot, merge at half",
+    summary="SCLUB of 2019: splits against a snapshot, merges at half the radius",
     use_when="you compare with the paper of 2019",
     style=Style("SCLUB 2019", "#56B4E9", "s", ":"),
     grid=Grid(alpha=ALPHAS, beta=(0.25, 0.5, 1.0, 2.0)),
