@@ -27,7 +27,7 @@ FIRST_REWARDS = int(os.environ.get("FIRST_REWARDS", "20"))
 
 def serve_coterie(port: int, store: str) -> None:
     """Our service, with users who have been served before."""
-    from coterie.service.server import ServerSettings, make_server, open_engine, tune_process
+    from coterie.service.http.server import ServerSettings, make_server, open_engine, tune_process
 
     settings = ServerSettings(port=port, store=store, dim=DIM, log_level="error", snapshot_every=10**9)
     engine = open_engine(settings)

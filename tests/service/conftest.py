@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import pytest
 
-from coterie.service.postgres import open_store
-from coterie.service.store import EventStore
+from coterie.service.storage.event_store import EventStore
+from coterie.service.storage.postgresql import open_store
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from coterie.service.engine import PolicyEngine
-from coterie.service.server import ServerSettings, make_server, open_engine
+from coterie.service.core.engine import PolicyEngine
+from coterie.service.http.server import ServerSettings, make_server, open_engine
 
 
 class Served:

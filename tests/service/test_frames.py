@@ -12,8 +12,8 @@ import httpx
 import numpy as np
 import pytest
 
-from coterie.service import page
-from coterie.service.frames import ClusterChanges, changes_between
+from coterie.service.http import page
+from coterie.service.http.frames import ClusterChanges, changes_between
 from service.serving import served
 from service.shops import ITEMS
 

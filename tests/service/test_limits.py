@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from coterie import Client, StoreError, UnknownName
-from coterie.service import context
-from coterie.service.protocol import MOST_HEAD
+from coterie.service.http import context
+from coterie.service.http.protocol import MOST_HEAD
 from service.serving import Served, served
 from service.shops import ITEMS
 

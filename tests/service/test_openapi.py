@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from coterie.service.app import build_app
-from coterie.service.endpoints import ROUTES
-from coterie.service.engine import PolicyEngine
-from coterie.service.openapi import plain_path
+from coterie.service.core.engine import PolicyEngine
+from coterie.service.http.application import build_app
+from coterie.service.http.endpoints import ROUTES
+from coterie.service.http.openapi import plain_path
 from coterie.service.settings import PolicySettings
-from coterie.service.sqlite import SQLiteStore
+from coterie.service.storage.sqlite import SQLiteStore
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 positive_data_acceptance = import_module("schemathesis.specs.openapi.checks").positive_data_acceptance

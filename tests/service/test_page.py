@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from coterie.cli.demo import visit
-from coterie.service.frames import Projection
-from coterie.service.keys import FRESH, create_key
-from coterie.service.page import FOLDER
+from coterie.service.http.api_keys import FRESH, create_key
+from coterie.service.http.frames import Projection
+from coterie.service.http.page import FOLDER
 from service.serving import Served, served
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from coterie.service.events import Event
-from coterie.service.protocol import DirectProtocol, Head, read_request
+from coterie.service.core.log_events import Event
+from coterie.service.http.protocol import DirectProtocol, Head, read_request
 from service.serving import Served, served
 from service.shops import ITEMS
 

@@ -12,8 +12,8 @@ from coterie.cli.run_plan import DEFAULT_POLICIES, check_used, complete_spec, pa
 from coterie.cli.settings import RunSettings, assignments
 from coterie.errors import ArgumentError
 from coterie.evaluation import Evaluation, Log, evaluate, read_log
+from coterie.evaluation.estimates import passes
 from coterie.evaluation.estimators import uniform_play
-from coterie.evaluation.evaluate import passes
 from coterie.experiments.results import labels_of
 from coterie.experiments.run_store import naming_policy
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec

@@ -14,6 +14,7 @@ from coterie.experiments.plotting import RC_PARAMS, save_figure, styles_of
 from coterie.experiments.results import labels_of
 from coterie.experiments.specs import PolicySpec
 from coterie.experiments.tables import known
+from coterie.extras import install_command
 from coterie.storage import atomic_write
 from coterie.validation import counted
 
@@ -101,7 +102,7 @@ class EvaluateResults(NamedTuple):
         table = folder / "evaluation.csv"
         atomic_write(table, self.found.to_frame().write_csv().encode())
         if find_spec("matplotlib") is None:
-            print_note("coterie: no picture was drawn, it needs matplotlib: pip install 'coterie[plot]'")
+            print_note(f"coterie: no picture was drawn, it needs matplotlib: {install_command('matplotlib')}")
             return [table]
         return [table, *self._draw(folder)]
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from coterie.datasets import interactions, lastfm, movielens, synthetic, yelp
 from coterie.datasets.dataset import Dataset
-from coterie.datasets.description import About
 from coterie.datasets.request import Request, Source
+from coterie.datasets.sources import About
 from coterie.errors import unknown
 
 
