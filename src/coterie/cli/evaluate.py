@@ -228,12 +228,13 @@ class EvaluateResults(NamedTuple):
     def write(self, folder: Path) -> list[Path]:
         """Write `evaluation.csv` and the pictures; without matplotlib the table alone."""
         from coterie.experiments.plotting import draw_estimates
+        from coterie.extras import install_command
         from coterie.storage import atomic_write
 
         table = folder / "evaluation.csv"
         atomic_write(table, self.found.to_frame().write_csv().encode())
         if find_spec("matplotlib") is None:
-            print_note("coterie: no picture was drawn, it needs matplotlib: pip install 'coterie[plot]'")
+            print_note(f"coterie: no picture was drawn, it needs matplotlib: {install_command('matplotlib')}")
             return [table]
         return [table, *draw_estimates(self.found, self.specs, self.title, folder, "evaluation")]
 

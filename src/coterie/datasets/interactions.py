@@ -15,7 +15,7 @@ from coterie.datasets.prepare import Material, prepare
 from coterie.datasets.request import Frame, Request, Source
 from coterie.datasets.sources import About, digest
 from coterie.errors import ArgumentError, DataError, MissingData
-from coterie.extras import need
+from coterie.extras import install_command, need
 
 if TYPE_CHECKING:
     import polars as pl
@@ -80,7 +80,7 @@ def frame_columns(frame: Frame) -> pl.DataFrame:
         whole = pl.DataFrame(frame)
     except ImportError:
         raise ArgumentError(
-            "this data frame is read through pyarrow, which is not installed: pip install coterie[pandas]"
+            f"this data frame is read through pyarrow, which is not installed: {install_command('pyarrow')}"
         ) from None
     except (ValueError, TypeError, pl.exceptions.PolarsError) as error:
         raise ArgumentError(f"the data frame cannot be read: {first_line(error)}") from error
