@@ -55,7 +55,7 @@ def test_nor_from_package_to_package() -> None:
     found = graph("experiments", "cli", "datasets", "environments", "evaluation", "simulation", "theory")
     assert found["coterie.cli.run"] >= {
         "coterie.experiments.run_store",
-        "coterie.cli.run_results",
+        "coterie.cli.run_settings",
     }  # lazy ones
     TopologicalSorter(found).prepare()
 
