@@ -80,7 +80,7 @@ def read_server_settings(
     given: dict[str, Any], config: Path | None, defaults: dict[str, Any] | None = None
 ) -> ServerSettings:
     """Settings from options, then the environment, then a file."""
-    from coterie.cli.settings import convert, read_toml
+    from coterie.cli.config import convert, read_toml
     from coterie.service.http.server import ServerSettings
 
     names = [field.name for field in fields(ServerSettings)]
