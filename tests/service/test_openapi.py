@@ -15,8 +15,9 @@ from coterie.service.http.openapi import plain_path
 from coterie.service.http.routes import ROUTES
 from coterie.service.settings import PolicySettings
 from coterie.service.storage.sqlite import SQLiteStore
+from optional import need_package
 
-schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
+schemathesis = need_package("schemathesis")
 positive_data_acceptance = import_module("schemathesis.specs.openapi.checks").positive_data_acceptance
 OPERATIONS = [
     (route.method, plain_path(route.path)) for route in ROUTES if not route.path.endswith("}/live")

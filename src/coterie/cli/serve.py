@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import fields
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
@@ -15,6 +14,7 @@ import typer
 from coterie.cli.options import complete_policy, examples
 from coterie.cli.output import print_note
 from coterie.errors import ArgumentError, unknown
+from coterie.extras import need
 
 if TYPE_CHECKING:
     from coterie.service.core.engine import PolicyEngine
@@ -64,10 +64,8 @@ def serve(
     Every setting may also be an environment variable, such as COTERIE_STORE, or stand in a TOML file: options
     come first, then variables, then the file. A reward is acknowledged when it is on the disk.
     """
-    if find_spec("uvicorn") is None or find_spec("starlette") is None:
-        raise ArgumentError(
-            "the service needs more packages, install them with: pip install 'coterie[service]'"
-        )
+    need("starlette", "the service")
+    need("uvicorn", "the service")
     given = {
         name: value
         for name, value in locals().items()
@@ -82,7 +80,7 @@ def read_server_settings(
     given: dict[str, Any], config: Path | None, defaults: dict[str, Any] | None = None
 ) -> ServerSettings:
     """Settings from options, then the environment, then a file."""
-    from coterie.cli.settings import convert, read_toml
+    from coterie.cli.config import convert, read_toml
     from coterie.service.http.server import ServerSettings
 
     names = [field.name for field in fields(ServerSettings)]

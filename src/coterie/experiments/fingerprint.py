@@ -38,7 +38,7 @@ IGNORED = {
         "snapshots",
         "snapshots_v1",
     ),
-    "datasets": ("__init__", "cache", "catalogue", "description"),
+    "datasets": ("__init__", "cache", "catalogue"),
 }
 """Files that change no number of a result."""
 

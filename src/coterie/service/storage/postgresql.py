@@ -10,6 +10,7 @@ from threading import RLock
 from typing import Any
 
 from coterie.errors import ArgumentError, StoreError
+from coterie.extras import install_command
 from coterie.service.storage.event_store import TABLES, EventStore
 
 LOCK = 0x436F7465726965  # "Coterie"
@@ -35,9 +36,7 @@ class PostgresStore(EventStore):
         try:
             import psycopg
         except ImportError:
-            raise StoreError(
-                "PostgreSQL needs psycopg, install it with: pip install 'coterie[postgresql]'"
-            ) from None
+            raise StoreError(f"PostgreSQL needs psycopg: {install_command('psycopg')}") from None
         self._psycopg = psycopg
         self._url = url
         self._writer: psycopg.Connection[Any] | None = None

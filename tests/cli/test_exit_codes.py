@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import SMALL, Call
-from coterie.cli.errors import Interrupted, describe_error
+from coterie.cli.exit_codes import Interrupted, describe_error
 from coterie.errors import ArgumentError, DataError, MissingData, SnapshotError, UnknownName
 
 WRONG = [

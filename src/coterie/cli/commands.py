@@ -21,7 +21,7 @@ from coterie.cli import (
     store,
     theory,
 )
-from coterie.cli.errors import MainGroup
+from coterie.cli.exit_codes import MainGroup
 from coterie.cli.options import CommandWithExamples, examples, show_help
 
 app = typer.Typer(

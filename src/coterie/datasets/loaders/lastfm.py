@@ -1,4 +1,4 @@
-"""Last.fm as Gentile et al. (2014) use it: who listened to which artist, tags as features, friendships."""
+"""Last.fm, as released for HetRec 2011: tags as feedback, or listens as payoffs."""
 
 from __future__ import annotations
 
@@ -8,27 +8,78 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coterie.datasets import lastfm
-from coterie.datasets.delimited import Delimited, FieldFormat
-from coterie.datasets.description import About
+from coterie.datasets.dataset import Dataset
+from coterie.datasets.event_table import Events, EventSource, events_of
 from coterie.datasets.item_vectors import from_tags
-from coterie.datasets.lines import read
-from coterie.datasets.payoff_table import PayoffSource, PayoffTable
-from coterie.datasets.request import Frame, Source
-from coterie.datasets.sources import ARCHIVES, digest, find_file, opened
-from coterie.datasets.sparse_table import SparseTable
+from coterie.datasets.lines import Delimited, FieldFormat, LineBlock, read
+from coterie.datasets.payoff_table import PayoffSource, PayoffTable, SparseTable
+from coterie.datasets.prepare import prepare_file
+from coterie.datasets.request import Frame, Request, Source
+from coterie.datasets.sources import ARCHIVES, About, digest, find_file, opened
 from coterie.errors import DataError, MissingData
 from coterie.extras import need
 from coterie.types import Floats, Ints
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import polars as pl
+
+ABOUT = About(
+    name="lastfm",
+    summary="tags that listeners gave to artists (HetRec 2011, Last.fm)",
+    feedback="1 if the user tagged the artist",
+    files=("user_taggedartists.dat",),
+    archive="hetrec2011-lastfm-2k.zip",
+    url="https://grouplens.org/datasets/hetrec-2011/",
+    licence="non-commercial use only, cite the Last.fm website and the HetRec 2011 workshop",
+)
+
+TAG_FIELDS = Delimited(
+    "\t",
+    tuple(FieldFormat(name) for name in ("userID", "artistID", "tagID", "day", "month", "year")),
+    has_header=True,
+)
+
+
+def make(request: Request) -> Dataset:
+    """Artists as items, feedback 1 if the user assigns a tag to the artist   (Sec. 6.2)."""
+    return prepare_file(ABOUT, request, _rows)
+
+
+def events(place: Source) -> Events:
+    """Every day on which a user tagged an artist, however many tags were given."""
+    import polars as pl
+
+    path = find_file(ABOUT, place)
+    with opened(ABOUT, path) as stream:
+        tagged = read(stream, TAG_FIELDS.parse)
+    days = tagged.select(
+        pl.col("userID").alias("user"),
+        pl.col("artistID").alias("item"),
+        pl.date("year", "month", "day").dt.epoch("d").cast(pl.Float64).alias("time"),
+    )
+    if days.get_column("time").has_nulls():
+        raise DataError(f"{path.name} has a row whose day, month and year are no date")
+    return events_of(EventSource(ABOUT.name, path.name, digest(path)), days.unique(maintain_order=True))
+
+
+def _rows(path: Path) -> pl.DataFrame:
+    with opened(ABOUT, path) as stream:
+        return read(stream, _parse)
+
+
+def _parse(block: LineBlock) -> pl.DataFrame:
+    import polars as pl
+
+    return TAG_FIELDS.parse(block).select(user="userID", item="artistID", liked=pl.lit(True))
+
 
 SETTING = "lastfm-2014"
 
 
 def _about(file: str) -> About:
-    about = lastfm.ABOUT
+    about = ABOUT
     return About(
         name=about.name,
         summary=about.summary,
@@ -41,9 +92,9 @@ def _about(file: str) -> About:
 
 
 LISTENS, TAGS, FRIENDS = (_about(f"user_{name}.dat") for name in ("artists", "taggedartists", "friends"))
-FORMATS = {
+FILE_FIELDS = {
     LISTENS: Delimited("\t", tuple(map(FieldFormat, ("userID", "artistID", "weight"))), has_header=True),
-    TAGS: lastfm.FORMAT,
+    TAGS: TAG_FIELDS,
     FRIENDS: Delimited("\t", tuple(map(FieldFormat, ("userID", "friendID"))), has_header=True),
 }
 
@@ -60,8 +111,8 @@ def listens(place: Source = None, *, dim: int = 25, unit: bool = False) -> Payof
     it is there.
     """
     need("polars", "reading a table")
-    heard, hash_heard = _read(LISTENS, place)
-    tagged, hash_tagged = _read(TAGS, place)
+    heard, hash_heard = _read_file(LISTENS, place)
+    tagged, hash_tagged = _read_file(TAGS, place)
     artists = np.intersect1d(heard["artistID"].to_numpy(), tagged["artistID"].to_numpy())
     if len(artists) < 2:
         raise DataError("fewer than two artists of user_artists.dat have tags in user_taggedartists.dat")
@@ -76,19 +127,19 @@ def listens(place: Source = None, *, dim: int = 25, unit: bool = False) -> Payof
     )
     hashed = sha256(f"{hash_heard} {hash_tagged}".encode()).hexdigest()
     return PayoffTable(
-        items=_vectors(tagged, artists, dim, unit),
+        items=_tag_vectors(tagged, artists, dim, unit),
         payoffs=payoffs,
         user_ids=users,
         item_ids=artists,
         provenance=PayoffSource(
-            name=lastfm.ABOUT.name, setting=SETTING, file=LISTENS.files[0], sha256=hashed, left_out=left_out
+            name=ABOUT.name, setting=SETTING, file=LISTENS.files[0], sha256=hashed, left_out=left_out
         ),
         offers="one-positive",
         friends=_friends(place, users),
     )
 
 
-def _vectors(tagged: pl.DataFrame, artists: Ints, dim: int, unit: bool) -> Floats:
+def _tag_vectors(tagged: pl.DataFrame, artists: Ints, dim: int, unit: bool) -> Floats:
     known = tagged.filter(tagged["artistID"].is_in(artists.tolist()))
     tags = np.unique(known["tagID"].to_numpy())
     counts = _counted(known["artistID"].to_numpy(), artists, known["tagID"].to_numpy(), tags)
@@ -106,7 +157,7 @@ def _counted(rows: Ints, row_ids: Ints, columns: Ints, column_ids: Ints) -> Spar
 def _friends(place: Source, users: Ints) -> SparseTable | None:
     """Who is whose friend, either way; None without the file."""
     try:
-        pairs, _ = _read(FRIENDS, place)
+        pairs, _ = _read_file(FRIENDS, place)
     except MissingData:
         return None
     here = pairs.filter(pairs["userID"].is_in(users.tolist()) & pairs["friendID"].is_in(users.tolist()))
@@ -118,7 +169,7 @@ def _friends(place: Source, users: Ints) -> SparseTable | None:
     return graph
 
 
-def _read(about: About, place: Source) -> tuple[pl.DataFrame, str]:
+def _read_file(about: About, place: Source) -> tuple[pl.DataFrame, str]:
     """One of the files; if another of them was named, the one beside it."""
     if place is not None and not isinstance(place, Frame):
         path = Path(place).expanduser()
@@ -126,4 +177,4 @@ def _read(about: About, place: Source) -> tuple[pl.DataFrame, str]:
             place = path.parent
     path = find_file(about, place)
     with opened(about, path) as stream:
-        return read(stream, FORMATS[about].parse), digest(path)
+        return read(stream, FILE_FIELDS[about].parse), digest(path)

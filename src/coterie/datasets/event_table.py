@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from coterie.datasets.dataset import Ids
-from coterie.datasets.feedback import id_array
+from coterie.datasets.dataset import Ids, id_array
 from coterie.errors import DataError
 from coterie.types import Bools, Floats, Ints
 

@@ -1,9 +1,8 @@
-"""Logs as tables: anybody's data frame, CSV or Parquet file, and our own Parquet format."""
+"""Reading a log: a data frame, a CSV, Parquet or JSON lines file, or the format that `Log.save` writes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -14,10 +13,9 @@ from numpy.typing import ArrayLike
 from coterie.datasets.csvtable import CsvTable, first_line
 from coterie.datasets.request import Frame
 from coterie.errors import ArgumentError, DataError, MissingData, unknown
-from coterie.evaluation.arms import Offers, offers_of_items, offers_of_vectors, renumbered
-from coterie.evaluation.log import Log, refuse_first
+from coterie.evaluation.arms import Offers, offers_of_items, offers_of_vectors
+from coterie.evaluation.log import FORMAT_KEY, FORMAT_VERSION, Log, refuse_first
 from coterie.extras import need
-from coterie.storage import atomic_write
 from coterie.types import Floats, Ints
 
 if TYPE_CHECKING:
@@ -26,9 +24,6 @@ if TYPE_CHECKING:
 Source: TypeAlias = str | PathLike[str] | Frame
 COLUMNS = ("user", "arms", "arm", "propensity", "reward", "time")
 OPTIONAL = ("propensity", "time")
-KEY, VERSION = "coterie-log", "1"
-"""The metadata of a Parquet file in our own format."""
-
 NO_PROPENSITY = (
     "the log has no column 'propensity', the probability with which each arm was played; "
     "if arms were drawn uniformly, say so (uniform=True, --uniform)"
@@ -238,33 +233,6 @@ def _items(items: Source | ArrayLike) -> tuple[pl.Series, Floats]:
     return _ids(ids), np.column_stack([_numbers(f"feature {one.name!r}", one) for one in features])
 
 
-def save_log(log: Log, path: str | PathLike[str]) -> None:
-    """Write a log in our own format: a row for each event.
-
-    `items` are the numbers of the arms that were offered, `vectors` those of the arms that appear for the
-    first time; arms are numbered as they appear. A number takes about two bytes, a vector 8·dim, once.
-    """
-    import polars as pl
-
-    need("polars", "a log")
-    found = renumbered(Offers(log.items, log.offers, log.starts))
-    ids = pl.Series("user", [log.user_ids[user] for user in log.users])
-    frame = pl.DataFrame(
-        [
-            ids,
-            found.item_lists(),
-            found.vector_lists(),
-            pl.Series("arm", log.chosen, pl.UInt32),
-            pl.Series("propensity", log.propensities),
-            pl.Series("reward", log.rewards),
-            pl.Series("time", log.times),
-        ]
-    )
-    file = BytesIO()
-    frame.write_parquet(file, compression="zstd", metadata={KEY: VERSION})
-    atomic_write(Path(path).expanduser(), file.getvalue())
-
-
 def _is_own(path: Path) -> bool:
     """Is this a log in our own format?"""
     import polars as pl
@@ -273,16 +241,16 @@ def _is_own(path: Path) -> bool:
     if found.suffix.lower() not in (".parquet", ".pq"):
         return False
     try:
-        version = pl.read_parquet_metadata(found).get(KEY)
+        version = pl.read_parquet_metadata(found).get(FORMAT_KEY)
     except (ValueError, OSError, pl.exceptions.PolarsError) as error:
         raise DataError(f"it cannot be read as Parquet: {first_line(error)}") from None
-    if version not in (None, VERSION):
-        raise DataError(f"its format has version {version}, this release reads {VERSION}")
-    return version == VERSION
+    if version not in (None, FORMAT_VERSION):
+        raise DataError(f"its format has version {version}, this release reads {FORMAT_VERSION}")
+    return version == FORMAT_VERSION
 
 
 def _read_own(path: Path) -> Log:
-    """A log that `save_log` wrote."""
+    """A log that `Log.save` wrote."""
     frame = _frame(path)
     names = {name: name for name in COLUMNS if name != "arms"} | {"arms": "items"}
     if missing := [name for name in (*names.values(), "vectors") if name not in frame.columns]:
@@ -292,13 +260,3 @@ def _read_own(path: Path) -> Log:
         raise DataError("it has no vectors")
     items = offers_of_vectors(vectors).items
     return _log(frame, names, offers_of_items(*_items(items)), uniform=False)
-
-
-def plain_frame(log: Log) -> pl.DataFrame:
-    """The log as the table that `read_log` takes."""
-    import polars as pl
-
-    lists = Offers(log.items, log.offers, log.starts).vector_rows()
-    ids = pl.Series("user", [log.user_ids[user] for user in log.users])
-    rest = {"arm": log.chosen, "propensity": log.propensities, "reward": log.rewards, "time": log.times}
-    return pl.DataFrame([ids, lists, *(pl.Series(name, values) for name, values in rest.items())])

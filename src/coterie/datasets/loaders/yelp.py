@@ -6,21 +6,17 @@ import json
 from typing import TYPE_CHECKING
 
 from coterie.datasets.dataset import Dataset
-from coterie.datasets.description import About
-from coterie.datasets.events import Events, EventSource, events_of
-from coterie.datasets.lines import LineBlock, read
-from coterie.datasets.prepare import prepare_file
+from coterie.datasets.event_table import Events, EventSource, events_of
+from coterie.datasets.lines import MOST_STARS, LineBlock, read
+from coterie.datasets.prepare import liked_rows, prepare_file
 from coterie.datasets.request import Request, Source
-from coterie.datasets.sources import digest, find_file, opened
+from coterie.datasets.sources import About, digest, find_file, opened
 from coterie.errors import DataError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import polars as pl
-
-LIKED_ABOVE = 3.0
-HIGHEST = 5.0
 
 ABOUT = About(
     name="yelp",
@@ -38,14 +34,14 @@ ABOUT = About(
 
 def make(request: Request) -> Dataset:
     """Businesses as items, feedback 1 if the stars are above 3   (Sec. 6.2)."""
-    return prepare_file(ABOUT, request, lambda path: _liked(_rows(path)))
+    return prepare_file(ABOUT, request, lambda path: liked_rows(_rows(path)))
 
 
 def events(place: Source) -> Events:
     """The stars of every review with its date."""
     path = find_file(ABOUT, place)
     source, rows = EventSource(ABOUT.name, path.name, digest(path)), _rows(path)
-    return events_of(source, rows.with_columns(time=_times(rows)), span=(1.0, HIGHEST))
+    return events_of(source, rows.with_columns(time=_times(rows)), span=(1.0, MOST_STARS))
 
 
 def _times(rows: pl.DataFrame) -> pl.Series:
@@ -57,12 +53,6 @@ def _times(rows: pl.DataFrame) -> pl.Series:
         wrong = rows.get_column("date")[int(dates.is_null().arg_true()[0])]
         raise DataError(f"a review has the date {wrong!r}, expected one such as '2018-07-07 22:09:11'")
     return dates.dt.epoch("s").cast(pl.Float64)
-
-
-def _liked(rows: pl.DataFrame) -> pl.DataFrame:
-    import polars as pl
-
-    return rows.select("user", "item", liked=pl.col("value") > LIKED_ABOVE)
 
 
 def _rows(path: Path) -> pl.DataFrame:
@@ -79,7 +69,7 @@ def _parse(block: LineBlock) -> pl.DataFrame:
         try:
             review = json.loads(line)
             user, item, given = review["user_id"], review["business_id"], review["stars"]
-            right = isinstance(user, str) and isinstance(item, str) and 0.0 <= given <= HIGHEST
+            right = isinstance(user, str) and isinstance(item, str) and 0.0 <= given <= MOST_STARS
         except (ValueError, KeyError, TypeError, RecursionError):
             right = False
         if not right:

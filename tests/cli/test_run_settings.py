@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from coterie.cli.settings import RunSettings, assignments, read_settings
+from coterie.cli.config import assignments
+from coterie.cli.run_settings import RunSettings, read_settings
 from coterie.errors import ArgumentError, UnknownName
 
 

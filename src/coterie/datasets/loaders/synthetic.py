@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.datasets.dataset import Dataset, Provenance, sealed
-from coterie.datasets.description import About
+from coterie.datasets.factorise import SCALES
 from coterie.datasets.request import Request
-from coterie.datasets.scales import SCALES
+from coterie.datasets.sources import About
 from coterie.errors import ArgumentError
 from coterie.seeding import stream
 from coterie.types import Floats

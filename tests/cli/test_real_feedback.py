@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from cli.conftest import Call
-from coterie.cli.real_worlds import guessed_dataset
+from coterie.experiments.run_plan import guessed_dataset
 from datasets import generated
 
 ROWS = generated.rows(n_users=40, n_items=50, count=900)
@@ -39,7 +39,7 @@ def test_real_worlds_show_reward_beside_uniform_play(coterie: Call, ratings: Pat
     assert "movielens, rated: " in done.output
     assert "× uniform" in done.output
     assert "ARI" not in done.output
-    assert "Rewards are what users told" in done.output
+    assert "Rewards are those that users gave" in done.output
     assert "20 of 40 users make the vectors" in " ".join(done.output.split())  # lines are wrapped
 
 

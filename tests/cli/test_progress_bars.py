@@ -13,8 +13,15 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from coterie.cli import progress
-from coterie.cli.progress import BarProgress, Label, LineProgress, display, policy_label, progress_display
+from coterie.cli import progress_bars as progress
+from coterie.cli.progress_bars import (
+    BarProgress,
+    Label,
+    LineProgress,
+    display,
+    policy_label,
+    progress_display,
+)
 from coterie.experiments.run_store import Run, Store
 from coterie.experiments.runner import DataFiles, LocalEngine, Runner
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec

@@ -8,13 +8,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from coterie.datasets.dataset import Dataset
-from coterie.datasets.delimited import Delimited, FieldFormat
-from coterie.datasets.description import About
-from coterie.datasets.events import Events, EventSource, events_of
-from coterie.datasets.lines import LineBlock, read
-from coterie.datasets.prepare import prepare_file
+from coterie.datasets.event_table import Events, EventSource, events_of
+from coterie.datasets.lines import Delimited, FieldFormat, LineBlock, read
+from coterie.datasets.prepare import liked_rows, prepare_file
 from coterie.datasets.request import Request, Source
-from coterie.datasets.sources import digest, find_file, opened
+from coterie.datasets.sources import About, digest, find_file, opened
 from coterie.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-LIKED_ABOVE = 3.0
 SPAN = (0.5, 5.0)
 
 ABOUT = About(
@@ -44,7 +41,7 @@ _NAMES = (
     FieldFormat("rating", is_rating=True),
     FieldFormat("timestamp"),
 )
-FORMATS: Mapping[str, Delimited] = MappingProxyType(
+RELEASE_FIELDS: Mapping[str, Delimited] = MappingProxyType(
     {
         ".csv": Delimited(",", _NAMES, has_header=True),  # 20M, 25M, 32M, latest, latest-small
         ".dat": Delimited("::", _NAMES, has_header=False),  # 1M, 10M
@@ -55,7 +52,7 @@ FORMATS: Mapping[str, Delimited] = MappingProxyType(
 
 def make(request: Request) -> Dataset:
     """Films as items, feedback 1 if the rating is above 3   (Sec. 6.2)."""
-    return prepare_file(ABOUT, request, lambda path: _liked(_rows(path)))
+    return prepare_file(ABOUT, request, lambda path: liked_rows(_rows(path)))
 
 
 def events(place: Source) -> Events:
@@ -66,7 +63,7 @@ def events(place: Source) -> Events:
 
 def _rows(path: Path) -> pl.DataFrame:
     with opened(ABOUT, path) as stream:
-        layout = FORMATS.get(PurePath(stream.name).suffix.lower())
+        layout = RELEASE_FIELDS.get(PurePath(stream.name).suffix.lower())
         if layout is None:
             raise ArgumentError(f"'movielens' reads {ABOUT.wanted()} or the original zip, got {path.name!r}")
         return read(stream, lambda block: _parse(layout, block))
@@ -74,9 +71,3 @@ def _rows(path: Path) -> pl.DataFrame:
 
 def _parse(layout: Delimited, block: LineBlock) -> pl.DataFrame:
     return layout.parse(block).select(user="userId", item="movieId", value="rating", time="timestamp")
-
-
-def _liked(rows: pl.DataFrame) -> pl.DataFrame:
-    import polars as pl
-
-    return rows.select("user", "item", liked=pl.col("value") > LIKED_ABOVE)

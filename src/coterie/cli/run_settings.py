@@ -1,29 +1,47 @@
-"""What `coterie run` is asked for: a TOML file, overridden by options, filled up with defaults."""
+"""Settings of `coterie run`: a TOML file, overridden by options, completed by defaults; and their runs."""
 
 from __future__ import annotations
 
-import re
-import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any
 
 import msgspec
 
+from coterie import datasets
+from coterie.cli.config import assignments, convert, read_toml
+from coterie.datasets.real_feedback import SETTINGS as REAL_SETTINGS
 from coterie.errors import ArgumentError, unknown
-from coterie.experiments.specs import EnvironmentSpec
+from coterie.experiments.run_plan import (
+    DEFAULT_HORIZON,
+    DEFAULT_POLICIES,
+    RunPlan,
+    SharedParameters,
+    plan_runs,
+    usual_environment,
+)
+from coterie.experiments.runner import DataFiles
+from coterie.experiments.specs import EnvironmentSpec, PolicySpec
 from coterie.policies.makers import registered_parameters
+from coterie.policies.registry import REGISTRY
 from coterie.validation import whole
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
-S = TypeVar("S")
+
+
+SHORT_NAMES = {"users": "n_users", "clusters": "n_clusters", "arms": "n_arms"}
+"""Options whose names are shorter than the parameters of the environment."""
+
+
+TABLES = {"world": "--set", "params": "--param"}
+"""Settings that are tables in a file, and the options that add to them."""
 
 
 class RunSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All that `coterie run` can be told.
+    """The settings of `coterie run`.
 
-    `world` are parameters of `EnvironmentSpec`. `constants` are parameters of policies given by options such
-    as `--alpha`, `params` those given by `--param`: both are for each policy that takes them.
+    `world` holds parameters of `EnvironmentSpec`. `constants` holds parameters of policies given by options
+    such as `--alpha`, `params` those given by `--param`: both are for each policy that takes them.
     """
 
     policies: tuple[str, ...] = ()
@@ -36,7 +54,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     separator: str | None = None
     encoding: str | None = None
     items: str | None = None
-    horizon: Positive = 20_000
+    horizon: Positive = DEFAULT_HORIZON
     seeds: tuple[int, ...] = (0, 1, 2)
     record: Positive = 200
     out: str | None = None
@@ -47,25 +65,9 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     world: dict[str, Any] = {}
 
     def table_options(self) -> dict[str, Any]:
-        """How an own table is read: the arguments of `coterie.datasets.load` that were given."""
+        """How your own table is read: the arguments of `coterie.datasets.load` that were given."""
         names = ("columns", "threshold", "missing", "separator", "encoding", "items")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-
-
-SHORT_NAMES = {"users": "n_users", "clusters": "n_clusters", "arms": "n_arms"}
-"""Options whose names are shorter than the parameters of the environment."""
-
-TABLES = {"world": "--set", "params": "--param"}
-"""Settings that are tables in a file, and the options that add to them."""
-
-WORDS = {
-    "int": "a whole number",
-    "float": "a number",
-    "str": "text",
-    "array": "a list",
-    "object": "a table",
-    "bool": "true or false",
-}
 
 
 def read_settings(file: Path | None, options: Mapping[str, Any]) -> RunSettings:
@@ -87,28 +89,6 @@ def read_settings(file: Path | None, options: Mapping[str, Any]) -> RunSettings:
     if "seeds" in merged:
         merged["seeds"] = read_seeds(merged["seeds"])
     return convert(merged, RunSettings)
-
-
-def convert(values: Mapping[str, Any], kind: type[S]) -> S:
-    """The values as an object of this kind; a wrong one is refused in a sentence."""
-    try:
-        return msgspec.convert(values, kind, strict=False)
-    except msgspec.ValidationError as error:
-        raise ArgumentError(_sentence(str(error), values, kind)) from None
-
-
-def _sentence(said: str, values: Mapping[str, Any], kind: type[object]) -> str:
-    """What msgspec says, in our words: `horizon must be a whole number of at least 1, got 0`."""
-    message, _, where = said.partition(" - at `$.")
-    name = re.split(r"[\[.`]", where)[0]
-    if not name:
-        return message.partition(" - at ")[0]
-    expected = re.match(r"Expected `(\w+)[^`]*`(?: >= (\S+))?", message)
-    if expected is None:
-        choices = get_args(get_type_hints(kind).get(name))
-        return f"{name} must be one of {', '.join(map(str, choices))}, got {values[name]!r}"
-    least = f" of at least {expected[2]}" if expected[2] else ""
-    return f"{name} must be {WORDS.get(expected[1], expected[1])}{least}, got {values[name]!r}"
 
 
 def read_seeds(value: Any) -> tuple[int, ...]:
@@ -141,7 +121,7 @@ def sort_names(given: Mapping[str, Any], where: str) -> dict[str, Any]:
             sorted_out["constants"][name] = value
         elif name not in TABLES:
             every = (*fields, *SHORT_NAMES, *TABLES, *environment, *policy)
-            raise unknown(f"setting in {where}:", name, every, "`coterie run --help` lists all")
+            raise unknown(f"option in {where}:", name, every, "`coterie run --help` lists all")
     tables = {name: given.get(name, {}) for name in TABLES}
     for name, table in tables.items():
         if not isinstance(table, Mapping):
@@ -153,43 +133,54 @@ def sort_names(given: Mapping[str, Any], where: str) -> dict[str, Any]:
     }
 
 
-def read_toml(file: Path) -> dict[str, Any]:
-    """A TOML file; what is wrong is told with its line."""
-    source = ""
-    try:
-        source = file.read_text(encoding="utf-8")
-        content = tomllib.loads(source)
-    except OSError as error:
-        raise ArgumentError(f"cannot read {str(file)!r}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise ArgumentError(f"{file} is not UTF-8 text: {error.reason} at byte {error.start}") from None
-    except tomllib.TOMLDecodeError as error:
-        end = f"at the end, line {source.count(chr(10)) + 1}"
-        fault = str(error).replace("at end of document", end)
-        raise ArgumentError(f"{file} is not TOML: {fault}") from None
-    return {name.replace("-", "_"): value for name, value in content.items()}
+def parse_policy(word: str) -> PolicySpec:
+    """Parse `CLUB`, `CLUB:alpha=1,beta=0.2`, `module:Policy` or `module:Policy:size=3`.
+
+    >>> print(parse_policy("CLUB:beta=0.2"), parse_policy("mine:Greedy:size=3"), sep=", ")
+    CLUB (beta 0.2), mine:Greedy (size 3)
+    """
+    name, colon, rest = word.partition(":")
+    if colon and name not in REGISTRY and "=" not in rest.split(":")[0]:
+        attribute, _, rest = rest.partition(":")
+        name = f"{name}:{attribute}"
+    return PolicySpec(name, assignments(f"{name}:", [pair for pair in rest.split(",") if pair.strip()]))
 
 
-def assignments(option: str, pairs: Iterable[str]) -> dict[str, Any]:
-    """`key=value` pairs; values are read as TOML would, and bare words are text."""
-    found: dict[str, Any] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not (key.strip() and equals):
-            raise ArgumentError(f"{option} needs key=value, got {pair!r}")
-        found[key.strip().replace("-", "_")] = _value(value.strip())
-    return found
+def plan_settings(settings: RunSettings) -> RunPlan:
+    """The runs of these settings; what cannot be made is refused now."""
+    environment = environment_of(settings)
+    datasets.about(environment.dataset)
+    return plan_runs(
+        environment,
+        [parse_policy(word) for word in settings.policies or DEFAULT_POLICIES],
+        data_files(settings, environment),
+        horizon=settings.horizon,
+        seeds=settings.seeds,
+        record=settings.record,
+        shared=SharedParameters(settings.constants, settings.params),
+        has_noise="noise" in settings.world,
+    )
 
 
-def _value(written: str) -> bool | int | float | str:
-    """A value as TOML would read it, or as Python would read a number; anything else is text."""
-    if written in ("True", "False"):
-        return written == "True"
-    for read in (lambda text: tomllib.loads(f"value = {text}")["value"], float):
-        try:
-            value = read(written)
-        except ValueError:
-            continue
-        if isinstance(value, bool | int | float | str):
-            return value
-    return written
+def environment_of(settings: RunSettings) -> EnvironmentSpec:
+    """The environment, with whatever --set or [world] says about it."""
+    names = EnvironmentSpec.names()
+    for name in settings.world:
+        if name not in names:
+            raise unknown("parameter of the world", name, names, f"The parameters are {', '.join(names)}")
+    setting = settings.world.get("setting")
+    is_real = setting in REAL_SETTINGS
+    if is_real and (settings.missing or settings.separator or settings.encoding):
+        raise ArgumentError(f"missing, separator and encoding are not for the setting {setting!r}")
+    usual = usual_environment(settings.world, data=settings.data, threshold=settings.threshold)
+    return convert({**usual, **settings.world}, EnvironmentSpec)
+
+
+def data_files(settings: RunSettings, environment: EnvironmentSpec) -> DataFiles:
+    """Where the dataset is, and how your own table is read."""
+    options, path = settings.table_options(), Path(settings.data) if settings.data else None
+    if environment.is_real:
+        options = {name: options[name] for name in options if name in ("columns", "items")}
+    if options and environment.dataset != "interactions":
+        raise ArgumentError(f"{' and '.join(options)}: for --dataset interactions, your own table")
+    return DataFiles(files={environment.dataset: path} if path else {}, table_options=options)
