@@ -15,10 +15,10 @@ from threading import Event, Thread
 import numpy as np
 
 from benchmarks.service import ARMS, DIM, ITEMS, KINDS, TASTES, USERS, VECTORS
-from coterie.service.compaction import compact
-from coterie.service.engine import PolicyEngine
+from coterie.service.core.engine import PolicyEngine
 from coterie.service.settings import PolicySettings
-from coterie.service.sqlite import SQLiteStore
+from coterie.service.storage.compaction import compact
+from coterie.service.storage.sqlite import SQLiteStore
 
 
 def memory() -> float:

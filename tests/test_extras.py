@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tomllib
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from coterie import extras
+from coterie.cli.serve import serve
 from coterie.datasets import load
 from coterie.errors import MissingExtra
 from coterie.experiments.run_store import Store
@@ -38,6 +40,7 @@ USES: dict[str, tuple[str, Callable[[], Any]]] = {
     "a frame": ("pandas", lambda: trace().to_frame()),
     "a plot": ("matplotlib", lambda: trace().plot()),
     "--engine ray": ("ray", RayEngine),
+    "the service": ("uvicorn", serve),
 }
 
 
@@ -89,5 +92,10 @@ def test_the_command_works_where_coterie_came_from(
 def test_every_package_is_in_the_extra_that_is_named_and_ray_in_no_other() -> None:
     declared: dict[str, list[str]] = PROJECT["optional-dependencies"]
     for package, extra in extras.EXTRAS.items():
-        assert any(line.startswith(f"{package}>=") for line in declared[extra])
+        assert any(re.match(rf"{package}(\[\w+\])?>=", line) for line in declared[extra]), package
     assert not any("ray" in line for line in declared["all"])
+
+
+def test_all_includes_every_extra_that_users_need_on_one_machine() -> None:
+    declared: dict[str, list[str]] = PROJECT["optional-dependencies"]
+    assert declared["all"] == ["coterie[data,pandas,plot,progress,cli,service]"]

@@ -1,4 +1,4 @@
-"""The shape of the package: no cycle of imports, and no two public classes of one name."""
+"""The shape of the package: no cycle of imports, small folders, and one meaning for each name."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 import coterie
 
 ROOT = Path(coterie.__file__).parent
+TESTS = Path(__file__).parent
 CLASS = re.compile(r"^(?:cdef )?class ([A-Z]\w*)", re.MULTILINE)
 
 
@@ -43,7 +44,7 @@ def graph(*packages: str) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize(
-    "package", ["experiments", "cli", "datasets", "environments", "simulation", "theory"]
+    "package", ["experiments", "cli", "datasets", "environments", "evaluation", "simulation", "theory"]
 )
 def test_no_import_leads_back_to_where_it_came_from(package: str) -> None:
     found = graph(package)
@@ -52,10 +53,10 @@ def test_no_import_leads_back_to_where_it_came_from(package: str) -> None:
 
 
 def test_nor_from_package_to_package() -> None:
-    found = graph("experiments", "cli", "datasets", "environments", "simulation", "theory")
+    found = graph("experiments", "cli", "datasets", "environments", "evaluation", "simulation", "theory")
     assert found["coterie.cli.run"] >= {
         "coterie.experiments.run_store",
-        "coterie.cli.run_results",
+        "coterie.cli.run_settings",
     }  # lazy ones
     TopologicalSorter(found).prepare()
 
@@ -73,3 +74,94 @@ def test_no_two_public_classes_have_the_same_name() -> None:
             homes[name].append(path.relative_to(ROOT).as_posix())
     assert len(homes) > 80
     assert {name: where for name, where in homes.items() if len(where) > 1} == {}
+
+
+MOST_FILES = 24
+"""Files that a folder of the package may show."""
+
+LARGE_FOLDERS = {"policies"}
+"""Folders that are still larger; this must become empty."""
+
+
+def sources() -> list[Path]:
+    return sorted(path for path in (*ROOT.rglob("*.py"), *ROOT.rglob("*.pyx")))
+
+
+def test_no_folder_shows_more_files_than_can_be_taken_in() -> None:
+    folders = {path.parent for path in sources()}
+    assert len(folders) > 8
+    sizes = {
+        folder.relative_to(ROOT).as_posix(): sum(path.is_file() for path in folder.iterdir())
+        for folder in folders
+    }
+    large = {name for name, size in sizes.items() if size > MOST_FILES}
+    assert large <= LARGE_FOLDERS, {name: sizes[name] for name in large}
+
+
+def test_no_two_modules_have_the_same_name() -> None:
+    homes = defaultdict(list)
+    for path in sources():
+        if not path.stem.startswith("__"):
+            homes[path.stem].append(path.relative_to(ROOT).as_posix())
+    assert len(homes) > 100
+    assert {name: where for name, where in homes.items() if len(where) > 1} == {}
+
+
+ONE_A_MODULE = {"ABOUT", "EPILOG"}
+"""Constants that every module of a catalogue has: of each dataset, of each command."""
+
+
+def constants(path: Path) -> Iterator[tuple[str, str]]:
+    """The constants that a module assigns, with their values as they are written."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        value = getattr(node, "value", None)
+        pairs = [(target, value)]
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            pairs = list(zip(target.elts, value.elts, strict=True))
+        for name, written in pairs:
+            if isinstance(name, ast.Name) and name.id.isupper() and len(name.id) > 1 and written is not None:
+                yield name.id, ast.unparse(written)
+
+
+@pytest.mark.parametrize(
+    "package", ["cli", "datasets", "environments", "evaluation", "experiments", "simulation", "theory"]
+)
+def test_a_constant_is_defined_once_in_a_package(package: str) -> None:
+    homes = defaultdict(list)
+    for path in sorted((ROOT / package).glob("*.py")):
+        for name, _ in constants(path):
+            homes[name].append(path.name)
+    twice = {name: where for name, where in homes.items() if len(where) > 1 and name not in ONE_A_MODULE}
+    assert twice == {}
+
+
+TESTED_FROM_OUTSIDE = ("cli", "contracts", "docs", "service")
+"""Folders of tests that a rename of a private attribute must not break."""
+
+REACH_INSIDE = "service"
+"""The folder of tests that still reaches inside; this must become empty."""
+
+NAMED_TUPLE_METHODS = ("_asdict", "_fields", "_make", "_replace")
+
+
+def private_uses(path: Path) -> Iterator[str]:
+    """Each use of a private attribute of another object: `one._name`, or `setattr(one, "_name", ...)`."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        name = ""
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) not in ("self", "cls"):
+            name = node.attr
+        elif isinstance(node, ast.Call) and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
+            called = ast.unparse(node.func).rpartition(".")[2]
+            name = str(node.args[1].value) if called in ("setattr", "getattr", "delattr") else ""
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = ast.unparse(node.func).rpartition(".")[2]
+            name = str(node.args[0].value).rpartition(".")[2] if called == "setattr" else ""
+        if re.match(r"_[a-z]", name) and name not in NAMED_TUPLE_METHODS:
+            yield f"{path.relative_to(TESTS).as_posix()}: {ast.unparse(node)}"
+
+
+@pytest.mark.parametrize("folder", TESTED_FROM_OUTSIDE)
+def test_tests_use_what_is_public(folder: str) -> None:
+    found = [use for path in sorted((TESTS / folder).rglob("*.py")) for use in private_uses(path)]
+    assert folder == REACH_INSIDE or found == []

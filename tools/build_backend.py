@@ -23,6 +23,10 @@ ZIG = "ziglang>=0.13"
 TOOLS = {"CYTHON": "cython", "NINJA": "ninja"}
 """The variables by which meson finds a tool, and the distributions that bring a command of the same name."""
 MESON = Path(__file__).resolve().with_name("run_meson.py")
+EDITABLE_NINJA = Path(__file__).resolve().with_name("editable_ninja.sh")
+"""Stands in for ninja in an editable install, whose own ninja may be deleted after an isolated build."""
+NINJA_RECORD = ".ninja-command"
+"""The file of a build folder that names the ninja it was built with."""
 
 
 def lacks_compiler() -> bool:
@@ -74,8 +78,31 @@ def call(hook: str, directory: str, settings: Settings | None) -> str:
     """meson-python's hook of this name; it runs meson, and checks for ninja, by what the environment says."""
     name_tools(portable=hook != "build_editable")  # an editable install never leaves its machine
     os.environ["MESON"] = str(MESON)
-    built: str = getattr(import_module("mesonpy"), hook)(directory, with_meson_args(settings))
+    given = with_meson_args(settings)
+    if hook == "build_editable":
+        keep_ninja(given)
+    built: str = getattr(import_module("mesonpy"), hook)(directory, given)
     return built
+
+
+def keep_ninja(settings: dict[str, Any]) -> None:
+    """Make an editable install independent of the tools of an isolated build, which are deleted after it.
+
+    A build folder whose ninja is gone also names a Cython and NumPy headers that are gone: it is built anew.
+    """
+    if os.name != "posix":  # on Windows, meson-python runs `meson compile` instead of ninja
+        return
+    default = f"build/{sys.implementation.cache_tag}"
+    folder = Path(settings.get("build-dir") or settings.setdefault("builddir", default))
+    record = folder / NINJA_RECORD
+    if record.is_file() and not Path(record.read_text(encoding="utf-8").strip()).is_file():
+        shutil.rmtree(folder)
+    ninja = os.environ.get("NINJA") or shutil.which("ninja")
+    if ninja is None:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    record.write_text(f"{ninja}\n", encoding="utf-8")
+    os.environ.update(COTERIE_NINJA=ninja, NINJA=str(EDITABLE_NINJA))
 
 
 def requirements(hook: str) -> list[str]:

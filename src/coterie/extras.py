@@ -20,6 +20,10 @@ EXTRAS = {
     "rich": "cli",
     "jinja2": "cli",
     "msgspec": "cli",
+    "pyarrow": "pandas",
+    "starlette": "service",
+    "uvicorn": "service",
+    "psycopg": "postgresql",
     "ray": "ray",
 }
 """The extra of pyproject.toml that brings each package."""

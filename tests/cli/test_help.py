@@ -11,7 +11,7 @@ import pytest
 import typer.main
 
 from cli.conftest import Call
-from coterie.cli.app import app
+from coterie.cli.commands import app
 from coterie.cli.options import EXIT_CODES, coloured
 
 ROOT: Any = typer.main.get_command(app)

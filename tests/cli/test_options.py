@@ -6,7 +6,7 @@ from typing import get_args, get_type_hints
 
 from coterie.cli import options
 from coterie.datasets import names
-from coterie.datasets.scales import SCALES
+from coterie.datasets.factorise import SCALES
 from coterie.experiments.figures import FIGURES, PAPER_DATASETS
 from coterie.experiments.runner import ENGINES
 from coterie.experiments.specs import EnvironmentSpec

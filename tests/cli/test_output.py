@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coterie.cli.output import Curve, chart, print_table
+from coterie.cli.output import Curve, braille_chart, print_table
 
 X = np.linspace(10, 100, 10)
 
 
 def drawn(*curves: Curve, width: int = 20, height: int = 6) -> list[str]:
-    return [line.plain for line in chart(curves, width=width, height=height)]
+    return [line.plain for line in braille_chart(curves, width=width, height=height)]
 
 
 def test_a_straight_line_goes_from_corner_to_corner() -> None:

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from cli.test_help import found, pages
 from coterie.cli.options import EXIT_CODES
-from coterie.cli.run_plan import environment_of, plan_runs
-from coterie.cli.run_results import COLUMNS, RunResults
-from coterie.cli.settings import read_settings
+from coterie.cli.run import COLUMNS, RunResults
+from coterie.cli.run_settings import environment_of, plan_settings, read_settings
 from coterie.experiments.specs import EnvironmentSpec
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "command-line.md").read_text(
@@ -39,7 +38,7 @@ def test_the_file_on_the_page_can_be_read(tmp_path: Path) -> None:
     settings = read_settings(tmp_path / "run.toml", {})
     assert settings.params == {"arrivals": 2.0}
     assert environment_of(settings) == EnvironmentSpec(zipf=1.0, drift=0.1)
-    planned = plan_runs(settings)
+    planned = plan_settings(settings)
     assert len(planned.runs) == len(planned.policies) * len(settings.seeds)
     assert {run.horizon for run in planned.runs} == {settings.horizon}
 
@@ -61,8 +60,8 @@ def test_the_sample_is_what_the_command_above_it_prints() -> None:
         0
     ]
     settings = read_settings(None, {"policies": command.split()})
-    planned = plan_runs(settings)
-    assert sample.startswith(RunResults(planned, settings.horizon, settings.seeds, ()).title)
+    planned = plan_settings(settings)
+    assert sample.startswith(RunResults(planned, ()).title)
     assert tuple(re.split(r" {2,}", sample.splitlines()[2].strip())) == COLUMNS
     rows = [re.split(r" {2,}", line.strip()) for line in sample.splitlines()[4 : 4 + len(planned.labels)]]
     assert sorted(row[0] for row in rows) == sorted(planned.labels)

@@ -7,9 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from coterie.cli.run_plan import complete_spec, environment_of, parse_policy, plan_runs
-from coterie.cli.settings import RunSettings, read_settings
+from coterie.cli.run_settings import (
+    RunSettings,
+    environment_of,
+    parse_policy,
+    plan_settings,
+    read_settings,
+)
 from coterie.errors import ArgumentError, UnknownName
+from coterie.experiments.run_plan import SharedParameters
 from coterie.experiments.specs import PolicySpec
 from coterie.policies.registry import REGISTRY
 
@@ -18,11 +24,12 @@ SMALL = RunSettings(world=WORLD, horizon=64, seeds=(0, 1))
 
 
 def made(word: str, settings: RunSettings = SMALL) -> PolicySpec:
-    return complete_spec(parse_policy(word), settings, environment_of(settings))
+    shared = SharedParameters(settings.constants, settings.params)
+    return shared.complete(parse_policy(word), environment_of(settings))
 
 
 def test_the_default_is_autoclub_and_something_to_measure_it_by() -> None:
-    assert plan_runs(SMALL).labels == ("AutoCLUB", "LinUCBInd")
+    assert plan_settings(SMALL).labels == ("AutoCLUB", "LinUCBInd")
 
 
 def test_parameters_come_from_the_word_then_the_options_then_the_noise() -> None:
@@ -70,12 +77,12 @@ def test_a_parameter_that_no_policy_takes_is_refused(
 ) -> None:
     settings = msgspec.structs.replace(SMALL, policies=policies, **{where: given})
     with pytest.raises(ArgumentError, match=f"^{list(given)[-1]} is for policies that take it, and none"):
-        plan_runs(settings)
+        plan_settings(settings)
 
 
 def test_the_option_alpha_is_not_the_alpha_of_graph_policies() -> None:
     with pytest.raises(ArgumentError, match=r"^alpha is for policies that take it"):
-        plan_runs(msgspec.structs.replace(SMALL, policies=("GOBLin",), constants={"alpha": 2.0}))
+        plan_settings(msgspec.structs.replace(SMALL, policies=("GOBLin",), constants={"alpha": 2.0}))
 
 
 @pytest.mark.parametrize(
@@ -87,18 +94,20 @@ def test_the_option_alpha_is_not_the_alpha_of_graph_policies() -> None:
     ],
 )
 def test_a_parameter_that_one_policy_takes_will_do(policies: tuple[str, ...], given: dict[str, Any]) -> None:
-    assert plan_runs(msgspec.structs.replace(SMALL, policies=policies, constants=given)).policies[-1].params
+    assert (
+        plan_settings(msgspec.structs.replace(SMALL, policies=policies, constants=given)).policies[-1].params
+    )
 
 
 @pytest.mark.parametrize("name", REGISTRY)
 def test_every_registered_policy_can_be_run(name: str) -> None:
-    planned = plan_runs(msgspec.structs.replace(SMALL, policies=(name,), seeds=(0,)))
+    planned = plan_settings(msgspec.structs.replace(SMALL, policies=(name,), seeds=(0,)))
     trace = planned.runs[0].play(planned.data.dataset(planned.environment))
     assert trace.rounds[-1] == 64
 
 
 def test_specs_of_one_policy_are_told_apart_by_their_parameters() -> None:
-    planned = plan_runs(
+    planned = plan_settings(
         msgspec.structs.replace(SMALL, policies=("CLUB:alpha=1", "CLUB:alpha=2", "SCLUB", "SCLUB"))
     )
     assert planned.labels == ("CLUB (alpha 1, beta 0.1)", "CLUB (alpha 2, beta 0.1)", "SCLUB")
@@ -106,7 +115,7 @@ def test_specs_of_one_policy_are_told_apart_by_their_parameters() -> None:
 
 
 def test_all_policies_meet_the_same_environments() -> None:
-    planned = plan_runs(msgspec.structs.replace(SMALL, policies=("CLUB", "SCLUB")))
+    planned = plan_settings(msgspec.structs.replace(SMALL, policies=("CLUB", "SCLUB")))
     assert {run.environment for run in planned.runs} == {planned.environment}
     assert [run.seed for run in planned.runs] == [0, 1, 0, 1]
 
@@ -132,7 +141,7 @@ def test_what_follows_a_registered_name_is_a_parameter() -> None:
     with pytest.raises(ArgumentError, match="needs key=value, got 'alpha'"):
         parse_policy("CLUB:alpha")
     with pytest.raises(UnknownName, match="did you mean 'CLUB'"):
-        plan_runs(msgspec.structs.replace(SMALL, policies=("CLBU:alpha=1",)))
+        plan_settings(msgspec.structs.replace(SMALL, policies=("CLBU:alpha=1",)))
 
 
 def test_positional_policies_come_before_those_of_the_option() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.datasets.feedback import busiest, gather
+from coterie.datasets.prepare import busiest, gather
 from datasets import naive
 
 NUMBERS = st.integers(min_value=-3, max_value=12)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from coterie import datasets
-from coterie.datasets.scales import SCALES
+from coterie.datasets.factorise import SCALES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "datasets.md"
 

@@ -12,7 +12,7 @@ import pytest
 import coterie
 from coterie.datasets import load_payoffs
 from coterie.datasets.item_vectors import from_tags
-from coterie.datasets.sparse_table import SparseTable
+from coterie.datasets.payoff_table import SparseTable
 from coterie.environments import Payoffs, Stream
 from coterie.simulation import simulate
 from datasets import generated

@@ -14,7 +14,7 @@ from coterie.datasets.dataset import Dataset
 from coterie.environments import Bernoulli, Delay, Gaussian, Smoothed, Stochastic, Uniform, lifted
 from coterie.environments._sampling import distinct
 from coterie.environments.blocks import BLOCK
-from coterie.simulation.metrics import adjusted_rand
+from coterie.simulation.rand_index import adjusted_rand
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 import coterie
 from coterie.datasets import PayoffTable, payoff_table
-from coterie.datasets.sparse_table import SparseTable
+from coterie.datasets.payoff_table import SparseTable
 from coterie.environments import Payoffs, Rounds, Shifted, Stochastic
 from coterie.environments.blocks import BLOCK
 from coterie.simulation import simulate

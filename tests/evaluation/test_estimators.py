@@ -10,8 +10,8 @@ import pytest
 
 import coterie
 from coterie.evaluation import ESTIMATORS, Log, evaluate, read_log
+from coterie.evaluation.estimates import passes
 from coterie.evaluation.estimators import effective_size
-from coterie.evaluation.evaluate import passes
 from coterie.evaluation.passes import RewardModel, progressive_pass
 from coterie.seeding import stream
 from coterie.types import Floats

@@ -14,8 +14,9 @@ import pytest
 
 from coterie.experiments.run_store import Run, Store
 from coterie.experiments.runner import QUIET, DataFiles, LocalEngine, NoCallback, RayEngine, Runner, play_task
+from optional import need_package
 
-ray = pytest.importorskip("ray")
+ray = need_package("ray")
 
 pytestmark = [
     pytest.mark.slow,

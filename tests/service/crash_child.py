@@ -12,8 +12,8 @@ from unittest.mock import patch
 import numpy as np
 
 from coterie import CoterieError, Recommender
-from coterie.service import increments
-from coterie.service.store import EventStore
+from coterie.service.storage import increments
+from coterie.service.storage.event_store import EventStore
 from service.shops import arms
 
 THREADS = 4
@@ -100,8 +100,8 @@ def client(recommender: Recommender, name: str, tell: Any, seed: int) -> None:
 
 def arm(point: CrashPoint) -> None:
     """Let the store kill this process at a statement."""
-    from coterie.service.postgres import PostgresStore
-    from coterie.service.sqlite import SQLiteStore
+    from coterie.service.storage.postgresql import PostgresStore
+    from coterie.service.storage.sqlite import SQLiteStore
 
     seen = 0
     for kind in (SQLiteStore, PostgresStore):

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from coterie import Conflict, Recommender, StoreError
-from coterie.service.compaction import compact
-from coterie.service.exports import export_rows
-from coterie.service.postgres import open_store
-from coterie.service.store import EventStore
+from coterie.service.storage.compaction import compact
+from coterie.service.storage.event_store import EventStore
+from coterie.service.storage.export import export_rows
+from coterie.service.storage.postgresql import open_store
 from service.shops import ITEMS, abandon, arms, same_state, shop
 
 ALWAYS = 1e12

@@ -18,11 +18,11 @@ from coterie import LinearBandit, Recommender
 from coterie.errors import StoreError
 from coterie.policies.array_files import Array, FileArray
 from coterie.policies.kernel.learner import Learner
-from coterie.service import copies
-from coterie.service.copies import DiskCopy
-from coterie.service.engine import PolicyEngine
+from coterie.service.core.engine import PolicyEngine
 from coterie.service.settings import PolicySettings
-from coterie.service.sqlite import SQLiteStore
+from coterie.service.storage import copies
+from coterie.service.storage.copies import DiskCopy
+from coterie.service.storage.sqlite import SQLiteStore
 from service.shops import abandon, arms, same_state
 
 POLICIES: dict[str, Callable[[], LinearBandit]] = {

@@ -55,7 +55,7 @@ def test_a_user_is_removed_wholly_or_not_at_all(statement: str, done: bool, when
 def test_every_point_of_the_child_is_a_statement_that_a_store_performs() -> None:
     import inspect
 
-    from coterie.service import store
+    from coterie.service.storage import event_store as store
 
     performed = (
         inspect.getsource(store)

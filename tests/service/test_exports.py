@@ -10,7 +10,7 @@ import pytest
 
 import coterie
 from coterie import Conflict, CoterieError, Recommender
-from coterie.service.exports import ExportRow, export_rows, import_lines, json_lines
+from coterie.service.storage.export import ExportRow, export_rows, import_lines, json_lines
 from service.shops import ITEMS, pass_time, shop
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from coterie import Recommender, StoreError
-from coterie.service.postgres import shown_store
-from coterie.service.sqlite import SQLiteStore
+from coterie.service.storage.postgresql import shown_store
+from coterie.service.storage.sqlite import SQLiteStore
 from service.shops import ITEMS, same_state, shop
 
 
@@ -125,7 +125,7 @@ def test_a_commit_whose_answer_was_lost_counts_once(tmp_path: Path, monkeypatch:
 
 def test_a_change_that_breaks_off_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = shop(store=tmp_path / "a.db"), shop()
-    from coterie.service import live
+    from coterie.service.core import live_policy as live
 
     def broken(*arguments: object) -> None:
         one._live.state.join("bob")

@@ -18,12 +18,13 @@ import httpx
 import pytest
 
 from coterie import Recommender, StoreError
-from coterie.service import copies, snapshot_writer, snapshots
-from coterie.service.engine import PolicyEngine
-from coterie.service.live import LivePolicy
+from coterie.service.core.engine import PolicyEngine
+from coterie.service.core.live_policy import LivePolicy
 from coterie.service.settings import PolicySettings
-from coterie.service.snapshot_writer import Retry
-from coterie.service.sqlite import SQLiteStore
+from coterie.service.storage import copies, snapshot_writer
+from coterie.service.storage import state_snapshots as snapshots
+from coterie.service.storage.snapshot_writer import Retry
+from coterie.service.storage.sqlite import SQLiteStore
 from service.serving import served
 from service.shops import abandon, arms, same_state
 

@@ -13,10 +13,11 @@ import pytest
 
 from coterie import Recommender, SnapshotError
 from coterie.policies.array_files import Archive, Array, Arrays, FileArray, write_arrays
-from coterie.service import increments, snapshots
-from coterie.service.copies import DiskCopy
-from coterie.service.increments import Base, PatchedArrays, base_of, checksums
-from coterie.service.store import Content, StoredSnapshot
+from coterie.service.storage import increments
+from coterie.service.storage import state_snapshots as snapshots
+from coterie.service.storage.copies import DiskCopy
+from coterie.service.storage.event_store import Content, StoredSnapshot
+from coterie.service.storage.increments import Base, PatchedArrays, base_of, checksums
 from service.shops import abandon, arms, same_state
 
 

@@ -13,7 +13,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from coterie import CoterieError, Recommender
-from coterie.service.engine import PolicyEngine
+from coterie.service.core.engine import PolicyEngine
 from service.model import NaiveRecommender, Refused
 from service.shops import ITEMS, abandon, pass_time, shop
 

@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from coterie.service.app import build_app
-from coterie.service.endpoints import ROUTES
-from coterie.service.engine import PolicyEngine
-from coterie.service.openapi import plain_path
+from coterie.service.core.engine import PolicyEngine
+from coterie.service.http.application import build_app
+from coterie.service.http.openapi import plain_path
+from coterie.service.http.routes import ROUTES
 from coterie.service.settings import PolicySettings
-from coterie.service.sqlite import SQLiteStore
+from coterie.service.storage.sqlite import SQLiteStore
+from optional import need_package
 
-schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
+schemathesis = need_package("schemathesis")
 positive_data_acceptance = import_module("schemathesis.specs.openapi.checks").positive_data_acceptance
 OPERATIONS = [
     (route.method, plain_path(route.path)) for route in ROUTES if not route.path.endswith("}/live")

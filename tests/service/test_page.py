@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,12 +12,11 @@ import numpy as np
 import pytest
 
 from coterie.cli.demo import visit
-from coterie.service.frames import Projection
-from coterie.service.keys import FRESH, create_key
-from coterie.service.page import FOLDER
+from coterie.service.http.api_keys import FRESH, create_key
+from coterie.service.http.page import FOLDER, Projection
+from optional import need_package, need_program
 from service.serving import Served, served
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PAINTED = """[...document.querySelectorAll('canvas')].map(canvas =>
   new Set(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data).size > 3)"""
 INSIDE = """[...map.dots.values()].every(dot => {
@@ -29,11 +27,10 @@ HOSTILE = "<script>document.title='broken'</script><img src=x onerror=document.t
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium")
+    playwright = need_package("playwright.sync_api", distribution="playwright")
+    chromium = need_program("chromium", "chromium-browser", "google-chrome")
     with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        opened = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield opened
         opened.close()
 

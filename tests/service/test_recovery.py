@@ -125,7 +125,7 @@ def test_a_damaged_snapshot_is_left_aside_and_two_are_kept_with_their_base(tmp_p
 def test_a_snapshot_taken_while_a_user_is_removed_never_becomes_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from coterie.service import snapshots
+    from coterie.service.storage import state_snapshots as snapshots
 
     one = Recommender(dim=3, store=tmp_path / "a.db")
     play(one, 10, 1)

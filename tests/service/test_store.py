@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from coterie import ArgumentError, Recommender
-from coterie.service.events import DECISION, Event
-from coterie.service.postgres import open_store
-from coterie.service.sqlite import SQLiteStore
-from coterie.service.store import BLOCK
+from coterie.service.core.log_events import DECISION, Event
+from coterie.service.storage.event_store import BLOCK
+from coterie.service.storage.postgresql import open_store
+from coterie.service.storage.sqlite import SQLiteStore
 
 
 def events(start: int, count: int) -> list[Event]:

@@ -10,8 +10,8 @@ import pytest
 
 import coterie
 from coterie.environments import Bernoulli, Stochastic, lifted, population, stochastic
-from coterie.simulation import metrics
-from coterie.simulation.metrics import adjusted_rand, n_labels
+from coterie.simulation import rand_index
+from coterie.simulation.rand_index import adjusted_rand, n_labels
 from coterie.simulation.simulator import judged
 from coterie.types import Ints
 
@@ -32,7 +32,7 @@ def naive_rand(a: Ints, b: Ints) -> float:
 def test_the_rand_index_is_that_of_all_pairs(
     first: int, second: int, room: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(metrics, "ROOM", room)
+    monkeypatch.setattr(rand_index, "ROOM", room)
     rng = np.random.default_rng(first)
     for _ in range(5):
         a, b = rng.integers(first, size=30), rng.integers(second, size=30)

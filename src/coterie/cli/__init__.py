@@ -19,7 +19,7 @@ def main() -> None:
             need(package, "the command line")
     except MissingExtra as error:
         sys.exit(f"coterie: {error}")
-    from coterie.cli.app import app
+    from coterie.cli.commands import app
 
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coterie.cli.errors import FAILED
+from coterie.cli.exit_codes import FAILED
 from coterie.cli.options import Json, examples, import_from_here
 from coterie.cli.output import console, print_note, print_table, write_json
 

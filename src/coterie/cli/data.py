@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie.cli.errors import MISSING
+from coterie.cli.exit_codes import MISSING
 from coterie.cli.options import (
     CommandWithExamples,
     GroupWithExamples,

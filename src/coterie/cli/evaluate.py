@@ -1,9 +1,13 @@
-"""`coterie evaluate`: how much reward policies would have got, from a log of another one."""
+"""`coterie evaluate`: how much reward policies would have got, from a log of another one.
+
+Modules that load NumPy are imported in functions, so that `--help` is instant.
+"""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -15,7 +19,16 @@ from coterie.cli.options import (
     whole_number,
     writable_folder,
 )
-from coterie.cli.output import one_blas_thread, write_json
+from coterie.cli.output import console, one_blas_thread, print_note, print_table, write_json
+
+if TYPE_CHECKING:
+    from coterie.evaluation import Estimate, Evaluation, Log
+    from coterie.experiments.specs import PolicySpec
+
+INTERVAL_WIDTH = 30
+"""Characters of an interval in the table."""
+
+INTERCEPT = "rewards are not centred: a feature that is 1 was added, and --no-intercept leaves it out"
 
 EPILOG = examples(
     (
@@ -98,15 +111,23 @@ def evaluate(
     """
     one_blas_thread()
     import_from_here()
-    from coterie.cli.evaluate_plan import evaluate_specs, open_log, plan_policies
-    from coterie.cli.evaluate_results import EvaluateResults
+    from coterie.cli.config import assignments
+    from coterie.cli.progress_bars import event_progress
+    from coterie.cli.run_settings import parse_policy
+    from coterie.evaluation.estimates import passes
+    from coterie.experiments.logs import evaluate_specs, specs_for_log
+    from coterie.experiments.run_plan import DEFAULT_POLICIES, SharedParameters
 
     folder = None if out is None else writable_folder(out)
     events = open_log(log, columns, items, uniform=uniform, intercept=intercept)
-    specs = plan_policies(events, policy or (), params or ())
+    shared = SharedParameters({}, assignments("--param", params or ()))
+    specs = specs_for_log(events, [parse_policy(word) for word in policy or DEFAULT_POLICIES], shared)
     names = [name.strip() for name in estimators.split(",") if name.strip()]
-    found = evaluate_specs(events, specs, names, level=level, resamples=resamples, seed=seed)
-    results = EvaluateResults(log.name, events, specs, found)
+    with event_progress("evaluating", len(events) * len(specs) * passes(names)) as advance:
+        found = evaluate_specs(
+            events, specs, names, level=level, resamples=resamples, seed=seed, advance=advance
+        )
+    results = EvaluateResults(log.name, events, tuple(specs), found)
     if not as_json:
         results.show()
     written = [] if folder is None else results.write(folder)
@@ -115,3 +136,123 @@ def evaluate(
     else:
         for path in written:
             print(path)
+
+
+def open_log(
+    path: Path, columns: str | None, items: Path | None, *, uniform: bool, intercept: bool | None
+) -> Log:
+    """The log, with an intercept where it was asked for or rewards are not centred."""
+    from coterie.cli.config import assignments
+    from coterie.evaluation import read_log
+    from coterie.evaluation.estimators import is_off_centre
+
+    pairs = [pair for pair in (columns or "").split(",") if pair.strip()]
+    names = {ours: str(theirs) for ours, theirs in assignments("--columns", pairs).items()}
+    log = read_log(path, columns=names, items=items, uniform=uniform)
+    if intercept is None:
+        intercept = not log.has_intercept and is_off_centre(log)
+        if intercept:
+            print_note(f"coterie: {INTERCEPT}")
+    return log.with_intercept() if intercept else log
+
+
+class EvaluateResults(NamedTuple):
+    """The estimates of several policies on a log: as a table, a figure, or plain values."""
+
+    name: str
+    log: Log
+    specs: tuple[PolicySpec, ...]
+    found: Evaluation
+
+    @property
+    def title(self) -> str:
+        """The log in one line."""
+        from coterie.validation import counted
+
+        log = self.log
+        sizes = " to ".join(dict.fromkeys(f"{size:,}" for size in (log.sizes.min(), log.sizes.max())))
+        return (
+            f"{self.name}: {counted(len(log), 'event')} of {counted(log.n_users, 'user')}, "
+            f"{sizes} arms of dim {log.dim}, mean reward {log.rewards.mean():.4g}"
+        )
+
+    def rows(self) -> list[Estimate]:
+        """The estimates, the policy of the highest last estimate first, then the baselines."""
+        last = {one.policy: one.reward for one in self.found.estimates}
+        ranked = sorted(self.found.estimates, key=lambda one: -last[one.policy])
+        return [*ranked, *self.found.baselines]
+
+    def show(self) -> None:
+        """Print the table."""
+        from rich.markup import escape
+
+        from coterie.experiments.tables import known
+
+        interval = f"{self.found.level:.0%} interval"
+        columns = ("policy", "estimator", "reward", interval, "effective", "")
+        rows = self.rows()
+        ends = [end for one in rows for end in (one.low, one.high) if end == end]
+        low, high = min(ends, default=0.0), max(ends, default=0.0)
+        console().print(f"[bold]{escape(self.title)}[/bold]", soft_wrap=True)
+        shown = [
+            (
+                f"[bold]{escape(one.policy)}[/bold]",
+                one.estimator,
+                known(one.reward, ".4g"),
+                "–" if one.low != one.low else f"{one.low:.4g} to {one.high:.4g}",
+                f"{one.effective:,.0f}",
+                f"[dim]{drawn_interval(one, low, high)}[/dim]",
+            )
+            for one in rows
+        ]
+        print_table(columns, shown, left=("estimator", ""), optional=("", "effective"))
+
+    def record(self, written: list[Path]) -> dict[str, Any]:
+        """Everything as plain values."""
+        from coterie.experiments.results import labels_of
+
+        specs = dict(zip(labels_of(self.specs), self.specs, strict=True))
+        return {
+            "log": self.name,
+            "events": self.found.events,
+            "users": self.log.n_users,
+            "dim": self.log.dim,
+            "level": self.found.level,
+            "policies": {label: {"name": s.name, "params": dict(s.params)} for label, s in specs.items()},
+            "estimates": [one._asdict() for one in self.found.estimates],
+            "baselines": [one._asdict() for one in self.found.baselines],
+            "warnings": list(self.found.warnings),
+            "written": [str(path) for path in written],
+        }
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write `evaluation.csv` and the pictures; without matplotlib the table alone."""
+        from coterie.experiments.plotting import draw_estimates
+        from coterie.extras import install_command
+        from coterie.storage import atomic_write
+
+        table = folder / "evaluation.csv"
+        atomic_write(table, self.found.to_frame().write_csv().encode())
+        if find_spec("matplotlib") is None:
+            print_note(f"coterie: no picture was drawn, it needs matplotlib: {install_command('matplotlib')}")
+            return [table]
+        return [table, *draw_estimates(self.found, self.specs, self.title, folder, "evaluation")]
+
+
+def drawn_interval(one: Estimate, low: float, high: float) -> str:
+    """An interval as a line of text between two values that all intervals lie between.
+
+    >>> from coterie.evaluation import Estimate
+    >>> drawn_interval(Estimate("CLUB", "ips", 0.5, 0.25, 0.75, 100.0), 0.0, 1.0)
+    '       ├──────●───────┤'
+    """
+    if one.low != one.low or high <= low:
+        return ""
+    left, middle, right = (
+        round((min(max(value, low), high) - low) / (high - low) * (INTERVAL_WIDTH - 1))
+        for value in (one.low, one.reward, one.high)
+    )
+    line = [" "] * left + ["─"] * (right - left + 1)
+    line[left], line[right] = "├", "┤"
+    line[min(max(middle, left), right)] = "●"
+    return "".join(line)

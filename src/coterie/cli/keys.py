@@ -14,7 +14,7 @@ from coterie.cli.options import CommandWithExamples, GroupWithExamples, Json, ex
 from coterie.cli.output import print_note, print_table, write_json
 
 if TYPE_CHECKING:
-    from coterie.service.store import EventStore
+    from coterie.service.storage.event_store import EventStore
 
 StoreOption = Annotated[
     str | None,
@@ -45,7 +45,7 @@ def keys(ctx: typer.Context) -> None:
 @contextmanager
 def opened(store: str | None, *, lock: bool = False) -> Iterator[EventStore]:
     """The store of a service, which may be running unless the lock is asked for."""
-    from coterie.service.postgres import open_store
+    from coterie.service.storage.postgresql import open_store
 
     found = open_store(store or os.environ.get("COTERIE_STORE") or "coterie.db")
     found.open(lock=lock)
@@ -63,7 +63,7 @@ def create(
     store: StoreOption = None,
 ) -> None:
     """Make a key and print it, once: only a digest is kept."""
-    from coterie.service.keys import create_key
+    from coterie.service.http.api_keys import create_key
 
     with opened(store) as found:
         print(create_key(found, role, policy=policy, label=label))
@@ -73,7 +73,7 @@ def create(
 @app.command("list", cls=CommandWithExamples, epilog=LIST)
 def list_(store: StoreOption = None, as_json: Json = False) -> None:
     """List keys: their ids, roles, policies and labels."""
-    from coterie.service.keys import list_keys
+    from coterie.service.http.api_keys import list_keys
 
     with opened(store) as found:
         listed = list_keys(found)
@@ -101,7 +101,7 @@ def revoke(
     store: StoreOption = None,
 ) -> None:
     """Let a key open nothing any more; a running service notices within two seconds."""
-    from coterie.service.keys import revoke_key
+    from coterie.service.http.api_keys import revoke_key
 
     with opened(store) as found:
         revoke_key(found, key_id)

@@ -20,7 +20,7 @@ import coterie
 from coterie.errors import ArgumentError
 
 EXIT_CODES = "0 done, 1 something failed, 2 wrong use, 3 data missing, 130 interrupted"
-BOLD, CYAN, DIM, PLAIN = "\x1b[1m", "\x1b[36m", "\x1b[2m", "\x1b[0m"
+BOLD, CYAN, FAINT, PLAIN = "\x1b[1m", "\x1b[36m", "\x1b[2m", "\x1b[0m"
 
 PAPER_DATASETS = ("synthetic", "movielens", "lastfm", "yelp")
 DATASETS = (*PAPER_DATASETS, "interactions")
@@ -97,7 +97,7 @@ def coloured(page: str) -> str:
         (r"^(\S[^\n:]*:)", rf"{BOLD}\1{PLAIN}"),
         (r"^  (-\S.*?)(?=  |$)", rf"  {CYAN}\1{PLAIN}"),
         (r"^  (\$ .*)$", rf"  {CYAN}\1{PLAIN}"),
-        (r"^  (# .*)$", rf"  {DIM}\1{PLAIN}"),
+        (r"^  (# .*)$", rf"  {FAINT}\1{PLAIN}"),
     )
     for pattern, replacement in rules:
         page = re.sub(pattern, replacement, page, flags=re.MULTILINE)

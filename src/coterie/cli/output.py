@@ -167,7 +167,7 @@ class Curve(NamedTuple):
     colour: str = ""
 
 
-def chart(curves: Sequence[Curve], *, width: int = 60, height: int = 12) -> list[Text]:
+def braille_chart(curves: Sequence[Curve], *, width: int = 60, height: int = 12) -> list[Text]:
     """The lines of a chart of braille dots: an axis on the left, names on the right, rounds below."""
     from rich.text import Text
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie.cli.errors import saying_what_is_kept
+from coterie.cli.exit_codes import saying_what_is_kept
 from coterie.cli.options import (
     FIGURES,
     PAPER_DATASETS,
@@ -98,7 +98,7 @@ def reproduce(
 ) -> None:
     """Reproduce figures and tables of the paper; finished runs are never repeated."""
     one_blas_thread()
-    from coterie.cli.progress import progress_display
+    from coterie.cli.progress_bars import progress_display
     from coterie.experiments.reproduction import ReproduceOptions, play_figures, write_files
     from coterie.experiments.runner import DataFiles, find_engine
     from coterie.experiments.tuning import TuningProtocol

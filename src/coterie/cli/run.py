@@ -1,16 +1,20 @@
-"""`coterie run`: any policies in any world; a table, a curve, and results that are kept."""
+"""`coterie run`: any policies in any world; a table, a curve, and results that are kept.
+
+Modules that load NumPy are imported in functions, so that `--help` is instant.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from tempfile import NamedTemporaryFile, TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from coterie.cli.errors import saying_what_is_kept
+from coterie.cli.exit_codes import saying_what_is_kept
 from coterie.cli.options import (
     Json,
     complete_dataset,
@@ -23,12 +27,33 @@ from coterie.cli.options import (
     whole_number,
     writable_folder,
 )
-from coterie.cli.output import one_blas_thread, print_note, write_json
+from coterie.cli.output import (
+    Curve,
+    braille_chart,
+    console,
+    one_blas_thread,
+    print_line,
+    print_note,
+    print_table,
+    write_json,
+)
+from coterie.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from coterie.cli.run_results import RunResults
-    from coterie.cli.settings import RunSettings
+    from coterie.cli.run_settings import RunSettings
+    from coterie.experiments.results import PolicyResult
+    from coterie.experiments.run_plan import RunPlan
     from coterie.experiments.run_store import Run, Store
+    from coterie.experiments.specs import EnvironmentSpec
+    from coterie.policies.entries import Style
+
+COLUMNS = ("policy", "regret", "± s.e.", "clusters", "ARI", "µs/round", "constants")
+REAL_COLUMNS = ("policy", "regret", "± s.e.", "reward", "× uniform", "clusters", "µs/round", "constants")
+OPTIONAL = ("constants", "µs/round", "ARI", "clusters", "reward", "± s.e.")
+"""Columns that a narrow terminal does without, the least important first."""
+
+LOG_SHARE = 0.1
+"""The share of uniform play in a log, unless `--log-share` says otherwise."""
 
 EPILOG = examples(
     ("AutoCLUB beside a LinUCB for each user, on synthetic users", "coterie run"),
@@ -189,13 +214,11 @@ def run(
     options = dict(locals())
     one_blas_thread()
     import_from_here()
-    from coterie.cli.settings import read_settings
+    from coterie.cli.run_settings import read_settings
 
     given = {name: options[name] for name in options if name not in ("config", "chart", "as_json")}
     settings = read_settings(config, given)
     if settings.log is not None or settings.log_share is not None:
-        from coterie.cli.run_log import write_log
-
         write_log(settings, as_json=as_json)
         return
     with _folder(settings.out) as folder:
@@ -224,19 +247,18 @@ def _folder(out: str | None) -> Iterator[Path]:
 
 
 def _play(settings: RunSettings, folder: Path) -> RunResults:
-    """Play what is not there yet; Ctrl-C says what is kept."""
-    from coterie.cli.progress import progress_display
-    from coterie.cli.run_plan import plan_runs
-    from coterie.cli.run_results import collect
+    """Play the runs that are not in the folder yet; Ctrl-C says what is kept."""
+    from coterie.cli.progress_bars import progress_display
+    from coterie.cli.run_settings import plan_settings
     from coterie.experiments.run_store import Store
     from coterie.experiments.runner import Runner, find_engine
 
-    plan, store = plan_runs(settings), Store(folder)
+    plan, store = plan_settings(settings), Store(folder)
     engine = find_engine(settings.engine)(settings.jobs)
     with saying_what_is_kept(lambda: _kept(plan.runs, store, settings.out)):
         with progress_display(plan.label) as callback:
             seconds = Runner(store, engine, plan.data, callback).play("all", plan.runs)
-    return collect(plan, store, seconds, horizon=plan.runs[0].horizon, seeds=settings.seeds)
+    return RunResults(plan, plan.results(store, seconds))
 
 
 def _kept(runs: Sequence[Run], store: Store, out: str | None) -> str:
@@ -255,3 +277,213 @@ def _write(results: RunResults, folder: Path) -> list[Path]:
         command = install_command("matplotlib")
         print_note(f"coterie: no picture was drawn, it needs matplotlib, which is not installed: {command}")
     return written
+
+
+class RunResults(NamedTuple):
+    """The results of a plan: as a table, a chart, a picture, or plain values."""
+
+    plan: RunPlan
+    results: tuple[PolicyResult, ...]
+
+    def labelled(self) -> list[LabelledResult]:
+        """Each result with its label and its style."""
+        from coterie.experiments.plotting import styles_of
+
+        plan = self.plan
+        every = zip(plan.labels, self.results, styles_of(plan.policies), strict=True)
+        return [LabelledResult(*one) for one in every]
+
+    @property
+    def title(self) -> str:
+        """The world in one line."""
+        from coterie.validation import counted
+
+        w, seeds = self.plan.environment, self.plan.seeds
+        parts = [counted(w.n_arms, "arm"), counted(self.plan.horizon, "round"), counted(len(seeds), "seed")]
+        users = counted(w.n_users, "user")
+        if not w.is_real:
+            users = f"{users} in {counted(w.n_clusters, 'cluster')}"
+            parts.insert(1, rewards_line(w))
+        return f"{w.dataset}, {w.setting}: {', '.join([users, *parts])}"
+
+    @property
+    def caution(self) -> str:
+        """What is simulated, what was left out, and whether arms have an intercept."""
+        from coterie.experiments.run_plan import feedback_notes
+
+        environment = self.plan.environment
+        parts: list[str] = []
+        if environment.is_real:
+            parts += feedback_notes(environment, self.plan.data)
+        elif environment.dataset != "synthetic":
+            parts.append("Rewards are simulated from your data; the clusters are made up, not found in it.")
+        if environment.intercept:
+            parts.append(
+                "Arms have an intercept, since rewards are not centred; --no-intercept leaves it out."
+            )
+        elif environment.offset:
+            parts.append("Rewards are not centred and arms have no intercept: expect much regret.")
+        return " ".join(parts)
+
+    def show(self, draw_chart: bool | None) -> None:
+        """Print the table, least regret first, and the chart if asked for or if stdout is a terminal."""
+        from rich.markup import escape
+
+        out = console()
+        ranked = sorted(self.labelled(), key=lambda one: one.result.mean_regret)
+        print_line(f"[bold]{escape(self.title)}[/bold]")
+        if self.caution:
+            print_line(self.caution)
+        columns = REAL_COLUMNS if self.plan.environment.is_real else COLUMNS
+        rows = [one.row(columns) for one in ranked]
+        print_table(columns, rows, prose=("constants",), optional=OPTIONAL)
+        if draw_chart or (draw_chart is None and out.is_terminal):
+            names = max(len(one.label) for one in ranked)
+            curves = [one.curve() for one in ranked]
+            for line in braille_chart(curves, width=max(20, min(70, out.width - names - 12))):
+                out.print(line, no_wrap=True, overflow="crop")
+
+    def record(self, written: list[Path]) -> dict[str, Any]:
+        """Everything as plain values."""
+        return {
+            "world": asdict(self.plan.environment),
+            "caution": self.caution,
+            "horizon": self.plan.horizon,
+            "seeds": list(self.plan.seeds),
+            "policies": [one.record() for one in self.labelled()],
+            "runs": [run.id for run in self.plan.runs],
+            "written": [str(path) for path in written],
+        }
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write `summary.csv` and the pictures; without matplotlib the table alone."""
+        from coterie.experiments.plotting import draw
+        from coterie.experiments.tables import summary_csv, summary_rows
+        from coterie.extras import is_installed
+        from coterie.storage import atomic_write
+
+        panel = self.plan.panel(self.results)
+        written = [folder / "summary.csv"]
+        atomic_write(written[0], summary_csv(summary_rows([panel])).encode())
+        if is_installed("matplotlib"):
+            written += draw("curves", self.title, [panel], folder, "regret")
+        return written
+
+
+class LabelledResult(NamedTuple):
+    """The result of a policy, with its label and how it is drawn."""
+
+    label: str
+    result: PolicyResult
+    style: Style
+
+    def row(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+        """The line of the table."""
+        from rich.markup import escape
+
+        from coterie.experiments.tables import known
+
+        regret, final = self.result.final("regret"), self.result.final
+        every = {
+            "policy": f"[bold]{escape(self.label)}[/bold]",
+            "regret": f"{regret.mean:,.1f}",
+            "± s.e.": known(regret.error, ",.1f"),
+            "reward": f"{final('reward').mean:,.1f}",
+            "× uniform": known(final("relative").mean, ".3f"),
+            "clusters": known(final("clusters").mean, ".1f"),
+            "ARI": known(final("ari").mean, ".2f"),
+            "µs/round": known(self.result.microseconds(), ",.1f"),
+            "constants": f"[dim]{escape(str(self.result.spec.params))}[/dim]",
+        }
+        return tuple(every[name] for name in columns)
+
+    def curve(self) -> Curve:
+        """The mean regret over rounds; black is whatever colour the terminal writes in."""
+        import numpy as np
+
+        colour = "" if self.style.colour == "#000000" else self.style.colour
+        rounds = np.asarray(self.result.traces[0].rounds, np.float64)
+        return Curve(self.label, rounds, self.result.band("regret").mean, colour)
+
+    def record(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        result, regret = self.result, self.result.final("regret")
+        return {
+            "label": self.label,
+            "policy": result.policy,
+            "constants": dict(result.spec.params),
+            "regret": regret.mean,
+            "standard_error": regret.error,
+            "regret_by_seed": {str(trace.seed): float(trace.regret[-1]) for trace in result.traces},
+            "reward": result.final("reward").mean,
+            "relative_to_uniform": result.final("relative").mean,
+            "clusters": result.final("clusters").mean,
+            "ari": result.final("ari").mean,
+            "microseconds_a_round": result.microseconds(),
+            "curve": {
+                "rounds": result.traces[0].rounds.tolist(),
+                "regret": result.band("regret").mean.tolist(),
+            },
+        }
+
+
+def rewards_line(environment: EnvironmentSpec) -> str:
+    """How rewards scatter.
+
+    >>> from coterie.experiments.specs import EnvironmentSpec
+    >>> rewards_line(EnvironmentSpec(rewards="bernoulli")), rewards_line(EnvironmentSpec())
+    ('0/1 rewards', 'σ = 0.1')
+    """
+    if environment.duels:
+        return f"duels of sharpness {environment.duels:g}"
+    return "0/1 rewards" if environment.rewards == "bernoulli" else f"σ = {environment.noise:g}"
+
+
+def write_log(settings: RunSettings, *, as_json: bool) -> None:
+    """Play one policy on the first seed, write the log, and say what is in it."""
+    import msgspec
+
+    from coterie.cli.progress_bars import event_progress
+    from coterie.cli.run_settings import plan_settings
+    from coterie.experiments.logs import play_logged
+    from coterie.experiments.run_plan import DEFAULT_POLICIES
+    from coterie.validation import counted
+
+    if settings.log is None:
+        raise ArgumentError("--log-share is the share of uniform play of a log: give --log FILE too")
+    path = writable_parquet(settings.log)
+    share = LOG_SHARE if settings.log_share is None else settings.log_share
+    one_policy = settings.policies or DEFAULT_POLICIES[:1]
+    plan = plan_settings(msgspec.structs.replace(settings, policies=one_policy, seeds=settings.seeds[:1]))
+    if len(plan.runs) > 1:
+        raise ArgumentError(f"--log takes one policy, got {len(plan.runs)}: {', '.join(plan.labels)}")
+    with event_progress("logging", plan.horizon) as advance:
+        log, trace = play_logged(plan.runs[0], plan.data, share, lambda rounds, _: advance(rounds))
+    log.save(path)
+    shares = {"share": share, "policy": str(plan.policies[0]), "seed": plan.runs[0].seed}
+    size = path.stat().st_size
+    if as_json:
+        facts = {"events": len(log), "users": log.n_users, "dim": log.dim, "bytes": size}
+        write_json({"log": str(path), **shares, **facts, "mean_reward": float(log.rewards.mean())})
+        return
+    print(
+        f"{path}: {counted(len(log), 'event')} of {counted(log.n_users, 'user')} by {plan.policies[0]} with "
+        f"{share:g} of uniform play, seed {plan.runs[0].seed}; mean reward {log.rewards.mean():.4g}, "
+        f"regret {trace.regret[-1]:,.1f}, {size / 1e6:.1f} MB"
+    )
+
+
+def writable_parquet(name: str) -> Path:
+    """The file of a log, known to be writable before anything is played."""
+    path = Path(name).expanduser()
+    if path.suffix.lower() not in (".parquet", ".pq"):
+        raise ArgumentError(f"--log must be a .parquet file, got {name!r}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise ArgumentError(
+            f"--log must be a file that can be written, got {name!r}: {error.strerror}"
+        ) from None
+    return path

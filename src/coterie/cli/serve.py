@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import fields
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
@@ -15,10 +14,11 @@ import typer
 from coterie.cli.options import complete_policy, examples
 from coterie.cli.output import print_note
 from coterie.errors import ArgumentError, unknown
+from coterie.extras import need
 
 if TYPE_CHECKING:
-    from coterie.service.engine import PolicyEngine
-    from coterie.service.server import ServerSettings
+    from coterie.service.core.engine import PolicyEngine
+    from coterie.service.http.server import ServerSettings
 
 EPILOG = examples(
     ("a service on this machine, with a store in coterie.db", "coterie serve"),
@@ -64,10 +64,8 @@ def serve(
     Every setting may also be an environment variable, such as COTERIE_STORE, or stand in a TOML file: options
     come first, then variables, then the file. A reward is acknowledged when it is on the disk.
     """
-    if find_spec("uvicorn") is None or find_spec("starlette") is None:
-        raise ArgumentError(
-            "the service needs more packages, install them with: pip install 'coterie[service]'"
-        )
+    need("starlette", "the service")
+    need("uvicorn", "the service")
     given = {
         name: value
         for name, value in locals().items()
@@ -82,8 +80,8 @@ def read_server_settings(
     given: dict[str, Any], config: Path | None, defaults: dict[str, Any] | None = None
 ) -> ServerSettings:
     """Settings from options, then the environment, then a file."""
-    from coterie.cli.settings import convert, read_toml
-    from coterie.service.server import ServerSettings
+    from coterie.cli.config import convert, read_toml
+    from coterie.service.http.server import ServerSettings
 
     names = [field.name for field in fields(ServerSettings)]
     told = read_toml(config) if config is not None else {}
@@ -98,8 +96,8 @@ def read_server_settings(
 
 def run_server(settings: ServerSettings, *, demo: bool) -> None:
     """Serve until interrupted."""
-    from coterie.service.postgres import shown_store
-    from coterie.service.server import address_of, listen, make_server, open_engine, tune_process
+    from coterie.service.http.server import address_of, listen, make_server, open_engine, tune_process
+    from coterie.service.storage.postgresql import shown_store
 
     with listen(settings) as listening:
         engine = open_engine(settings)
@@ -119,7 +117,7 @@ def run_server(settings: ServerSettings, *, demo: bool) -> None:
 def _start_demo(url: str, engine: PolicyEngine) -> None:
     """Let simulated visitors come, who have no key."""
     from coterie.cli.demo import visit
-    from coterie.service.keys import list_keys
+    from coterie.service.http.api_keys import list_keys
 
     if list_keys(engine.store):
         raise ArgumentError("visitors of the demo have no key: --demo needs a store without keys")

@@ -38,7 +38,7 @@ def compact(
 
     Decisions, rewards and removals of users go on exactly as before. Shortened decisions are not exported.
     """
-    from coterie.service.compaction import compact as compact_store
+    from coterie.service.storage.compaction import compact as compact_store
 
     with opened(store, lock=True) as found:
         done = compact_store(found, time.time() - older_than * 86_400)

@@ -2,9 +2,9 @@
 
 from coterie.datasets.catalogue import about, load, names
 from coterie.datasets.dataset import Dataset, Provenance
-from coterie.datasets.description import About
 from coterie.datasets.payoff_table import PayoffSource, PayoffTable, payoff_table
 from coterie.datasets.real_feedback import load_payoffs
+from coterie.datasets.sources import About
 
 __all__ = [
     "About",

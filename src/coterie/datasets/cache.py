@@ -18,7 +18,7 @@ from coterie.datasets.dataset import Dataset, Provenance, sealed
 from coterie.datasets.request import Request
 from coterie.storage import atomic_write
 
-FORMAT = 1  # to be raised whenever the same file and parameters would give other vectors
+CACHE_FORMAT = 1  # to be raised whenever the same file and parameters would give other vectors
 
 log = logging.getLogger("coterie.datasets")
 
@@ -34,7 +34,7 @@ def folder() -> Path:
 
 def key(name: str, digest: str, request: Request) -> str:
     """A name for the result, made of the file's hash and of every parameter that changes the vectors."""
-    parts = [FORMAT, name, digest, request.dim, request.n_users, request.n_items, request.scale]
+    parts = [CACHE_FORMAT, name, digest, request.dim, request.n_users, request.n_items, request.scale]
     parts += [request.threshold, request.columns, request.missing, request.separator, request.encoding]
     text = json.dumps(parts)
     return f"{name}-{sha256(text.encode()).hexdigest()[:32]}"

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING
 
 from coterie.datasets.lines import DAMAGE
+from coterie.datasets.sources import CHUNK
 from coterie.errors import DataError
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 SEPARATORS = (",", ";", "\t", "|")
 """What is tried where no separator is given."""
-
-CHUNK = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)

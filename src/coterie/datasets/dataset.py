@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from coterie.errors import ArgumentError
 from coterie.types import Floats
 from coterie.validation import as_array, counted, finite, reals
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Ids: TypeAlias = NDArray[np.int64] | NDArray[np.uint64] | NDArray[np.str_]
 
@@ -231,6 +234,17 @@ def sealed(users: Floats, items: Floats, *, user_ids: Ids, item_ids: Ids, proven
     for array in (users, items, user_ids, item_ids):
         array.setflags(write=False)
     return Dataset(provenance.name, users, items, user_ids, item_ids, provenance)
+
+
+def id_array(ids: pl.Series) -> Ids:
+    """Ids as numpy has them: whole numbers, or else strings."""
+    import polars as pl
+
+    if ids.dtype == pl.String:
+        return np.array(ids.to_list(), dtype=np.str_)
+    if ids.dtype == pl.UInt64:
+        return ids.to_numpy().astype(np.uint64)
+    return ids.to_numpy().astype(np.int64)
 
 
 def _both(users: int, items: int) -> str:

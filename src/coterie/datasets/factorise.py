@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from coterie.datasets.scales import SCALES
 from coterie.errors import ArgumentError, DataError
 from coterie.types import Bools, Floats
+
+Scale: TypeAlias = Callable[[Floats, Floats], Floats]
+
+
+def unit(vectors: Floats, singular: Floats) -> Floats:
+    """Each row divided by its length; the lengths must not be zero."""
+    scaled: Floats = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return scaled
+
+
+def raw(vectors: Floats, singular: Floats) -> Floats:
+    """The rows as the decomposition gives them."""
+    return vectors
+
+
+def sqrt_s(vectors: Floats, singular: Floats) -> Floats:
+    """Each direction weighed by √S, so that users · itemsᵀ ≈ R."""
+    return vectors * np.sqrt(singular)
+
+
+SCALES: Mapping[str, Scale] = MappingProxyType({"unit": unit, "raw": raw, "sqrt-s": sqrt_s})
+
 
 NOISE = 1e-10  # a row of U or V shorter than this is rounding, not a vector
 NEARLY = 1e-6  # magnitudes this close, relatively, count as equal when signs are fixed

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.datasets.events import Events
+from coterie.datasets.event_table import Events
 from coterie.datasets.factorise import signs_of
-from coterie.datasets.sparse_table import SparseTable
+from coterie.datasets.payoff_table import SparseTable
 from coterie.errors import ArgumentError
 from coterie.types import Floats
 

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie.datasets import interactions_events, lastfm, lastfm_listens, movielens, yelp
 from coterie.datasets.dataset import Ids
-from coterie.datasets.events import Events
-from coterie.datasets.interactions import flat, ids, numbers, refuse_missing
+from coterie.datasets.event_table import Events
 from coterie.datasets.item_vectors import from_events, from_ratings
-from coterie.datasets.payoff_table import PayoffSource, PayoffTable
+from coterie.datasets.loaders import interactions, lastfm, movielens, yelp
+from coterie.datasets.loaders.interactions import flat, ids, numbers, refuse_missing
+from coterie.datasets.payoff_table import PayoffSource, PayoffTable, SparseTable
 from coterie.datasets.request import Frame, Source
-from coterie.datasets.sparse_table import SparseTable
 from coterie.errors import ArgumentError, DataError, unknown
 from coterie.extras import need
 from coterie.seeding import stream
@@ -108,7 +107,7 @@ def load_payoffs(
     if setting == "lastfm-2014":
         if name != "lastfm":
             raise ArgumentError(f"'lastfm-2014' is a protocol on the dataset 'lastfm', got {name!r}")
-        return lastfm_listens.listens(path, dim=whole("dim", dim, 1), unit=unit)
+        return lastfm.listens(path, dim=whole("dim", dim, 1), unit=unit)
     need("polars", "reading a table")
     events = _events(name, path, columns, timed=setting == "stream")
     if setting == "payoffs":
@@ -120,7 +119,7 @@ def load_payoffs(
 
 def _events(name: str, path: Source, columns: Sequence[str] | None, *, timed: bool) -> Events:
     if name == "interactions":
-        return interactions_events.events(path, columns, timed=timed)
+        return interactions.events(path, columns, timed=timed)
     if columns is not None:
         raise ArgumentError(f"columns are for 'interactions', not for {name!r}")
     return EVENTS[name](path)
@@ -249,7 +248,7 @@ def _item_table(items: Any, wanted: Ids) -> tuple[Floats, str]:
                 f"items must have a row for each of the {len(wanted)} items of the table, got {vectors.shape}"
             )
         return np.array(vectors), ""
-    with interactions_events.opened_table(items) as (table, source):
+    with interactions.opened_table(items) as (table, source):
         first, *others = flat(table.columns).get_columns()
         if not others:
             raise DataError(f"{source.file} needs a column for the item and further ones for its vector")

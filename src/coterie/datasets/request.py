@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from coterie.datasets.scales import SCALES
+from coterie.datasets.factorise import SCALES
 from coterie.errors import ArgumentError
 from coterie.seeding import check_seed
 from coterie.validation import whole

@@ -1,12 +1,11 @@
 """Environments to simulate policies in: users, arms and rewards."""
 
 from coterie.environments.blocks import Block, Environment
-from coterie.environments.cascade import Cascade
 from coterie.environments.delays import Delay
 from coterie.environments.disturbed import Disturbed
 from coterie.environments.duel import Duel
-from coterie.environments.features import low_rank, onehot, rescaled
-from coterie.environments.lifting import lifted
+from coterie.environments.features import lifted, low_rank, onehot, rescaled
+from coterie.environments.lists import Cascade
 from coterie.environments.noise import Bernoulli, Cauchy, Contaminated, Gaussian, Noise, Uniform
 from coterie.environments.payoffs import Payoffs
 from coterie.environments.recorded import Rounds, Stream

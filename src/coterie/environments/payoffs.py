@@ -8,8 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie.datasets.payoff_table import Offers, PayoffTable, Sparse, payoff_table
-from coterie.datasets.sparse_table import SparseTable
+from coterie.datasets.payoff_table import Offers, PayoffTable, Sparse, SparseTable, payoff_table
 from coterie.environments._sampling import distinct, distinct_below
 from coterie.environments.blocks import BLOCK, Block
 from coterie.errors import ArgumentError, unknown

@@ -7,8 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie.datasets.payoff_table import PayoffTable
-from coterie.datasets.sparse_table import SparseTable
+from coterie.datasets.payoff_table import PayoffTable, SparseTable
 from coterie.environments.blocks import BLOCK, Block
 from coterie.environments.payoffs import among_others, real_block
 from coterie.errors import ArgumentError

@@ -1,11 +1,11 @@
 """How much reward would a policy have got?  Answers from a log of another policy."""
 
 from coterie.evaluation.bootstrap import Interval, bca_interval
+from coterie.evaluation.estimates import Estimate, Evaluation, evaluate
 from coterie.evaluation.estimators import ESTIMATORS
-from coterie.evaluation.evaluate import Estimate, Evaluation, evaluate
 from coterie.evaluation.log import Log
+from coterie.evaluation.log_reader import read_log
 from coterie.evaluation.logging_policy import LoggingPolicy
-from coterie.evaluation.tables import read_log
 
 __all__ = [
     "ESTIMATORS",

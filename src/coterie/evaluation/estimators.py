@@ -12,6 +12,9 @@ from coterie.evaluation.log import Log
 from coterie.evaluation.passes import Passage
 from coterie.types import Bools, Floats
 
+CENTRED = 0.1
+"""Standard deviations by which the mean reward of uniform play may be away from 0."""
+
 
 class Terms(NamedTuple):
     """An estimate as Σ terms / Σ weights over events, or Σ terms / n without weights.
@@ -86,6 +89,16 @@ def uniform_play(log: Log) -> Terms:
 def as_logged(log: Log) -> Terms:
     """What the logging policy got: the mean reward of the log."""
     return Terms(log.rewards, None, float(len(log)))
+
+
+def is_off_centre(log: Log) -> bool:
+    """Is the mean reward of uniform play clearly more than a tenth of a standard deviation from 0?
+
+    Without an intercept, a policy then learns the common level of rewards before it learns preferences.
+    """
+    found = uniform_play(log)
+    margin = CENTRED + 3.0 / max(found.effective, 1.0) ** 0.5
+    return bool(abs(found.value) > margin * float(log.rewards.std()))
 
 
 def effective_size(weights: Floats) -> float:

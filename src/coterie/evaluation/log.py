@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from io import BytesIO
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from coterie.errors import ArgumentError, DataError
+from coterie.evaluation.arms import Offers, renumbered
+from coterie.extras import need
 from coterie.policies.plans import by_appearance, frozen
+from coterie.storage import atomic_write
 from coterie.types import Bools, Floats, Ints
 from coterie.validation import LARGEST, reals
 
@@ -18,6 +23,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 UserId: TypeAlias = int | str
+
+FORMAT_KEY, FORMAT_VERSION = "coterie-log", "1"
+"""Entry of a Parquet file's metadata that marks it as written by `Log.save`."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -165,16 +173,43 @@ class Log:
         return bool(np.any((np.ptp(self.items, axis=0) == 0) & (self.items[0] != 0)))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a Parquet file that `read_log` reads, whole or not at all; each vector is written once."""
-        from coterie.evaluation.tables import save_log
+        """Write a Parquet file that `read_log` reads, whole or not at all: a row for each event.
 
-        save_log(self, path)
+        `items` are the numbers of the arms that were offered, numbered as they appear; `vectors` are those of
+        the arms that appear for the first time. A number takes about two bytes, a vector 8·dim, once.
+        """
+        import polars as pl
+
+        need("polars", "a log")
+        found = renumbered(Offers(self.items, self.offers, self.starts))
+        frame = pl.DataFrame(
+            [
+                pl.Series("user", [self.user_ids[user] for user in self.users]),
+                found.item_lists(),
+                found.vector_lists(),
+                pl.Series("arm", self.chosen, pl.UInt32),
+                pl.Series("propensity", self.propensities),
+                pl.Series("reward", self.rewards),
+                pl.Series("time", self.times),
+            ]
+        )
+        file = BytesIO()
+        frame.write_parquet(file, compression="zstd", metadata={FORMAT_KEY: FORMAT_VERSION})
+        atomic_write(Path(path).expanduser(), file.getvalue())
 
     def to_frame(self) -> pl.DataFrame:
-        """A polars table with a row for each event; `arms` holds its vectors."""
-        from coterie.evaluation.tables import plain_frame
+        """The table that `read_log` takes, in polars: a row for each event; `arms` holds its vectors."""
+        import polars as pl
 
-        return plain_frame(self)
+        lists = Offers(self.items, self.offers, self.starts).vector_rows()
+        ids = pl.Series("user", [self.user_ids[user] for user in self.users])
+        rest = {
+            "arm": self.chosen,
+            "propensity": self.propensities,
+            "reward": self.rewards,
+            "time": self.times,
+        }
+        return pl.DataFrame([ids, lists, *(pl.Series(name, values) for name, values in rest.items())])
 
     def __repr__(self) -> str:
         """The size, and how it was logged."""

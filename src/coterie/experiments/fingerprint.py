@@ -39,7 +39,7 @@ IGNORED = {
         "registry",
         "snapshots",
     ),
-    "datasets": ("__init__", "cache", "catalogue", "description"),
+    "datasets": ("__init__", "cache", "catalogue"),
 }
 """Files that change no number of a result."""
 

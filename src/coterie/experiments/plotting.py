@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie.evaluation import Evaluation
 from coterie.experiments.results import (
     ORACLE,
     Panel,
@@ -451,6 +452,50 @@ def _heatmap_cell(axes: Axes, row: int, column: int, value: float, *, is_least: 
         axes.text(
             column + 0.5, row + 0.5, f"{value:.2f}", ha="center", va="center", color=colour, weight=weight
         )
+
+
+ESTIMATE_WIDTH = 2.5
+"""Inches of a panel of estimates."""
+
+ESTIMATED = {
+    "replay": "its first rounds",
+    "ips": "after all earlier events",
+    "snips": "after all earlier events",
+    "dr": "after all earlier events",
+}
+"""The rounds that each estimator is about, as its panel's second line says."""
+
+
+def draw_estimates(
+    found: Evaluation, specs: Sequence[PolicySpec], title: str, folder: Path, name: str
+) -> list[Path]:
+    """Draw a panel for each estimator, policies below each other, in every format."""
+    from matplotlib.figure import Figure
+    from matplotlib.style import context as style_context
+
+    estimators = list(dict.fromkeys(one.estimator for one in found.estimates))
+    with style_context(dict(RC_PARAMS)):
+        size = (max(ESTIMATE_WIDTH * len(estimators) + 0.8, 5.2), 1.7 + 0.3 * len(specs))
+        canvas = Figure(figsize=size)
+        panels = canvas.subplots(1, len(estimators), squeeze=False, sharey=True, sharex=True)[0]
+        for axes, estimator in zip(panels, estimators, strict=True):
+            _estimate_panel(axes, found, specs, estimator)
+        canvas.supxlabel("mean reward a round; dashed: as logged, dotted: uniform play", fontsize=8.5)
+        return save_figure(canvas, title, folder, name)
+
+
+def _estimate_panel(axes: Axes, found: Evaluation, specs: Sequence[PolicySpec], estimator: str) -> None:
+    by_policy = {one.policy: one for one in found.estimates if one.estimator == estimator}
+    labels, styles = labels_of(specs), styles_of(specs)
+    for row, (label, style) in enumerate(zip(labels, styles, strict=True)):
+        one = by_policy[label]
+        axes.hlines(row, one.low, one.high, color=style.colour, linewidth=1.6)
+        axes.plot([one.reward], [row], marker=style.marker, color=style.colour, markersize=5)
+    for baseline, line in zip(found.baselines, ("--", ":"), strict=True):
+        axes.axvline(baseline.reward, color="#777777", linestyle=line, linewidth=0.9)
+    axes.set_yticks(range(len(styles)), [style.label for style in styles])
+    axes.set_ylim(len(styles) - 0.4, -0.6)
+    axes.set_title(f"{estimator}\n{ESTIMATED[estimator]}", fontsize=8.5)
 
 
 VIEWS: Mapping[str, Callable[[Sequence[Panel]], Canvas]] = MappingProxyType(

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError, Conflict, CoterieError, StoreError, UnknownName
 from coterie.service import messages
-from coterie.service.decisions import new_id
+from coterie.service.core.decisions import new_id
 
 T = TypeVar("T")
 RETRIED = (429, 502, 503, 504)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from coterie.service.identities import LONGEST_ID
+from coterie.service.core.ids import LONGEST_ID
 from coterie.service.settings import Late, Mode
 
 MOST_ARMS = 1_000

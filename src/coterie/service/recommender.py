@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError, MissingData
 from coterie.policies.base import LinearBandit
-from coterie.service.decisions import Decision, RewardResult
-from coterie.service.engine import PolicyEngine
-from coterie.service.inspection import Explanation, Summary, UserEvent, explain, history, summary
-from coterie.service.live import LivePolicy
-from coterie.service.opening import open_policy
-from coterie.service.postgres import open_store
+from coterie.service.core.decisions import Decision, RewardResult
+from coterie.service.core.engine import PolicyEngine
+from coterie.service.core.live_policy import LivePolicy
+from coterie.service.core.opening import open_policy
+from coterie.service.core.queries import Explanation, Summary, UserEvent, explain, history, summary
 from coterie.service.settings import Changes
-from coterie.service.sqlite import SQLiteStore
+from coterie.service.storage.postgresql import open_store
+from coterie.service.storage.sqlite import SQLiteStore
 
 
 class Recommender:

@@ -15,7 +15,7 @@ from coterie.policies.makers import find_maker, tuned_confidence
 from coterie.policies.plans import MOST_DIM
 from coterie.policies.registry import find
 from coterie.seeding import check_seed
-from coterie.service.identities import checked_id
+from coterie.service.core.ids import checked_id
 from coterie.validation import nonnegative, number, shown, whole
 
 Mode = Literal["online", "shadow", "frozen"]

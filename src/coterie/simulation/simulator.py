@@ -20,7 +20,7 @@ from coterie.policies.protocols import ListPolicy, PairPolicy, Policy
 from coterie.progress import Progress, progress_bar
 from coterie.simulation._rounds import AnyPolicy, Ledger, Pending, Remembered, play
 from coterie.simulation.duels import play_duels
-from coterie.simulation.metrics import adjusted_rand, n_labels
+from coterie.simulation.rand_index import adjusted_rand, n_labels
 from coterie.simulation.traces import Trace
 from coterie.types import Ints
 from coterie.validation import shown, whole

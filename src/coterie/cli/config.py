@@ -1,0 +1,90 @@
+"""Values from a TOML file or from `key=value` pairs, converted and checked with a sentence for each error."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_type_hints
+
+import msgspec
+
+from coterie.errors import ArgumentError
+
+S = TypeVar("S")
+
+
+TYPE_NAMES = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "text",
+    "array": "a list",
+    "object": "a table",
+    "bool": "true or false",
+}
+"""Types that msgspec names in its errors, in plain words."""
+
+
+def convert(values: Mapping[str, Any], kind: type[S]) -> S:
+    """The values as an object of this kind; a wrong one is refused in a sentence."""
+    try:
+        return msgspec.convert(values, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise ArgumentError(_sentence(str(error), values, kind)) from None
+
+
+def _sentence(error: str, values: Mapping[str, Any], kind: type[object]) -> str:
+    """An error of msgspec as a sentence: `horizon must be a whole number of at least 1, got 0`."""
+    message, _, where = error.partition(" - at `$.")
+    name = re.split(r"[\[.`]", where)[0]
+    if not name:
+        return message.partition(" - at ")[0]
+    expected = re.match(r"Expected `(\w+)[^`]*`(?: >= (\S+))?", message)
+    if expected is None:
+        choices = get_args(get_type_hints(kind).get(name))
+        return f"{name} must be one of {', '.join(map(str, choices))}, got {values[name]!r}"
+    least = f" of at least {expected[2]}" if expected[2] else ""
+    return f"{name} must be {TYPE_NAMES.get(expected[1], expected[1])}{least}, got {values[name]!r}"
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """Read a TOML file; an error names the line."""
+    source = ""
+    try:
+        source = file.read_text(encoding="utf-8")
+        content = tomllib.loads(source)
+    except OSError as error:
+        raise ArgumentError(f"cannot read {str(file)!r}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise ArgumentError(f"{file} is not UTF-8 text: {error.reason} at byte {error.start}") from None
+    except tomllib.TOMLDecodeError as error:
+        end = f"at the end, line {source.count(chr(10)) + 1}"
+        fault = str(error).replace("at end of document", end)
+        raise ArgumentError(f"{file} is not TOML: {fault}") from None
+    return {name.replace("-", "_"): value for name, value in content.items()}
+
+
+def assignments(option: str, pairs: Iterable[str]) -> dict[str, Any]:
+    """`key=value` pairs; values are read as TOML would, and bare words are text."""
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not (key.strip() and equals):
+            raise ArgumentError(f"{option} needs key=value, got {pair!r}")
+        found[key.strip().replace("-", "_")] = _value(value.strip())
+    return found
+
+
+def _value(written: str) -> bool | int | float | str:
+    """A value as TOML would read it, or as Python would read a number; anything else is text."""
+    if written in ("True", "False"):
+        return written == "True"
+    for read in (lambda text: tomllib.loads(f"value = {text}")["value"], float):
+        try:
+            value = read(written)
+        except ValueError:
+            continue
+        if isinstance(value, bool | int | float | str):
+            return value
+    return written

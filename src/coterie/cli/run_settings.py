@@ -1,0 +1,186 @@
+"""Settings of `coterie run`: a TOML file, overridden by options, completed by defaults; and their runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from coterie import datasets
+from coterie.cli.config import assignments, convert, read_toml
+from coterie.datasets.real_feedback import SETTINGS as REAL_SETTINGS
+from coterie.errors import ArgumentError, unknown
+from coterie.experiments.run_plan import (
+    DEFAULT_HORIZON,
+    DEFAULT_POLICIES,
+    RunPlan,
+    SharedParameters,
+    plan_runs,
+    usual_environment,
+)
+from coterie.experiments.runner import DataFiles
+from coterie.experiments.specs import EnvironmentSpec, PolicySpec
+from coterie.policies.makers import registered_parameters
+from coterie.policies.registry import REGISTRY
+from coterie.validation import whole
+
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+
+
+SHORT_NAMES = {"users": "n_users", "clusters": "n_clusters", "arms": "n_arms"}
+"""Options whose names are shorter than the parameters of the environment."""
+
+
+TABLES = {"world": "--set", "params": "--param"}
+"""Settings that are tables in a file, and the options that add to them."""
+
+
+class RunSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The settings of `coterie run`.
+
+    `world` holds parameters of `EnvironmentSpec`. `constants` holds parameters of policies given by options
+    such as `--alpha`, `params` those given by `--param`: both are for each policy that takes them.
+    """
+
+    policies: tuple[str, ...] = ()
+    params: dict[str, Any] = {}
+    constants: dict[str, Any] = {}
+    data: str | None = None
+    columns: tuple[str, ...] | None = None
+    threshold: float | None = None
+    missing: str | None = None
+    separator: str | None = None
+    encoding: str | None = None
+    items: str | None = None
+    horizon: Positive = DEFAULT_HORIZON
+    seeds: tuple[int, ...] = (0, 1, 2)
+    record: Positive = 200
+    out: str | None = None
+    log: str | None = None
+    log_share: float | None = None
+    jobs: Positive | None = None
+    engine: str = "local"
+    world: dict[str, Any] = {}
+
+    def table_options(self) -> dict[str, Any]:
+        """How your own table is read: the arguments of `coterie.datasets.load` that were given."""
+        names = ("columns", "threshold", "missing", "separator", "encoding", "items")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+
+def read_settings(file: Path | None, options: Mapping[str, Any]) -> RunSettings:
+    """The settings of a file, overridden by the options that were given."""
+    given = {name: value for name, value in options.items() if value not in (None, [], ())}
+    named = [*given.pop("policies", ()), *given.pop("policy", ())]
+    if named:
+        given["policies"] = named
+    for name, option in TABLES.items():
+        given[name] = assignments(option, given.pop(name, ()))
+    first = sort_names(read_toml(file) if file is not None else {}, str(file))
+    second = sort_names(given, "options")
+    merged = {**first, **second}
+    for name in (*TABLES, "constants"):
+        merged[name] = {**first[name], **second[name]}
+    for name in ("policies", "columns"):
+        if isinstance(merged.get(name), str):
+            merged[name] = [part.strip() for part in merged[name].split(",")]
+    if "seeds" in merged:
+        merged["seeds"] = read_seeds(merged["seeds"])
+    return convert(merged, RunSettings)
+
+
+def read_seeds(value: Any) -> tuple[int, ...]:
+    """A count n for the seeds 0 to n − 1, or the seeds themselves: a list, or text with commas."""
+    try:
+        parts = [int(part) for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+        if isinstance(value, str) and "," not in value:
+            parts = parts[0]
+    except (ValueError, IndexError):
+        raise ArgumentError(f"seeds must be a count such as 5 or a list such as 3,7, got {value!r}") from None
+    if not isinstance(parts, list | tuple):
+        return tuple(range(whole("seeds", parts, 1)))
+    chosen = tuple(dict.fromkeys(whole("a seed", part, 0) for part in parts))
+    if not chosen:
+        raise ArgumentError("seeds must name at least one seed, got none")
+    return chosen
+
+
+def sort_names(given: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Settings by name, with all parameters of the environment in `world` and of policies in `constants`."""
+    environment, policy = EnvironmentSpec.names(), registered_parameters()
+    fields = tuple(name for name in RunSettings.__struct_fields__ if name not in (*TABLES, "constants"))
+    sorted_out: dict[str, Any] = {"world": {}, "constants": {}}
+    for name, value in given.items():
+        if name in fields:
+            sorted_out[name] = value
+        elif SHORT_NAMES.get(name, name) in environment:
+            sorted_out["world"][SHORT_NAMES.get(name, name)] = value
+        elif name in policy:
+            sorted_out["constants"][name] = value
+        elif name not in TABLES:
+            every = (*fields, *SHORT_NAMES, *TABLES, *environment, *policy)
+            raise unknown(f"option in {where}:", name, every, "`coterie run --help` lists all")
+    tables = {name: given.get(name, {}) for name in TABLES}
+    for name, table in tables.items():
+        if not isinstance(table, Mapping):
+            raise ArgumentError(f"{name} must be a table [{name}], got {table!r}")
+    return {
+        **sorted_out,
+        "world": {**sorted_out["world"], **tables["world"]},
+        "params": dict(tables["params"]),
+    }
+
+
+def parse_policy(word: str) -> PolicySpec:
+    """Parse `CLUB`, `CLUB:alpha=1,beta=0.2`, `module:Policy` or `module:Policy:size=3`.
+
+    >>> print(parse_policy("CLUB:beta=0.2"), parse_policy("mine:Greedy:size=3"), sep=", ")
+    CLUB (beta 0.2), mine:Greedy (size 3)
+    """
+    name, colon, rest = word.partition(":")
+    if colon and name not in REGISTRY and "=" not in rest.split(":")[0]:
+        attribute, _, rest = rest.partition(":")
+        name = f"{name}:{attribute}"
+    return PolicySpec(name, assignments(f"{name}:", [pair for pair in rest.split(",") if pair.strip()]))
+
+
+def plan_settings(settings: RunSettings) -> RunPlan:
+    """The runs of these settings; what cannot be made is refused now."""
+    environment = environment_of(settings)
+    datasets.about(environment.dataset)
+    return plan_runs(
+        environment,
+        [parse_policy(word) for word in settings.policies or DEFAULT_POLICIES],
+        data_files(settings, environment),
+        horizon=settings.horizon,
+        seeds=settings.seeds,
+        record=settings.record,
+        shared=SharedParameters(settings.constants, settings.params),
+        has_noise="noise" in settings.world,
+    )
+
+
+def environment_of(settings: RunSettings) -> EnvironmentSpec:
+    """The environment, with whatever --set or [world] says about it."""
+    names = EnvironmentSpec.names()
+    for name in settings.world:
+        if name not in names:
+            raise unknown("parameter of the world", name, names, f"The parameters are {', '.join(names)}")
+    setting = settings.world.get("setting")
+    is_real = setting in REAL_SETTINGS
+    if is_real and (settings.missing or settings.separator or settings.encoding):
+        raise ArgumentError(f"missing, separator and encoding are not for the setting {setting!r}")
+    usual = usual_environment(settings.world, data=settings.data, threshold=settings.threshold)
+    return convert({**usual, **settings.world}, EnvironmentSpec)
+
+
+def data_files(settings: RunSettings, environment: EnvironmentSpec) -> DataFiles:
+    """Where the dataset is, and how your own table is read."""
+    options, path = settings.table_options(), Path(settings.data) if settings.data else None
+    if environment.is_real:
+        options = {name: options[name] for name in options if name in ("columns", "items")}
+    if options and environment.dataset != "interactions":
+        raise ArgumentError(f"{' and '.join(options)}: for --dataset interactions, your own table")
+    return DataFiles(files={environment.dataset: path} if path else {}, table_options=options)

@@ -1,0 +1,262 @@
+"""Reading a log: a data frame, a CSV, Parquet or JSON lines file, or the format that `Log.save` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from coterie.datasets.csvtable import CsvTable, first_line
+from coterie.datasets.request import Frame
+from coterie.errors import ArgumentError, DataError, MissingData, unknown
+from coterie.evaluation.arms import Offers, offers_of_items, offers_of_vectors
+from coterie.evaluation.log import FORMAT_KEY, FORMAT_VERSION, Log, refuse_first
+from coterie.extras import need
+from coterie.types import Floats, Ints
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Source: TypeAlias = str | PathLike[str] | Frame
+COLUMNS = ("user", "arms", "arm", "propensity", "reward", "time")
+OPTIONAL = ("propensity", "time")
+NO_PROPENSITY = (
+    "the log has no column 'propensity', the probability with which each arm was played; "
+    "if arms were drawn uniformly, say so (uniform=True, --uniform)"
+)
+
+
+def read_log(
+    source: Source,
+    *,
+    columns: Mapping[str, str] | None = None,
+    items: Source | ArrayLike | None = None,
+    uniform: bool = False,
+) -> Log:
+    """Read a log from a data frame, a CSV, TSV, Parquet or JSON lines file, or our own format.
+
+    Parameters
+    ----------
+    source : path or data frame
+        A row for each event, with the columns `user` (whole numbers or text), `arms` (what was offered),
+        `arm` (the position among them of what was played, from 0), `propensity` (the probability with which
+        it was played), `reward`, and perhaps `time` (numbers or timestamps). Events are put in order of
+        time; without times, rows are in order. `arms` is a list of vectors of one length, or with `items` a
+        list of item ids; in a CSV file it is written as JSON, such as `[[0.1, 0.2], [0.3, 0.4]]`.
+    columns : mapping, optional
+        Names of the columns where they differ: `{"user": "customer", "reward": "click"}`.
+    items : path, data frame or array, optional
+        The vector of each item: a table whose first column is the id and whose others are the features, or an
+        array whose row numbers are the ids.
+    uniform : bool, optional
+        The arms were drawn uniformly: the propensity is 1/K. For logs without that column.
+
+    Returns
+    -------
+    Log
+        The events, oldest first.
+
+    Raises
+    ------
+    DataError
+        If a value cannot be used: the sentence names the row and says what would do.
+    ArgumentError, MissingData
+        If a column is missing, or the file is not there.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> arms = [[1.0, 0.0], [0.0, 1.0]]
+    >>> rows = {"user": ["ann", "bob"], "arms": [arms, arms], "arm": [1, 0], "reward": [1.0, 0.0]}
+    >>> read_log(pl.DataFrame(rows), uniform=True)
+    <Log: 2 events of 2 users, 2 arms of dim 2 a round, propensities 0.5>
+    """
+    need("polars", "a log")
+    name = "the data frame" if isinstance(source, Frame) else Path(source).name
+    try:
+        if not isinstance(source, Frame) and _is_own(Path(source)):
+            return _read_own(Path(source))
+        frame = _frame(source)
+        offers = offers_of_vectors if items is None else offers_of_items(*_items(items))
+        return _log(frame, _names(frame.columns, columns or {}, uniform), offers, uniform)
+    except DataError as error:
+        raise DataError(f"{name}: {error}") from None
+
+
+def _names(available: list[str], given: Mapping[str, str], uniform: bool) -> dict[str, str]:
+    """The name of each of our columns in the table; those that are not there are left out."""
+    for ours in given:
+        if ours not in COLUMNS:
+            raise unknown("column of a log", ours, COLUMNS, f"The columns are {', '.join(COLUMNS)}")
+    names = {ours: given.get(ours, ours) for ours in COLUMNS}
+    for ours, theirs in names.items():
+        if theirs in available or (ours in OPTIONAL and ours not in given):
+            continue
+        seen = ", ".join(available)
+        raise ArgumentError(f"the log has no column {theirs!r}; it has {seen}, and columns= renames them")
+    if names["propensity"] not in available and not uniform:
+        raise ArgumentError(NO_PROPENSITY)
+    return {ours: theirs for ours, theirs in names.items() if theirs in available}
+
+
+def _log(
+    frame: pl.DataFrame, names: Mapping[str, str], offers_of: Callable[[pl.Series], Offers], uniform: bool
+) -> Log:
+    """The log of a table, its events by time."""
+    import polars as pl
+
+    if not frame.height:
+        raise DataError("the log has no events")
+    offers = offers_of(frame[names["arms"]])
+    ids = _ids(frame[names["user"]])
+    unique = ids.unique(maintain_order=True)
+    numbers = pl.DataFrame({"id": unique}).with_row_index("number")
+    users = pl.DataFrame({"id": ids}).join(numbers, on="id", how="left", maintain_order="left")["number"]
+    sizes = np.diff(offers.starts)
+    whole = 1.0 / np.maximum(sizes, 1)
+    return Log(
+        user_ids=unique.to_list(),
+        users=users.to_numpy(),
+        items=offers.items,
+        offers=offers.offers,
+        starts=offers.starts,
+        chosen=_whole_numbers("arm", frame[names["arm"]]),
+        propensities=whole if uniform else _numbers("propensity", frame[names["propensity"]]),
+        rewards=_numbers("reward", frame[names["reward"]]),
+        times=_times(frame[names["time"]]) if "time" in names else np.arange(frame.height, dtype=np.float64),
+    ).ordered()
+
+
+def _frame(source: Source) -> pl.DataFrame:
+    """The table as polars has it; a CSV file has whole numbers and text only."""
+    import polars as pl
+
+    try:
+        if isinstance(source, Frame):
+            return pl.DataFrame(source)
+        path = _existing(Path(source))
+        if path.suffix.lower() in (".parquet", ".pq"):
+            return pl.read_parquet(path)
+        if path.suffix.lower() in (".jsonl", ".ndjson"):
+            return pl.read_ndjson(path, infer_schema_length=None)
+    except (ValueError, TypeError, pl.exceptions.PolarsError) as error:
+        hint = "; arms must be lists of lists (array.tolist())" if "1-dimensional" in str(error) else ""
+        raise DataError(f"it cannot be read as a table: {first_line(error)}{hint}") from error
+    if path.suffix.lower() not in (".csv", ".tsv"):
+        raise ArgumentError(
+            f"a log is a data frame, a .csv, .tsv, .parquet or .jsonl file, got {path.name!r}"
+        )
+    csv = CsvTable(path, "\t" if path.suffix.lower() == ".tsv" else ",", path.name)
+    return csv.read(csv.header())
+
+
+def _existing(path: Path) -> Path:
+    found = path.expanduser()
+    if not found.is_file():
+        raise MissingData(f"no file at {str(path)!r}; `coterie run --log FILE` writes a log to try")
+    return found
+
+
+def _ids(column: pl.Series) -> pl.Series:
+    """Whole numbers stay numbers, everything else becomes text; an id must not be missing."""
+    import polars as pl
+
+    if column.dtype.is_float():  # pandas makes floats of whole numbers with gaps
+        column = column.cast(pl.Int64, strict=False)
+    elif not column.dtype.is_integer():
+        column = column.cast(pl.String, strict=False)
+    refuse_first(column.is_null().to_numpy(), lambda t: "user must be a whole number or text, got nothing")
+    return column
+
+
+def _numbers(name: str, column: pl.Series) -> Floats:
+    """Numbers, also where they are written as text; what is none is refused."""
+    import polars as pl
+
+    if column.dtype == pl.String or column.dtype.is_numeric() or column.dtype == pl.Boolean:
+        values = column.cast(pl.Float64, strict=False)
+        refuse_first(
+            values.is_null().to_numpy(), lambda t: f"{name} must be a finite number, got {column[t]!r}"
+        )
+        return values.to_numpy()
+    raise DataError(f"{name} must hold numbers, got {column.dtype}")
+
+
+def _whole_numbers(name: str, column: pl.Series) -> Ints:
+    values = _numbers(name, column)
+    wrong = ~(np.abs(values) < 2**53) | (values != np.floor(values))
+    refuse_first(wrong, lambda t: f"{name} must be a whole number, got {values[t]:g}")
+    return values.astype(np.int64)
+
+
+def _times(column: pl.Series) -> Floats:
+    """Numbers as they are, dates and timestamps as seconds since 1970."""
+    import polars as pl
+
+    if column.dtype == pl.String:
+        numbers = column.cast(pl.Float64, strict=False)
+        if numbers.is_null().any():
+            column = _timestamps(column)
+    if column.dtype.is_temporal() and column.dtype != pl.Duration:
+        column = column.cast(pl.Datetime("us")).dt.epoch("us") / 1e6
+    return _numbers("time", column)
+
+
+def _timestamps(column: pl.Series) -> pl.Series:
+    import polars as pl
+
+    try:
+        return column.str.to_datetime(time_unit="us", strict=False)
+    except pl.exceptions.PolarsError:
+        raise DataError(
+            f"time must hold numbers or timestamps such as 2024-05-01 12:00:00, got {column[0]!r}"
+        ) from None
+
+
+def _items(items: Source | ArrayLike) -> tuple[pl.Series, Floats]:
+    """The id of each item, and its vector."""
+    import polars as pl
+
+    if not isinstance(items, Frame | str | PathLike):
+        vectors = np.asarray(items, np.float64)
+        if vectors.ndim != 2:
+            raise ArgumentError(f"items must have shape (N, dim), got {vectors.shape}")
+        return pl.Series("item", np.arange(len(vectors))), vectors
+    frame = _frame(items)
+    if frame.width < 2:
+        raise ArgumentError("items must be a table of an id and at least one feature")
+    ids, *features = frame.get_columns()
+    return _ids(ids), np.column_stack([_numbers(f"feature {one.name!r}", one) for one in features])
+
+
+def _is_own(path: Path) -> bool:
+    """Is this a log in our own format?"""
+    import polars as pl
+
+    found = _existing(path)
+    if found.suffix.lower() not in (".parquet", ".pq"):
+        return False
+    try:
+        version = pl.read_parquet_metadata(found).get(FORMAT_KEY)
+    except (ValueError, OSError, pl.exceptions.PolarsError) as error:
+        raise DataError(f"it cannot be read as Parquet: {first_line(error)}") from None
+    if version not in (None, FORMAT_VERSION):
+        raise DataError(f"its format has version {version}, this release reads {FORMAT_VERSION}")
+    return version == FORMAT_VERSION
+
+
+def _read_own(path: Path) -> Log:
+    """A log that `Log.save` wrote."""
+    frame = _frame(path)
+    names = {name: name for name in COLUMNS if name != "arms"} | {"arms": "items"}
+    if missing := [name for name in (*names.values(), "vectors") if name not in frame.columns]:
+        raise DataError(f"it lacks the column {missing[0]!r} of a log")
+    vectors = frame["vectors"].drop_nulls()
+    if not len(vectors):
+        raise DataError("it has no vectors")
+    items = offers_of_vectors(vectors).items
+    return _log(frame, names, offers_of_items(*_items(items)), uniform=False)

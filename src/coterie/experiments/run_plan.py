@@ -1,0 +1,246 @@
+"""Runs of any policies in any environment: parameters to start from, and what the data allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from coterie import datasets
+from coterie.datasets.sources import ARCHIVES
+from coterie.environments.blocks import BLOCK
+from coterie.errors import ArgumentError
+from coterie.experiments.results import Panel, PolicyResult, labels_of
+from coterie.experiments.run_store import Run, Store
+from coterie.experiments.runner import DataFiles
+from coterie.experiments.specs import EnvironmentSpec, PolicySpec, World
+from coterie.experiments.tuning import usual_spec
+from coterie.policies.makers import Maker, find_maker
+
+DEFAULT_POLICIES = ("AutoCLUB", "LinUCBInd")
+"""The default policy, and one to measure it by."""
+
+DEFAULT_HORIZON = 20_000
+
+EVERYBODY = 1_000_000
+"""More users than any dataset has: all of them are served."""
+
+USUAL_REAL: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "lastfm-2014": {"dataset": "lastfm", "dim": 25, "n_arms": 25, "n_users": EVERYBODY},
+        "rated": {"dim": 20, "n_arms": 10, "n_users": 500},
+        "stream": {"dim": 25, "n_arms": 25, "n_users": EVERYBODY},
+        "payoffs": {"n_arms": 10, "n_users": EVERYBODY, "intercept": True},
+    }
+)
+"""Parameters of `EnvironmentSpec` for each setting of real feedback, where none are given."""
+
+SAMPLED_BLOCKS = 20
+"""Blocks of rounds in which the deviation of rewards is measured."""
+
+
+class SharedParameters(NamedTuple):
+    """Parameters for each policy that takes them.
+
+    `options` are those with an option of their own, such as `--alpha`; `params` come from `--param` and are
+    stronger. What is said of a single policy is stronger than both.
+    """
+
+    options: Mapping[str, Any]
+    params: Mapping[str, Any]
+
+    def check_used(self, makers: Iterable[Maker]) -> None:
+        """Refuse a parameter that none of the policies takes, instead of ignoring it."""
+        every = list(dict.fromkeys(makers))
+        used = {name for maker in every for name in self.params if maker.takes(name)}
+        for maker in every:
+            used.update(name for name in self.options if _has_effect(maker, name))
+        for name in (*self.options, *self.params):
+            if name not in used:
+                takes = "; ".join(maker.summary() for maker in every)
+                raise ArgumentError(f"{name} is for policies that take it, and none of these does: {takes}")
+
+    def complete(self, spec: PolicySpec, environment: EnvironmentSpec) -> PolicySpec:
+        """The policy with its own parameters, then the shared ones, then those to start from."""
+        maker = find_maker(spec.name)
+        maker.check(spec.params)
+        shared = {**_as_parameters(maker, self.options), **self.params}
+        taken = {name: value for name, value in shared.items() if maker.takes(name)}
+        usual = usual_spec(spec.name, environment)
+        return PolicySpec(spec.name, {**usual.params, **taken, **spec.params})
+
+
+def _as_parameters(maker: Maker, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as parameters: of policies that take a graph, `beta` sets alpha, the factor of their width."""
+    if "graph" not in maker.arguments:
+        return dict(options)
+    renamed = {"beta": "alpha"}
+    return {renamed.get(name, name): value for name, value in options.items() if name != "alpha"}
+
+
+def _has_effect(maker: Maker, option: str) -> bool:
+    """Whether an option such as --alpha sets a parameter of this policy."""
+    return any(maker.takes(name) for name in _as_parameters(maker, {option: None}))
+
+
+class RunPlan(NamedTuple):
+    """Runs of several policies in one environment, and where its data comes from."""
+
+    environment: EnvironmentSpec
+    policies: tuple[PolicySpec, ...]
+    runs: tuple[Run, ...]
+    data: DataFiles
+
+    @property
+    def horizon(self) -> int:
+        """The rounds of every run."""
+        return self.runs[0].horizon
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds, each once."""
+        return tuple(dict.fromkeys(run.seed for run in self.runs))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of the policies, no two alike."""
+        return labels_of(self.policies)
+
+    def label(self, run: Run) -> str:
+        """The policy's name; with its parameters where two policies share it."""
+        return self.labels[self.policies.index(run.policy)]
+
+    def results(self, store: Store, seconds: Mapping[str, float]) -> tuple[PolicyResult, ...]:
+        """The finished runs of each policy; those that were just played have their seconds."""
+        found = []
+        for spec in self.policies:
+            runs = [run for run in self.runs if run.policy == spec]
+            traces = (replace(store.read(run), seconds=seconds.get(run.id, float("nan"))) for run in runs)
+            found.append(PolicyResult(spec, tuple(traces)))
+        return tuple(found)
+
+    def panel(self, results: tuple[PolicyResult, ...]) -> Panel:
+        """The results as a panel of a figure."""
+        dataset = self.data.dataset(self.environment)
+        gaps = [self.environment.make(dataset, seed).gamma for seed in self.seeds]
+        return Panel(self.environment.dataset, "", "", 0.0, sum(gaps) / len(gaps), results)
+
+
+def plan_runs(
+    environment: EnvironmentSpec,
+    policies: Sequence[PolicySpec],
+    data: DataFiles,
+    *,
+    horizon: int = DEFAULT_HORIZON,
+    seeds: tuple[int, ...],
+    record: int,
+    shared: SharedParameters,
+    has_noise: bool = True,
+) -> RunPlan:
+    """Plan the runs, by policy, then by seed; what cannot be made is refused now.
+
+    Without `has_noise`, the noise of an environment of real feedback is measured: it is the unit in which
+    parameters to start from are given.
+    """
+    if environment.is_real:
+        environment = fit_environment(environment, data, seed=seeds[0], has_noise=has_noise)
+    shared.check_used([find_maker(one.name) for one in policies])
+    completed = tuple(dict.fromkeys(shared.complete(one, environment) for one in policies))
+    sha256 = data.sha256(environment)
+    world = environment.make(data.dataset(environment), seeds[0])
+    rounds = possible_horizon(world, horizon)
+    runs = tuple(
+        Run(environment=environment, policy=policy, horizon=rounds, seed=seed, record=record, data=sha256)
+        for policy in completed
+        for seed in seeds
+    )
+    for policy in completed:
+        policy.make(world, seeds[0])
+    return RunPlan(environment, completed, runs, data)
+
+
+def usual_environment(
+    given: Mapping[str, Any], *, data: str | None = None, threshold: float | None = None
+) -> dict[str, Any]:
+    """Parameters of an environment that follow from those that are given.
+
+    Unless told otherwise there are no more clusters than users, the dataset has as many users as play, and
+    rewards with an offset have an intercept. Real feedback has parameters and a dataset of its own.
+    """
+    defaults = EnvironmentSpec()
+    found: dict[str, Any] = {"intercept": True} if given.get("offset", 0) else {}
+    users = given.get("n_users", defaults.n_users)
+    if isinstance(users, int) and users > 0:
+        found["n_clusters"] = min(users, defaults.n_clusters)
+        found["pool_users"] = max(users, defaults.pool_users)
+    setting = given.get("setting")
+    if isinstance(setting, str) and setting in USUAL_REAL:
+        found |= {"dataset": guessed_dataset(data), **USUAL_REAL[setting]}
+        found |= {} if threshold is None else {"threshold": threshold}
+    return found
+
+
+def guessed_dataset(path: str | None) -> str:
+    """The dataset whose file this is, or holds; your own table where it is none.
+
+    >>> guessed_dataset("downloads/ml-25m.zip"), guessed_dataset("clicks.csv")
+    ('movielens', 'interactions')
+    """
+    place = Path(path or "").expanduser()
+    if path is None:
+        return "movielens"
+    for name in datasets.names():
+        about = datasets.about(name)
+        if place.name in (*about.files, about.archive):
+            return name
+        patterns = [deep + file for file in about.files for deep in ("", "*/")]
+        if place.is_dir() and any(found for pattern in patterns for found in place.glob(pattern)):
+            return name
+    if place.name.lower().startswith("ml-") and place.name.lower().endswith(ARCHIVES):
+        return "movielens"
+    return "interactions"
+
+
+def fit_environment(
+    environment: EnvironmentSpec, data: DataFiles, *, seed: int, has_noise: bool
+) -> EnvironmentSpec:
+    """The environment with the users and dimensions that the data has, and with its unit σ."""
+    world = environment.make(data.dataset(environment), seed)
+    fitted = replace(environment, n_users=world.n_users, dim=world.dim - environment.intercept)
+    if has_noise:
+        return fitted
+    return replace(fitted, noise=float(f"{min(0.5, uniform_deviation(world)):.3g}"))
+
+
+def uniform_deviation(world: World) -> float:
+    """The standard deviation of rewards under uniform play, from the first rounds."""
+    most = getattr(world, "n_rounds", None)
+    blocks = SAMPLED_BLOCKS if most is None else max(1, min(SAMPLED_BLOCKS, most // BLOCK))
+    means = np.concatenate([world.block(number).means.ravel() for number in range(blocks)])
+    return float(means.std()) or 0.5
+
+
+def possible_horizon(world: World, horizon: int) -> int:
+    """The horizon; all events where there are fewer than the default asks for."""
+    most = getattr(world, "n_rounds", None)
+    if most is None or horizon <= most:
+        return horizon
+    if horizon == DEFAULT_HORIZON:
+        return int(most)
+    raise ArgumentError(f"horizon must be at most {most:,}, the number of events, got {horizon:,}")
+
+
+def feedback_notes(environment: EnvironmentSpec, data: DataFiles) -> Iterator[str]:
+    """Sentences on where the rewards of real feedback come from, and what was left out."""
+    yield "Rewards are those that users gave; nothing is simulated, so there are no true clusters."
+    table = data.dataset(environment)
+    world = environment.make(table, 0)
+    left_out = list(getattr(table.provenance, "left_out", ()))
+    if few := getattr(world, "left_out", 0):
+        left_out.append(f"{few:,} users with too few known payoffs")
+    if left_out:
+        yield f"Left out: {'; '.join(left_out)}."

@@ -1,0 +1,189 @@
+"""What can be asked of a policy without changing it: who learns from whom, why an item, what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from coterie.service.core import log_events as events
+from coterie.service.core.live_policy import LivePolicy
+from coterie.service.core.state import PolicyState
+from coterie.types import Ints
+
+
+class Summary(NamedTuple):
+    """A policy at a glance: what it is, what it has seen, and what waits."""
+
+    name: str
+    settings: dict[str, Any]
+    rounds: int
+    users: int
+    items: int
+    clusters: int
+    waiting: int
+    events: dict[str, int]
+    version: int
+
+
+class Cluster(NamedTuple):
+    """Users who learn from each other: a cluster is named by the number of its first member."""
+
+    id: int
+    size: int
+    first_user: str
+
+
+class ItemScore(NamedTuple):
+    """An item for a user now: the estimated mean, the width of the bonus, and their sum."""
+
+    id: str
+    mean: float
+    width: float
+    ucb: float
+
+
+class Explanation(NamedTuple):
+    """Why a user is shown what it is shown.
+
+    `rewards` are those the user gave, `learns_from` the others whose rewards count for it (at most 100 are
+    named; `cluster_size` counts all), `estimate` the preference that is held for the user. AutoCLUB also
+    tells the probability that the user `belongs` there, how much is `known` of its preference, what a
+    reward of it `counts_for` beside those of others, and how far decisions follow `degrees` instead of
+    clusters, all from 0 to 1; other policies tell None.
+    """
+
+    user: str
+    rewards: int
+    cluster: int
+    cluster_size: int
+    learns_from: list[str]
+    estimate: list[float]
+    scores: list[ItemScore]
+    belongs: float | None = None
+    known: float | None = None
+    counts_for: float | None = None
+    degrees: float | None = None
+
+
+class UserEvent(NamedTuple):
+    """A decision, a reward or an expiry in the history of a user."""
+
+    kind: str
+    at: float
+    decision_id: str | None
+    item: str | None
+    reward: float | None
+    propensity: float | None
+
+
+NAMED = 100
+"""Members of a cluster that are named."""
+
+
+def summary(live: LivePolicy) -> Summary:
+    """A policy at a glance."""
+    with live.reading() as state:
+        settings = state.settings
+        shown = {name: getattr(settings, name) for name in settings.__slots__}
+        return Summary(
+            name=live.name,
+            settings={**shown, "users": list(settings.users), "params": dict(settings.params)},
+            rounds=state.policy.rounds,
+            users=len(state.users),
+            items=len(state.catalogue),
+            clusters=len(np.unique(user_labels(live))),
+            waiting=len(state.waiting),
+            events=dict(state.counts),
+            version=state.seq,
+        )
+
+
+def user_labels(live: LivePolicy) -> Ints:
+    """The cluster of each user, in the order of their numbers; labels may be any numbers."""
+    state = live.state
+    with state.policy.lock:
+        return state.policy.learner.labels()[: len(state.users)]
+
+
+def clusters(live: LivePolicy) -> list[Cluster]:
+    """All clusters, the largest first."""
+    with live.reading() as state:
+        _, firsts, sizes = np.unique(user_labels(live), return_index=True, return_counts=True)
+        order = np.lexsort((firsts, -sizes))
+        names = state.users.ids
+        return [Cluster(int(firsts[one]), int(sizes[one]), names[firsts[one]]) for one in order]
+
+
+def members(live: LivePolicy, cluster: int, limit: int = 1_000) -> list[str]:
+    """The users of a cluster, in the order in which they came; none if there is no such cluster."""
+    with live.reading() as state:
+        labels = user_labels(live)
+        if not 0 <= cluster < len(labels):
+            return []
+        found = np.flatnonzero(labels == labels[cluster])
+        return state.users.named(found[:limit].tolist()) if found[0] == cluster else []
+
+
+def explain(live: LivePolicy, user: str, items: Sequence[str] | None = None, limit: int = 100) -> Explanation:
+    """Who a user learns from, and how items score for it: those named, or the best of the catalogue."""
+    with live.reading() as state:
+        number = state.users.number(user)
+        policy = state.policy
+        others = learnt_from(state, number)
+        labels = user_labels(live)
+        ids = list(items) if items is not None else state.catalogue.ids
+        scored = []
+        if ids:
+            found = policy.scores(number, state.catalogue.vectors(ids))
+            rows = zip(ids, found.mean.tolist(), found.width.tolist(), found.ucb.tolist(), strict=True)
+            scored = sorted((ItemScore(*row) for row in rows), key=lambda one: -one.ucb)
+        return Explanation(
+            user=user,
+            rewards=int(policy.pulls[number]),
+            cluster=int(np.argmax(labels == labels[number])),
+            cluster_size=len(others) + 1,
+            learns_from=state.users.named(others[:NAMED]),
+            estimate=policy.estimates[number].tolist(),
+            scores=scored[:limit],
+            **judged(state, number),
+        )
+
+
+def judged(state: PolicyState, number: int) -> dict[str, float]:
+    """What only AutoCLUB tells of a user."""
+    if not hasattr(state.policy.learner, "explained"):
+        return {}
+    found = state.policy.explain(number)
+    return {
+        "belongs": found.weight,
+        "known": found.known,
+        "counts_for": found.precision,
+        "degrees": found.people,
+    }
+
+
+def learnt_from(state: PolicyState, number: int) -> list[int]:
+    """The numbers of the other users whose rewards count for this one: those of its cluster."""
+    found: list[int] = state.policy.cluster_of(number).tolist()
+    return [one for one in found if one != number and one < len(state.users)]
+
+
+def history(live: LivePolicy, user: str, limit: int = 100) -> list[UserEvent]:
+    """The latest events of a user, in order."""
+    with live.reading() as state:
+        found = live.stored_history(user, limit)
+        if not found:
+            state.users.number(user)
+    return [
+        UserEvent(
+            kind=event.kind,
+            at=event.at,
+            decision_id=event.decision,
+            item=event.item,
+            reward=event.reward,
+            propensity=event.fields().get("propensity") if event.kind == events.DECISION else None,
+        )
+        for event in found
+    ]

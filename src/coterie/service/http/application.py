@@ -1,0 +1,55 @@
+"""Puts the ASGI application of a service together: routes, the fast path, the page, the OpenAPI document."""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib.metadata import version
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from coterie.service.core.engine import PolicyEngine
+from coterie.service.http.decision_routes import HANDLERS, respond
+from coterie.service.http.openapi import document
+from coterie.service.http.page import PolicyMonitors, show_page
+from coterie.service.http.problems import EXCEPTION_HANDLERS
+from coterie.service.http.routes import ROUTES, Endpoint, json_response, list_policies
+from coterie.service.http.service import HTTPLimits, HTTPService, service_of
+
+
+def build_app(engine: PolicyEngine, limits: HTTPLimits | None = None) -> HTTPService:
+    """Return the ASGI application of an open engine."""
+    service = HTTPService(engine, limits or HTTPLimits())
+    described = document(ROUTES, version("coterie"))
+
+    async def openapi(request: Request) -> Response:
+        return json_response(described)
+
+    routes = [_route(endpoint) for endpoint in ROUTES]
+    others = [Route("/openapi.json", openapi), Route("/", show_page), Route("/static/{file}", show_page)]
+    app = Starlette(routes=[*routes, *others], exception_handlers=EXCEPTION_HANDLERS)
+    app.state.service, app.state.monitors = service, PolicyMonitors(service)
+    service.app = app
+    return service
+
+
+def _route(endpoint: Endpoint) -> Route:
+    """Return a route that checks the key before anything else."""
+    # The handlers of decisions and rewards take bytes, since `ServiceConnection` calls them, too.
+    name = endpoint.path.rpartition("/")[2]
+    handler = partial(respond, route=name) if endpoint.handler in HANDLERS.values() else endpoint.handler
+
+    async def handle(request: Request) -> Response:
+        request.state.key = None
+        if endpoint.role is not None:
+            policy = request.path_params.get("policy")
+            listing = endpoint.handler is list_policies  # shows only the policies that the key is for
+            request.state.key = service_of(request).authorise(
+                request.scope["headers"], endpoint.role, policy, any_scope=listing
+            )
+        answer: Response = await handler(request)
+        return answer
+
+    return Route(endpoint.path, handle, methods=[endpoint.method], name=endpoint.handler.__name__)

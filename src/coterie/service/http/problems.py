@@ -1,0 +1,109 @@
+"""Errors as HTTP has them: a status, and a body of problem+json (RFC 9457)."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from coterie.errors import ArgumentError, Conflict, CoterieError, StoreError, UnknownName
+from coterie.service.messages import Problem
+
+STATUS: tuple[tuple[type[CoterieError], int], ...] = (
+    (Conflict, 409),
+    (UnknownName, 404),
+    (StoreError, 503),
+    (ArgumentError, 422),
+)
+RETRY_AFTER = b"1"
+Headers = list[tuple[bytes, bytes]]
+SECURITY_HEADERS: Headers = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+    (b"cache-control", b"no-store"),
+]
+OK_HEADERS: Headers = [(b"content-type", b"application/json"), *SECURITY_HEADERS]
+encode = msgspec.json.Encoder().encode
+logger = logging.getLogger(__name__)
+
+
+class Refusal(CoterieError):
+    """A request that is refused before any policy sees it."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        """The status, and a sentence."""
+        super().__init__(detail)
+        self.status = status
+
+
+def status_of(error: CoterieError) -> int:
+    """The status of an error of ours."""
+    if isinstance(error, Refusal):
+        return error.status
+    return next((status for kind, status in STATUS if isinstance(error, kind)), 422)
+
+
+def headers_of(status: int) -> Headers:
+    """The headers of an answer in JSON, but for its length."""
+    if status < 400:
+        return OK_HEADERS
+    extra = [(b"retry-after", RETRY_AFTER)] if status in (429, 503) else []
+    if status == 401:
+        extra = [(b"www-authenticate", b"Bearer")]
+    return [(b"content-type", b"application/problem+json"), *SECURITY_HEADERS, *extra]
+
+
+def body_of_problem(status: int, detail: str) -> bytes:
+    """What went wrong, as problem+json."""
+    return encode(Problem(title=HTTPStatus(status).phrase, status=status, detail=detail))
+
+
+def problem(status: int, detail: str) -> Response:
+    """An answer that says what went wrong."""
+    headers = {name.decode(): text.decode() for name, text in headers_of(status)}
+    return Response(body_of_problem(status, detail), status, headers)
+
+
+def refused(error: Exception, where: str) -> tuple[int, str]:
+    """The status and the sentence of an error; of a fault of ours, the log tells more than the answer."""
+    if isinstance(error, CoterieError):
+        return status_of(error), str(error)
+    if isinstance(error, msgspec.ValidationError):
+        return 422, _sentence(str(error))
+    if isinstance(error, msgspec.MsgspecError):
+        return 400, f"the body is not JSON: {error}"
+    logger.error("%s failed", where, exc_info=error)
+    return 500, "the service has failed to answer this request; its log says why"
+
+
+async def any_problem(request: Request, error: Exception) -> Response:
+    """An error of ours, of the body, or a fault."""
+    return problem(*refused(error, f"{request.method} {request.url.path}"))
+
+
+async def http_problem(request: Request, error: Exception) -> Response:
+    """A route that is not there, or a method that it does not have."""
+    assert isinstance(error, HTTPException)
+    found = problem(error.status_code, error.detail)
+    found.headers.update(error.headers or {})
+    return found
+
+
+EXCEPTION_HANDLERS = {
+    CoterieError: any_problem,
+    msgspec.MsgspecError: any_problem,
+    HTTPException: http_problem,
+    Exception: any_problem,
+}
+
+
+def _sentence(said: str) -> str:
+    """What msgspec says of a field, with the field first: `rewards[0].reward: expected float, got str`."""
+    message, _, where = said.partition(" - at `$")
+    field = where.strip("`").removeprefix(".") or "the body"
+    return f"{field}: {message[:1].lower()}{message[1:]}".replace("`", "")

@@ -1,0 +1,157 @@
+"""What the service counts and times, in the text format of Prometheus."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator
+
+from coterie.errors import StoreError
+from coterie.service.core.engine import PolicyEngine
+from coterie.service.core.queries import summary
+
+BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+"""Upper ends of the buckets of latencies, in seconds."""
+
+
+class Histogram:
+    """How long something took: counts in buckets, and the sum."""
+
+    def __init__(self) -> None:
+        """Nothing was timed yet."""
+        self.counts = [0] * (len(BOUNDS) + 1)
+        self.total = 0.0
+
+    def add(self, seconds: float) -> None:
+        """One more took so long."""
+        self.counts[bisect_left(BOUNDS, seconds)] += 1
+        self.total += seconds
+
+    def quantile(self, share: float) -> float | None:
+        """The upper end of the bucket below which this share lies; None if nothing was timed."""
+        wanted, seen = share * sum(self.counts), 0
+        if not wanted:
+            return None
+        for count, bound in zip(self.counts, BOUNDS, strict=False):
+            seen += count
+            if seen >= wanted:
+                return bound
+        return BOUNDS[-1]
+
+    def lines(self, name: str, labels: str = "") -> Iterator[str]:
+        """The histogram as Prometheus reads it."""
+        seen = 0
+        for count, bound in zip(self.counts, (*BOUNDS, "+Inf"), strict=True):
+            seen += count
+            yield f'{name}_bucket{{{labels}le="{bound}"}} {seen}'
+        yield f"{name}_sum {self.total:.6f}"
+        yield f"{name}_count {seen}"
+
+
+class Metrics:
+    """Counts and times of one service."""
+
+    def __init__(self) -> None:
+        """Everything begins at zero."""
+        self.started = time.time()
+        self.decision_seconds = Histogram()
+        self.reward_seconds = Histogram()
+        self.routes = {"decisions": self.decision_seconds, "rewards": self.reward_seconds}
+        self.responses: Counter[int] = Counter()
+        self.in_flight = 0
+
+
+def exposition(engine: PolicyEngine, metrics: Metrics) -> str:
+    """All metrics as text."""
+    return "\n".join([*_service_lines(engine, metrics), *_policy_lines(engine), ""])
+
+
+def _service_lines(engine: PolicyEngine, metrics: Metrics) -> Iterator[str]:
+    journal = engine.journal
+    yield from _typed("coterie_up", "gauge", "1 if the store can be written.")
+    yield f"coterie_up {int(journal.failure is None)}"
+    yield from _typed("coterie_responses_total", "counter", "Answers by status.")
+    for status, count in sorted(metrics.responses.items()):
+        yield f'coterie_responses_total{{status="{status}"}} {count}'
+    for name, value, told in (
+        ("coterie_requests_in_flight", metrics.in_flight, "Requests that are being answered."),
+        ("coterie_queue_depth", journal.depth, "Events that are not durable yet."),
+    ):
+        yield from _typed(name, "gauge", told)
+        yield f"{name} {value}"
+    for name, amount, told in (
+        ("coterie_commits_total", float(journal.commits), "Commits of groups of events."),
+        ("coterie_commit_seconds_total", journal.commit_seconds, "Seconds that commits took."),
+    ):
+        yield from _typed(name, "counter", told)
+        yield f"{name} {amount:.6f}"
+    for name, histogram, told in (
+        ("coterie_decision_seconds", metrics.decision_seconds, "From request to durable decision."),
+        ("coterie_reward_seconds", metrics.reward_seconds, "From request to durable rewards."),
+    ):
+        yield from _typed(name, "histogram", told)
+        yield from histogram.lines(name)
+
+
+GAUGES = {
+    "coterie_users": "Users of a policy.",
+    "coterie_clusters": "Clusters of a policy.",
+    "coterie_pending_decisions": "Decisions that wait for their reward.",
+    "coterie_snapshot_age_events": "Events since the last snapshot.",
+    "coterie_snapshot_age_seconds": "Seconds since the last snapshot; none if there is none yet.",
+    "coterie_snapshot_failures": "Attempts that failed since the last snapshot; /health/ready says why.",
+    "coterie_sigma": "The noise that the policy estimates.",
+}
+COUNTERS = {
+    "coterie_decisions_total": "Decisions made.",
+    "coterie_rewards_total": "Rewards taken, feedback included.",
+    "coterie_expired_total": "Decisions for which nothing came in time.",
+    "coterie_duplicates_total": "Requests that were repeated, since the start of the process.",
+}
+
+
+def _policy_lines(engine: PolicyEngine) -> Iterator[str]:
+    """The metrics of each policy."""
+    values: dict[str, list[str]] = {name: [] for name in (*GAUGES, *COUNTERS)}
+    for name, live in list(engine.policies.items()):
+        try:
+            told = summary(live)
+        except StoreError:
+            continue
+        events = Counter(told.events)
+        row: dict[str, float | None] = {
+            "coterie_users": told.users,
+            "coterie_clusters": told.clusters,
+            "coterie_pending_decisions": told.waiting,
+            "coterie_snapshot_age_events": live.state.seq - live.snapshot_seq,
+            "coterie_snapshot_age_seconds": _age(engine, live.snapshot_at),
+            "coterie_snapshot_failures": live.retry.failures,
+            "coterie_sigma": sigma_of(live.state.policy.learner.numbers()),
+            "coterie_decisions_total": events["decision"],
+            "coterie_rewards_total": events["reward"] + events["feedback"],
+            "coterie_expired_total": events["expired"],
+            "coterie_duplicates_total": live.duplicates,
+        }
+        for metric, value in row.items():
+            if value is not None:
+                values[metric].append(f'{metric}{{policy="{name}"}} {value}')
+    for metric, told_by in {**GAUGES, **COUNTERS}.items():
+        yield from _typed(metric, "counter" if metric in COUNTERS else "gauge", told_by)
+        yield from values[metric]
+
+
+def _age(engine: PolicyEngine, at: float | None) -> float | None:
+    """Seconds since a time, if there is one."""
+    return None if at is None else round(max(engine.journal.now() - at, 0.0), 3)
+
+
+def sigma_of(numbers: dict[str, float]) -> float | None:
+    """The standard deviation of the noise, of policies that estimate it."""
+    variance = numbers.get("noise2")
+    return None if variance is None or variance < 0 else variance**0.5
+
+
+def _typed(name: str, kind: str, told: str) -> Iterator[str]:
+    yield f"# HELP {name} {told}"
+    yield f"# TYPE {name} {kind}"

@@ -1,0 +1,1 @@
+"""The log of a service and its snapshots, in SQLite or PostgreSQL."""

@@ -1,0 +1,76 @@
+"""A shorter log that tells the same: old decisions lose what only their own answer needed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from coterie.service.core import log_events as events
+from coterie.service.core.log_events import Event, chosen_vectors, written
+from coterie.service.storage.event_store import COLUMNS, EventStore
+
+KEPT = ("ranking", "drawn", "generator", "version")
+"""Fields of a decision that are needed to learn from it again."""
+AT_ONCE = 1_000
+"""Decisions that are written in one transaction."""
+
+
+class Compacted(NamedTuple):
+    """How many decisions were shortened, and by how many bytes in all."""
+
+    decisions: int
+    saved: int
+
+
+def compact(store: EventStore, before: float) -> Compacted:
+    """Shorten the decisions made before this time that have got a reward, and give the space back.
+
+    State, rewards that come again, late rewards and the removal of users are as before. What goes: the arms
+    that were offered and not chosen, scores and propensities. So such a decision is no longer exported, and
+    asking for it again by its id is a conflict. The store is open, and no service uses it.
+    """
+    count = saved = 0
+    dims = {name: json.loads(told)["dim"] for name, told in _created(store)}
+    for page in _pages(store, before):
+        rows = [(*_shortened(event, dims[event.policy]), event.seq) for event in page]
+        with store.transaction():
+            store.execute("UPDATE log SET x = ?, detail = ? WHERE seq = ?", rows)
+        count += len(rows)
+        saved += sum(_size(event.x, event.detail) for event in page)
+        saved -= sum(_size(x, told) for x, told, _ in rows)
+    store.execute("VACUUM")
+    return Compacted(count, saved)
+
+
+def _created(store: EventStore) -> list[tuple[str, str]]:
+    """The names of all policies that ever were, and their settings."""
+    found = store.query("SELECT policy, detail FROM log WHERE kind = ?", (events.CREATED,))
+    return [(str(name), str(told)) for name, told in found]
+
+
+def _pages(store: EventStore, before: float) -> Iterator[list[Event]]:
+    """The decisions that can be shortened, some at a time."""
+    settled = (
+        "SELECT 1 FROM log r WHERE r.decision = log.decision AND r.policy = log.policy AND r.kind IN (?, ?)"
+    )
+    statement = (
+        f"SELECT {COLUMNS} FROM log WHERE seq > ? AND kind = ? AND at < ? AND EXISTS ({settled}) "
+        f"ORDER BY seq LIMIT {AT_ONCE}"
+    )
+    after = 0
+    while rows := store.query(statement, (after, events.DECISION, before, events.REWARD, events.EXPIRED)):
+        page = [Event(*row) for row in rows]
+        after = page[-1].seq
+        if whole := [event for event in page if "offered" in event.fields()]:
+            yield whole
+
+
+def _shortened(event: Event, dim: int) -> tuple[bytes, str]:
+    """The vectors and the detail that are left of a decision."""
+    told = event.fields()
+    return chosen_vectors(event, dim).tobytes(), written({name: told[name] for name in KEPT if name in told})
+
+
+def _size(x: bytes | None, told: str | None) -> int:
+    return len(x or b"") + len((told or "").encode())
