@@ -12,8 +12,8 @@ import httpx
 import numpy as np
 import pytest
 
-from coterie.service.http import page
-from coterie.service.http.frames import ClusterChanges, changes_between
+from coterie.service.http.page import ClusterChanges, changes_between
+from coterie.service.http.service import HTTPLimits
 from service.serving import served
 from service.shops import ITEMS
 
@@ -38,10 +38,10 @@ def test_splits_and_merges_are_counted(
 
 def test_users_who_join_or_leave_are_no_splits() -> None:
     changes = ClusterChanges()
-    changes.look(np.array([0, 1]), 0)
-    changes.look(np.array([0, 1, 2, 3]), 0)
+    changes.compare(np.array([0, 1]), 0)
+    changes.compare(np.array([0, 1, 2, 3]), 0)
     assert (changes.splits, changes.merges) == (0, 0)
-    changes.look(np.array([0, 0, 1]), 1)  # a user was removed: the others have other numbers
+    changes.compare(np.array([0, 0, 1]), 1)  # a user was removed: the others have other numbers
     assert (changes.splits, changes.merges) == (0, 0)
 
 
@@ -68,11 +68,9 @@ def test_frames_tell_what_happens(tmp_path: Path) -> None:
     assert second["at"] > first["at"]
 
 
-def test_so_many_may_look_on_and_requests_are_answered_meanwhile(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(page, "MOST_VIEWERS", 2)
-    with served(str(tmp_path / "a.db"), dim=2, in_flight_limit=1) as one:
+def test_so_many_may_look_on_and_requests_are_answered_meanwhile(tmp_path: Path) -> None:
+    limits = HTTPLimits(viewers=2, in_flight=1)
+    with served(str(tmp_path / "a.db"), dim=2, limits=limits) as one:
         url = f"{one.url}/v1/policies/default/live"
         with (
             httpx.stream("GET", url, trust_env=False) as first,

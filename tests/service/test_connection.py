@@ -8,12 +8,13 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from coterie.service.core.log_events import Event
-from coterie.service.http.protocol import DirectProtocol, Head, read_request
+from coterie.service.http.api_keys import create_key
+from coterie.service.http.connection import Head, read_request
+from coterie.service.http.service import HTTPLimits
 from service.serving import Served, served
 from service.shops import ITEMS
 
@@ -120,6 +121,9 @@ def test_a_wrong_body_gets_a_sentence(connection: socket.socket) -> None:
         request(content_length="3"),
         request(path="/v1/policies/default/items"),
         request(path="/v1/policies/a%2Fb/decisions"),
+        request(path="/v1/policies/default/decisions?k=1"),
+        request().replace(b"Host: a", b"Content-Length: 3\r\nHost: a"),
+        request().replace(b"Host: a", b"Host: a\nX-Bare: line feed"),
         request() + b"x",
         request()[:-1],
         request().replace(b"Host: a", b"Host : a"),
@@ -129,7 +133,8 @@ def test_a_wrong_body_gets_a_sentence(connection: socket.socket) -> None:
     ],
 )
 def test_what_is_not_plainly_one_request_is_left_to_the_parser(strange: bytes) -> None:
-    assert read_request(request()) == (Head("default", "decisions", "", len(BODY)), BODY)
+    headers = [(b"host", b"a"), (b"content-length", b"%d" % len(BODY))]
+    assert read_request(request()) == (Head("default", "decisions", headers, len(BODY)), BODY)
     assert read_request(strange) is None
 
 
@@ -156,17 +161,8 @@ def test_an_answer_under_way_is_sent_before_the_service_stops(
         assert connection.recv(1) == b""
 
 
-def test_a_connection_is_closed_when_it_is_idle_and_not_while_it_is_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = DirectProtocol.__init__
-
-    def impatient(self: DirectProtocol, *args: Any, **options: Any) -> None:
-        made(self, *args, **options)
-        self.timeout_keep_alive = 1
-
-    monkeypatch.setattr(DirectProtocol, "__init__", impatient)
-    with served(str(tmp_path / "a.db"), dim=2) as one:
+def test_a_connection_is_closed_when_it_is_idle_and_not_while_it_is_used(tmp_path: Path) -> None:
+    with served(str(tmp_path / "a.db"), dim=2, limits=HTTPLimits(idle_seconds=1)) as one:
         one.engine.find("default").change_items(ITEMS)
         host, _, port = one.url.removeprefix("http://").partition(":")
         with socket.create_connection((host, int(port)), timeout=10) as connection:
@@ -177,3 +173,22 @@ def test_a_connection_is_closed_when_it_is_idle_and_not_while_it_is_used(
             began = time.monotonic()
             assert connection.recv(1) == b""
             assert 0.4 < time.monotonic() - began < 5
+
+
+def test_of_two_keys_the_first_counts_however_the_request_comes(tmp_path: Path) -> None:
+    with served(str(tmp_path / "a.db"), dim=2) as one:
+        one.engine.find("default").change_items(ITEMS)
+        one.engine.wait()
+        key = create_key(one.engine.store, "writer")
+        time.sleep(2.1)  # keys are read again after two seconds
+        host, _, port = one.url.removeprefix("http://").partition(":")
+        good, bad = f"Authorization: Bearer {key}\r\n".encode(), b"Authorization: Bearer ck_no_key\r\n"
+        with socket.create_connection((host, int(port)), timeout=10) as connection:
+            for lines, status in ((good + bad, 200), (bad + good, 401)):
+                whole = request().replace(b"Host:", lines + b"Host:")
+                connection.sendall(whole)
+                assert answers(connection, 1)[0][0] == status
+                connection.sendall(whole[:40])
+                time.sleep(0.05)
+                connection.sendall(whole[40:])
+                assert answers(connection, 1)[0][0] == status
