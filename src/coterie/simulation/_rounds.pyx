@@ -1,3 +1,4 @@
+# optimize: 2
 """The only loop over rounds: runs a learner on a block of rounds that an environment has generated.
 
 Compiled policies are learners; any other policy is wrapped by `AnyPolicy`. Both use the same loop and the same rounds.
