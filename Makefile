@@ -88,7 +88,7 @@ clean: ## remove .venv and everything that was built
 
 # The modules there are and how they are built; newer than what was installed only when that has changed.
 .venv/.modules: force | $(BIN)/python
-	@{ echo '$(MESON_ARGS)'; find src -name '*.pyx' | sort; } >$@.new
+	@{ echo '$(MESON_ARGS)'; find src -name '*.pyx' -exec grep -c '^# optimize: 2' {} + | sort; } >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else rm -rf $(BUILD); mv $@.new $@; fi
 
 .venv/.tools: pyproject.toml | $(BIN)/python
