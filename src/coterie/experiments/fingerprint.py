@@ -2,7 +2,7 @@
 
 Files of a policy are named after its family, the module of its maker: `club.py`, `_club.pyx`, `club/...`.
 They count for policies of that family, and of families whose files import them; files of `coterie.policies`
-that belong to no family count for all. Datasets are told apart in the same way.
+that belong to no family count for all. Datasets are distinguished in the same way.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DIRECTIVES = ("# cython:", "#cython:", "# distutils:", "#distutils:")
 IMPORTED = re.compile(r"^from coterie\.policies\._?(\w+) c?import", re.MULTILINE)
 """A line that imports from another module of policies."""
 SPECS = ("experiments/specs.py", "seeding.py")
-"""What turns data into policies and environments, whichever they are."""
+"""Modules that make policies and environments from data; they count for every run."""
 
 IGNORED = {
     "policies": (
@@ -106,7 +106,7 @@ def _imported_families(root: Path, family: str, families: frozenset[str]) -> lis
 
 
 def _owners(stem: str, owners: Iterable[str]) -> list[str]:
-    """Whose file one of this name is."""
+    """The families or datasets that a file of this name belongs to."""
     plain = stem.lstrip("_")
     return [owner for owner in owners if plain == owner or plain.startswith(f"{owner}_")]
 
@@ -120,7 +120,7 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def _counts(path: Path, package: str, own: str, owners: Iterable[str]) -> bool:
-    """Is a file of this package the owner's, or nobody's?"""
+    """Whether a file of this package belongs to the owner, or to none and so to all."""
     if len(path.parts) < 2 or path.parts[0] != package:
         return False
     stem = Path(path.parts[1]).stem
@@ -129,7 +129,7 @@ def _counts(path: Path, package: str, own: str, owners: Iterable[str]) -> bool:
 
 
 def _is_shared(path: Path) -> bool:
-    """Does this file count for every run?"""
+    """Whether this file counts for every run."""
     where = path.parts[0]
     simulation = Path(where).stem.lstrip("_").startswith("simulation")
     specs = path.as_posix() in SPECS
@@ -137,7 +137,7 @@ def _is_shared(path: Path) -> bool:
 
 
 def code(path: Path) -> str:
-    """The code of a file alone: what a remark or another layout does not change."""
+    """The code of a file, independent of comments and layout."""
     content = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         return _python(content)

@@ -13,7 +13,7 @@ from coterie.validation import shown
 
 
 def play_duels(policy: PairPolicy, learner: Learner, block: Block, ledger: Ledger) -> None:
-    """Play the duels of a block; `learner` tells the clusters of the policy."""
+    """Play the duels of a block; `learner` has the clusters of the policy."""
     for user, picks, means, noise in zip(
         block.users.tolist(), block.picks, block.means, block.noise.tolist(), strict=True
     ):
@@ -38,7 +38,7 @@ def win_probability(gap: float) -> float:
 
 
 def pair_of(answer: object, n_arms: int) -> tuple[int, int]:
-    """What a policy chose, if it is two numbers of arms."""
+    """The two arms that a policy chose, checked."""
     if isinstance(answer, tuple | list) and len(answer) == 2:
         first, second = answer
         if all(hasattr(one, "__index__") and 0 <= int(one) < n_arms for one in answer):

@@ -41,19 +41,19 @@ def adjusted_rand(a: Ints, b: Ints) -> float:
 
 
 def n_labels(labels: Ints) -> int:
-    """Count the clusters that labels tell."""
+    """Count the clusters of these labels."""
     return int(np.count_nonzero(np.bincount(_compact(labels))))
 
 
 def _compact(labels: Ints) -> Ints:
-    """The same partition by labels that a table of a few entries a user holds."""
+    """The same partition with labels small enough for a table of a few entries for each user."""
     if len(labels) == 0 or labels.max() < ROOM * len(labels):
         return labels
     return np.asarray(np.unique(labels, return_inverse=True)[1], np.int64)
 
 
 def _counts_of_both(a: Ints, b: Ints) -> Ints:
-    """How many users each pair of labels has; by sorting, unless all pairs are no more than a few a user."""
+    """The number of users with each pair of labels; by sorting, unless a small table holds all pairs."""
     if len(a) == 0:
         return np.empty(0, np.int64)
     width = int(b.max()) + 1

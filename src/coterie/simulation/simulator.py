@@ -172,13 +172,13 @@ class _Game:
         return Pending(self.environment.longest_delay, block.length, self.environment.dim)
 
     def _let_in(self, present: int) -> None:
-        """Add the users who have appeared; only the oracles are told their clusters."""
+        """Add the users who have appeared; only oracles get their clusters."""
         known, self.known = self.known, max(self.known, present)
         if known >= present:
             return
-        told = "labels" in getattr(self.policy, "arguments", ())
+        wants_labels = "labels" in getattr(self.policy, "arguments", ())
         truth = self.environment.labels
-        labels = {"labels": truth[known:present]} if told and truth is not None else {}
+        labels = {"labels": truth[known:present]} if wants_labels and truth is not None else {}
         if hasattr(self.policy, "add_users"):
             self.policy.add_users(present - known, **labels)
         if isinstance(self.learner, AnyPolicy):
@@ -211,7 +211,7 @@ class _Game:
 
 
 def judged(labels: Ints, truth: Ints | None) -> tuple[int, float]:
-    """How many clusters labels tell, and their adjusted Rand index; −1 labels nobody, and comes last.
+    """The number of clusters, and the adjusted Rand index; a label of −1 means none, and comes last.
 
     Without true clusters the index is NaN.
     """
@@ -336,9 +336,15 @@ def check_block(block: Block, n_users: int, dim: int, longest: int) -> None:
     """Refuse rounds with wrong users, items or delays: compiled code trusts them."""
     n, width = block.picks.shape
     shapes = (block.users.shape, block.means.shape, block.noise.size, block.delays.shape)
-    told = block.signs is None or block.signs.shape == (n,)
-    if shapes != ((n,), (n, width), n * block.length, (n,)) or block.items.shape[1:] != (dim,) or not told:
-        raise ArgumentError("the environment must give a block whose arrays have the shapes that Block tells")
+    right_signs = block.signs is None or block.signs.shape == (n,)
+    if (
+        shapes != ((n,), (n, width), n * block.length, (n,))
+        or block.items.shape[1:] != (dim,)
+        or not right_signs
+    ):
+        raise ArgumentError(
+            "the environment must give a block whose arrays have the shapes that Block documents"
+        )
     within = (
         (block.users, n_users, "users"),
         (block.picks, len(block.items), "picks"),

@@ -1,4 +1,4 @@
-"""What the paper proves, in numbers: lengths of exploration, radii, and regret bounds.
+"""Results of the paper in numbers: lengths of exploration, radii, and regret bounds.
 
 Pure functions of scalars. All logarithms are natural unless a docstring says log₂. Equations, lemmas and
 algorithms are cited by their number in Li, Liu, Dai and Lui, "Demystifying Online Clustering of Bandits"

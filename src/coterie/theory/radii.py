@@ -1,4 +1,4 @@
-"""How sure an estimate is: the factor β, the radius f, and the smoothed eigenvalue λ̃_x."""
+"""Confidence of estimates: the factor β, the radius f, and the smoothed eigenvalue λ̃_x."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Radius(NamedTuple):
     base, slope, scale, shift, floor, growth : float
         The numbers of the formula below.
     offset : float, default 0.0
-        What no data takes away: of users whose rewards deviate from a linear model, or are corrupted.
+        Constant that no data reduces: for rewards that deviate from a linear model, or are corrupted.
 
     Notes
     -----
