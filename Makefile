@@ -4,7 +4,7 @@
 # --no-compile: Python compiles what is imported when it is, and that is less; it may keep that of the build's tools, which
 # run many times.
 
-PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
+PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3 python; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo "$$p" && break; done)
 PROCESSES ?= 2
 PYTEST_ARGS ?=
@@ -34,11 +34,14 @@ torture: .venv/.installed-test compile ## kill a serving process 1,000 times on 
 	@cd tests && ../$(BIN)/python -m service.crashing --cycles 1000
 	@cd tests && ../$(BIN)/python -m service.crashing --cycles 100 --postgresql
 
-lint: .venv/.installed-lint ## check style, types and who imports whom
+lint: .venv/.installed-lint ## check style, types, who imports whom, and workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python tools/lint_imports.py
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
 
 bench: .venv/.installed-test compile ## measure speed
 	$(BIN)/python -m benchmarks
@@ -85,7 +88,7 @@ clean: ## remove .venv and everything that was built
 
 # The modules there are and how they are built; newer than what was installed only when that has changed.
 .venv/.modules: force | $(BIN)/python
-	@{ echo '$(MESON_ARGS)'; find src -name '*.pyx' | sort; } >$@.new
+	@{ echo '$(MESON_ARGS)'; find src -name '*.pyx' -exec grep -c '^# optimize: 2' {} + | sort; } >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else rm -rf $(BUILD); mv $@.new $@; fi
 
 .venv/.tools: pyproject.toml | $(BIN)/python

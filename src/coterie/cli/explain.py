@@ -12,8 +12,8 @@ from coterie.cli.options import Json, examples
 from coterie.cli.output import print_table, write_json
 
 if TYPE_CHECKING:
+    from coterie.policies.autoclub.explanations import UserExplanation
     from coterie.policies.base import LinearBandit
-    from coterie.policies.explanations import UserExplanation
 
 EPILOG = examples(
     ("the users that user 7 of a saved policy learns from", "coterie explain policy.npz 7"),

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from coterie.datasets import interactions, lastfm, movielens, synthetic, yelp
 from coterie.datasets.dataset import Dataset
+from coterie.datasets.loaders import interactions, lastfm, movielens, synthetic, yelp
 from coterie.datasets.request import Request, Source
 from coterie.datasets.sources import About
 from coterie.errors import unknown

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie.datasets import interactions, lastfm, movielens, yelp
 from coterie.datasets.dataset import Ids
 from coterie.datasets.event_table import Events
-from coterie.datasets.interactions import flat, ids, numbers, refuse_missing
 from coterie.datasets.item_vectors import from_events, from_ratings
+from coterie.datasets.loaders import interactions, lastfm, movielens, yelp
+from coterie.datasets.loaders.interactions import flat, ids, numbers, refuse_missing
 from coterie.datasets.payoff_table import PayoffSource, PayoffTable, SparseTable
 from coterie.datasets.request import Frame, Source
 from coterie.errors import ArgumentError, DataError, unknown

@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie.errors import ArgumentError
 from coterie.evaluation.log import Log
-from coterie.policies.linucb import LinUCBInd, LinUCBOne
+from coterie.policies.linucb.linucb import LinUCBInd, LinUCBOne
 from coterie.policies.protocols import Policy
 from coterie.types import Bools, Floats, Ints
 from coterie.validation import shown

@@ -1,0 +1,1 @@
+"""Loaders, one for each dataset: what its files are called and how they are read."""
