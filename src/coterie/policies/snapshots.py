@@ -1,7 +1,8 @@
 """Policies read from snapshots.
 
 Nothing in a file is trusted: sizes are checked before memory is taken for them, and every number that
-compiled code uses as an index is checked before it is used. Arrays are read straight into the policy's memory.
+compiled code uses as an index is checked before it is used. Arrays are read straight into the policy's
+memory.
 """
 
 from __future__ import annotations

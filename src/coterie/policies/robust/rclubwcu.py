@@ -145,10 +145,10 @@ class RCLUBWCU(LinearBandit):
         probability("delta", delta)
         nonnegative("noise", noise)
         with self._lock:
-            return _suspects(self._learner, lies=lies, delta=delta, noise=noise)
+            return find_suspects(self._learner, lies=lies, delta=delta, noise=noise)
 
 
-def _suspects(learner: Learner, *, lies: float, delta: float, noise: float) -> Ints:
+def find_suspects(learner: Learner, *, lies: float, delta: float, noise: float) -> Ints:
     """Find users whose plain estimate is too far from the robust one of their component (OCCUD).
 
     `lies` is αC. A user without data is no suspect.
