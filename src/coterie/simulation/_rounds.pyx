@@ -1,3 +1,4 @@
+# optimize: 2
 """The only loop over rounds: runs a learner on a block of rounds that an environment has generated.
 
 Compiled policies are learners; any other policy is wrapped by `AnyPolicy`. Both use the same loop and the same rounds.
@@ -13,8 +14,8 @@ cimport numpy as cnp
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
-from coterie.policies._learner cimport Learner
-from coterie.policies._offers cimport Memory, Offer, largest
+from coterie.policies.kernel.learner cimport Learner
+from coterie.policies.kernel.learner cimport Memory, Offer, largest
 
 from coterie.errors import ArgumentError
 from coterie.policies.base import too_long

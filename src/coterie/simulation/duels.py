@@ -6,7 +6,7 @@ from math import tanh
 
 from coterie.environments.blocks import Block
 from coterie.errors import ArgumentError
-from coterie.policies._learner import Learner
+from coterie.policies.kernel.learner import Learner
 from coterie.policies.protocols import PairPolicy
 from coterie.simulation._rounds import Ledger
 from coterie.validation import shown

@@ -14,8 +14,8 @@ import numpy as np
 from coterie.environments.blocks import BLOCK, Block, Environment
 from coterie.errors import ArgumentError
 from coterie.parallel import run_all
-from coterie.policies._learner import Learner
 from coterie.policies.base import LinearBandit, too_long
+from coterie.policies.kernel.learner import Learner
 from coterie.policies.protocols import ListPolicy, PairPolicy, Policy
 from coterie.progress import Progress, progress_bar
 from coterie.simulation._rounds import AnyPolicy, Ledger, Pending, Remembered, play
