@@ -123,7 +123,7 @@ def _counts(path: Path, package: str, own: str, owners: Iterable[str]) -> bool:
     """Is a file of this package the owner's, or nobody's?"""
     if len(path.parts) < 2 or path.parts[0] != package:
         return False
-    stem = Path(path.parts[1]).stem
+    stem = Path(path.parts[2 if path.parts[1] == "loaders" else 1]).stem
     belongs = _owners(stem, owners)
     return own in belongs or not (belongs or stem in IGNORED[package])
 
