@@ -1,5 +1,8 @@
 """`python -m benchmarks.service`: decisions and durable rewards a second, beside handlers that do nothing.
 
+With `--paths` also without the fast path of `coterie.service.http.connection`: through a bare ASGI route on
+uvicorn and httptools, and through Starlette's routes.
+
 Each server has one core, the 64 clients another. d = 25, 25 items of 500, AutoCLUB with 10,000 users of 10
 kinds, who have given 20 rewards each; a SQLite file. CPU is that of the server's process, a request. Needs
 FastAPI beside what the service needs.
@@ -11,6 +14,8 @@ import argparse
 import json
 import os
 import time
+from collections.abc import Sequence
+from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -22,10 +27,12 @@ DIM, ARMS, USERS, ITEMS, KINDS = 25, 25, 10_000, 500, 10
 RNG = np.random.default_rng(0)
 VECTORS = RNG.normal(size=(ITEMS, DIM)) / DIM**0.5
 TASTES = RNG.normal(size=(KINDS, DIM))
+PATHS = {"fast": "", "asgi": ", bare ASGI route", "starlette": ", Starlette"}
+"""How requests reach the handlers: ways to serve, and what the table calls them."""
 FIRST_REWARDS = int(os.environ.get("FIRST_REWARDS", "20"))
 
 
-def serve_coterie(port: int, store: str) -> None:
+def serve_coterie(port: int, store: str, path: str = "fast") -> None:
     """Our service, with users who have been served before."""
     from coterie.service.http.server import ServerSettings, make_server, open_engine, tune_process
 
@@ -42,7 +49,29 @@ def serve_coterie(port: int, store: str) -> None:
     engine.wait()
     measure_policy(live.state.policy)
     tune_process()
-    make_server(settings, engine).run()
+    server = make_server(settings, engine)
+    if path != "fast":
+        server.config.http = "httptools"
+    if path == "asgi":
+        server.config.app = bare_asgi(server.config.app)
+    server.run()
+
+
+def bare_asgi(service: Any) -> Any:
+    """The handlers of decisions and rewards with nothing between them and uvicorn."""
+    from coterie.service.http.decision_routes import HANDLERS
+    from coterie.service.http.problems import OK_HEADERS
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        policy, _, route = scope["path"].removeprefix("/v1/policies/").partition("/")
+        service.authorise(scope["headers"], "writer", policy)
+        status, content = HANDLERS[route](service.engine, policy, await service.read_body(scope, receive))
+        await service.durable()
+        headers = [*OK_HEADERS, (b"content-length", b"%d" % len(content))]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": content})
+
+    return answer
 
 
 def measure_policy(policy: Any) -> None:
@@ -134,19 +163,19 @@ def rewards(asked: list[bytes], answers: list[bytes], seed: int) -> list[bytes]:
     return told
 
 
-def measure(count: int, rounds: int) -> dict[str, list[Measured]]:
+def measure(count: int, rounds: int, paths: Sequence[str]) -> dict[str, list[Measured]]:
     """All servers in turn, round by round, so that a busy machine slows all of them."""
     found: dict[str, list[Measured]] = {}
     with TemporaryDirectory() as folder:
         servers = {
-            "coterie": Served(serve_coterie, os.path.join(folder, "store.db")),
-            "empty": Served(serve_empty, ""),
-            "fastapi": Served(serve_fastapi, ""),
+            path: Served(partial(serve_coterie, path=path), os.path.join(folder, f"{path}.db"))
+            for path in paths
         }
+        servers |= {"empty": Served(serve_empty, ""), "fastapi": Served(serve_fastapi, "")}
         on_other_cores()
         try:
             for turn in range(rounds):
-                for what, measured in one_round(servers, count, turn).items():
+                for what, measured in one_round(servers, paths, count, turn).items():
                     found.setdefault(what, []).append(measured)
         finally:
             for server in servers.values():
@@ -154,13 +183,15 @@ def measure(count: int, rounds: int) -> dict[str, list[Measured]]:
     return found
 
 
-def one_round(servers: dict[str, Served], count: int, turn: int) -> dict[str, Measured]:
+def one_round(servers: dict[str, Served], paths: Sequence[str], count: int, turn: int) -> dict[str, Measured]:
     """The same bodies for each server."""
     asked = decisions(count, turn)
     row = {}
-    row["decisions"], answers = servers["coterie"].load(asked, "/v1/policies/default/decisions")
-    given = rewards(asked, answers, turn)
-    row["durable rewards"], _ = servers["coterie"].load(given, "/v1/policies/default/rewards")
+    for path in paths:
+        name = PATHS[path]
+        row[f"decisions{name}"], answers = servers[path].load(asked, "/v1/policies/default/decisions")
+        given = rewards(asked, answers, turn)
+        row[f"durable rewards{name}"], _ = servers[path].load(given, "/v1/policies/default/rewards")
     for name in ("empty", "fastapi"):
         for what, bodies in (("decisions", asked), ("rewards", given)):
             row[f"{name} handler, bodies of {what}"], _ = servers[name].load(bodies, "/x")
@@ -172,8 +203,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=4_000, help="requests of each kind in a round")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--paths", action="store_true", help="also without the fast path")
     options = parser.parse_args()
-    found = measure(options.requests, options.rounds)
+    found = measure(options.requests, options.rounds, list(PATHS) if options.paths else ["fast"])
     table = {what: np.median(np.array(measured), axis=0) for what, measured in found.items()}
     columns = ("a second", "of empty", "p50 ms", "p99 ms", "CPU µs", "of empty")
     print(f"{'':34}" + "".join(f"{column:>10}" for column in columns))

@@ -11,6 +11,7 @@ from typing import Any
 
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.http.server import ServerSettings, make_server, open_engine
+from coterie.service.http.service import HTTPLimits
 
 
 class Served:
@@ -21,7 +22,7 @@ class Served:
 
 
 @contextmanager
-def served(store: str, port: int = 0, **options: Any) -> Iterator[Served]:
+def served(store: str, port: int = 0, limits: HTTPLimits | None = None, **options: Any) -> Iterator[Served]:
     """Serve until the end of the block, on a free port unless told."""
     if not port:
         with socket.socket() as free:
@@ -29,7 +30,7 @@ def served(store: str, port: int = 0, **options: Any) -> Iterator[Served]:
             port = free.getsockname()[1]
     settings = ServerSettings(store=store, port=port, log_level="warning", **options)
     engine = open_engine(settings)
-    server = make_server(settings, engine)
+    server = make_server(settings, engine, limits)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

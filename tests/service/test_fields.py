@@ -9,7 +9,7 @@ import httpx
 import msgspec
 import pytest
 
-from coterie.service.http.endpoints import ROUTES
+from coterie.service.http.routes import ROUTES
 from service.serving import Served, served
 from service.shops import ITEMS
 

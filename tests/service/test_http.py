@@ -16,8 +16,8 @@ from coterie import ArgumentError, Conflict, StoreError, UnknownName
 from coterie.service.async_client import AsyncClient
 from coterie.service.client import Client
 from coterie.service.http.api_keys import FRESH, create_key, revoke_key
-from coterie.service.http.endpoints import ROUTES
 from coterie.service.http.openapi import plain_path
+from coterie.service.http.routes import ROUTES
 from service.serving import LossyProxy, Served, served
 from service.shops import ITEMS
 

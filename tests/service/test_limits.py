@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from coterie import Client, StoreError, UnknownName
-from coterie.service.http import context
-from coterie.service.http.protocol import MOST_HEAD
+from coterie.service.http.connection import HEAD_LIMIT
+from coterie.service.http.service import HTTPLimits
 from service.serving import Served, served
 from service.shops import ITEMS
 
@@ -73,7 +73,7 @@ def test_what_is_no_request_is_told_as_problem_json(tmp_path: Path, request_: by
     with served(str(tmp_path / "a.db")) as one, connected(one) as connection:
         connection.sendall(request_)
         status, told = answered(connection)
-        assert (status, told["detail"]) == (400, "this is no request of HTTP/1.1")
+        assert (status, told["detail"]) == (400, "this is not an HTTP/1.1 request")
 
 
 def test_headers_that_do_not_end_are_not_read_on(tmp_path: Path) -> None:
@@ -89,18 +89,15 @@ def test_headers_that_do_not_end_are_not_read_on(tmp_path: Path) -> None:
         assert sent < 20 * 2**20
         assert resident() - before < 30 * 2**20
         with connected(one) as other:
-            other.sendall(b"GET / HTTP/1.1\r\nX-Long: " + b"a" * MOST_HEAD)
+            other.sendall(b"GET / HTTP/1.1\r\nX-Long: " + b"a" * HEAD_LIMIT)
             status, told = answered(other)
-            assert (status, told["detail"]) == (431, f"the headers of a request may have {MOST_HEAD} bytes")
+            assert (status, told["detail"]) == (431, f"the headers of a request may have {HEAD_LIMIT} bytes")
         assert httpx.get(f"{one.url}/health/ready", trust_env=False).status_code == 200
 
 
-def test_bodies_that_are_being_read_have_a_limit_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(context, "MOST_BODIES", 20 * 2**20)
+def test_bodies_that_are_being_read_have_a_limit_together(tmp_path: Path) -> None:
     head = f"POST {DECISIONS} HTTP/1.1\r\nHost: a\r\nContent-Length: {4 * 2**20}\r\n\r\n".encode()
-    with served(str(tmp_path / "a.db"), dim=2) as one:
+    with served(str(tmp_path / "a.db"), dim=2, limits=HTTPLimits(bodies=20 * 2**20)) as one:
         before = resident()
         held = [connected(one) for _ in range(30)]
         for connection in held:  # all but the last byte of a body

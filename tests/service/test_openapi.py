@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.http.application import build_app
-from coterie.service.http.endpoints import ROUTES
 from coterie.service.http.openapi import plain_path
+from coterie.service.http.routes import ROUTES
 from coterie.service.settings import PolicySettings
 from coterie.service.storage.sqlite import SQLiteStore
 from optional import need_package

@@ -13,8 +13,7 @@ import pytest
 
 from coterie.cli.demo import visit
 from coterie.service.http.api_keys import FRESH, create_key
-from coterie.service.http.frames import Projection
-from coterie.service.http.page import FOLDER
+from coterie.service.http.page import FOLDER, Projection
 from optional import need_package, need_program
 from service.serving import Served, served
 

@@ -91,7 +91,7 @@ class FieldFormat(NamedTuple):
     span: tuple[float, float] | None = None
 
     def fault(self, text: str) -> str | None:
-        """What is wrong with it, if anything."""
+        """Its fault, or None."""
         if self.span is None:
             return None if WHOLE.fullmatch(text) else f"{self.name} {text!r} is not a whole number"
         low, high = self.span

@@ -1,4 +1,4 @@
-"""Payoffs that nobody made up, by the name of a dataset and of a setting."""
+"""Payoffs of real feedback, by the name of a dataset and of a setting."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from coterie.types import Bools, Floats, Ints
 from coterie.validation import finite, number, reals, whole
 
 SETTINGS = ("lastfm-2014", "rated", "complete", "stream", "payoffs")
-"""Kinds of worlds with real feedback."""
+"""Settings of real feedback."""
 
 EVENTS: Mapping[str, Callable[[Source], Events]] = MappingProxyType(
     {
@@ -61,7 +61,7 @@ def load_payoffs(
     vectors: str = "users",
     seed: int = 0,
 ) -> PayoffTable:
-    """Load payoffs that users gave themselves, with vectors of the items.
+    """Load payoffs of real feedback, with vectors of the items.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ class _Split:
         counts = np.bincount(events.items[~own], minlength=events.n_items)
         found = int((counts > 0).sum())
         if found < 2:
-            raise DataError("half of the users make the vectors of items, and they know fewer than two items")
+            raise DataError("item vectors are made from half of the users, who have fewer than two items")
         ranked = np.lexsort((np.arange(events.n_items), -counts))[: min(n_items, found)]
         self.kept: Ints = np.sort(ranked)
         places = np.full(events.n_items, -1)
@@ -228,7 +228,7 @@ def _rated(events: Events, split: _Split, dim: int, threshold: float | None, set
 
 
 def _scale(history: Events, threshold: float | None) -> Callable[[Floats], Floats]:
-    """From values to [0, 1]; where nobody told the span, it is that of the users who make the vectors."""
+    """From values to [0, 1]; an unknown span is that of the users whose ratings make the vectors."""
     if threshold is not None:
         return lambda values: (values > threshold).astype(np.float64)
     values = history.need_values()
@@ -269,13 +269,13 @@ def _by_appearance(rows: Events, served: Bools) -> Ints:
 
 
 def _counts(events: Events, split: _Split) -> tuple[str, ...]:
-    """What was left out."""
+    """Sentences on what was left out."""
     served, n_users = int(split.served.sum()), events.n_users
     items = f"{events.n_items - split.rows.n_items:,} of {events.n_items:,} items"
     if split.hold_out:
         return (
-            f"{n_users - served:,} of {n_users:,} users make the vectors, {served:,} may be served",
-            f"{items}, which the former know too little",
+            f"{n_users - served:,} of {n_users:,} users, whose feedback makes the item vectors",
+            f"{items}, with too little of that feedback",
         )
     left_out = []
     if served < n_users:
@@ -312,7 +312,7 @@ def _table(
 
 
 def _own(events: Events, items: Source | ArrayLike) -> PayoffTable:
-    """One's own payoffs and one's own vectors."""
+    """Payoffs and item vectors of your own tables."""
     events.need_values()
     vectors, hashed = _item_table(items, events.item_ids)
     last = events.last_of_each()

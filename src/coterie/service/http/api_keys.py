@@ -60,7 +60,7 @@ def revoke_key(store: EventStore, key_id: str) -> None:
         store.execute("DELETE FROM key WHERE id = ?", [(key_id,)])
 
 
-class KeyRing:
+class APIKeys:
     """The keys of a store, read again every two seconds, so that one revoked opens nothing soon."""
 
     def __init__(self, store: EventStore) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from coterie.service.http.endpoints import Endpoint
+from coterie.service.http.routes import Endpoint
 from coterie.service.messages import Problem
 
 REF = "#/components/schemas/{name}"

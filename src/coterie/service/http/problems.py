@@ -94,7 +94,7 @@ async def http_problem(request: Request, error: Exception) -> Response:
     return found
 
 
-HANDLERS = {
+EXCEPTION_HANDLERS = {
     CoterieError: any_problem,
     msgspec.MsgspecError: any_problem,
     HTTPException: http_problem,

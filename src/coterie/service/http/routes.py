@@ -1,6 +1,9 @@
-"""What the service answers: a handler a route; `endpoints` lists which."""
+"""Every route of the service: a handler each, and the table of paths, roles and messages."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -12,23 +15,40 @@ from coterie.errors import UnknownName
 from coterie.service import messages
 from coterie.service.core import queries as inspection
 from coterie.service.core.live_policy import LivePolicy
-from coterie.service.http.context import (
-    body_of,
-    by_id,
-    context_of,
-    integer_parameter,
-    json_response,
-    policy_of,
-    raw_body,
-)
+from coterie.service.http import decision_routes, page
+from coterie.service.http.api_keys import Role
+from coterie.service.http.decision_routes import by_id
 from coterie.service.http.problems import Refusal, problem
 from coterie.service.http.prometheus import exposition
+from coterie.service.http.service import policy_of, raw_body, service_of
 from coterie.service.settings import PolicySettings
 from coterie.service.storage import export as exports
 
+M = TypeVar("M")
+encode = msgspec.json.Encoder().encode
 new_policy = msgspec.json.Decoder(messages.NewPolicy)
 policy_changes = msgspec.json.Decoder(messages.PolicyChanges)
 items_decoder = msgspec.json.Decoder(messages.Items)
+
+
+async def body_of(request: Request, decoder: msgspec.json.Decoder[M]) -> M:
+    """Decode the body of a request."""
+    return decoder.decode(await raw_body(request))
+
+
+def json_response(message: Any, status: int = 200) -> Response:
+    """Return a message as JSON."""
+    return Response(encode(message), status, media_type="application/json")
+
+
+def integer_parameter(request: Request, name: str, default: int, most: int) -> int:
+    """Return a whole number of the query, from 0 to `most`."""
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) < 12 and int(text) <= most):
+        raise Refusal(422, f"{name} must be a whole number from 0 to {most}, got {text[:40]!r}")
+    return int(text)
 
 
 def policy_answer(live: LivePolicy) -> messages.PolicyAnswer:
@@ -40,7 +60,7 @@ async def list_policies(request: Request) -> Response:
     """All policies."""
     key = request.state.key
     scope = None if key is None else key.policy
-    found = list(context_of(request).engine.policies.items())
+    found = list(service_of(request).engine.policies.items())
     shown = [policy_answer(live) for name, live in found if scope in (None, name)]
     return json_response(messages.PoliciesAnswer(policies=shown))
 
@@ -49,13 +69,13 @@ async def create_policy(request: Request) -> Response:
     """Make a policy."""
     told = await body_of(request, new_policy)
     fields = {name: getattr(told, name) for name in told.__struct_fields__ if name != "name"}
-    context = context_of(request)
+    service = service_of(request)
     try:
         settings = PolicySettings(**{**fields, "users": tuple(told.users)})
-        live = context.engine.create(told.name, settings)
+        live = service.engine.create(told.name, settings)
     except UnknownName as error:
         raise Refusal(422, str(error)) from None
-    await context.durable()
+    await service.durable()
     return json_response(policy_answer(live), 201)
 
 
@@ -70,14 +90,14 @@ async def change_policy(request: Request) -> Response:
     changes = {name: getattr(told, name) for name in told.__struct_fields__}
     live = policy_of(request)
     live.configure(**{name: value for name, value in changes.items() if value is not UNSET})
-    await context_of(request).durable()
+    await service_of(request).durable()
     return json_response(policy_answer(live))
 
 
 async def retire_policy(request: Request) -> Response:
     """Let a policy serve no more."""
-    context_of(request).engine.retire(policy_of(request).name)
-    await context_of(request).durable()
+    service_of(request).engine.retire(policy_of(request).name)
+    await service_of(request).durable()
     return Response(status_code=204)
 
 
@@ -100,7 +120,7 @@ async def patch_items(request: Request) -> Response:
 async def _set_items(request: Request, replace_all: bool) -> Response:
     told = await body_of(request, items_decoder)
     count = policy_of(request).change_items(by_id(told.items, "items"), replace_all=replace_all)
-    await context_of(request).durable()
+    await service_of(request).durable()
     return json_response(messages.ItemsAnswer(count=count))
 
 
@@ -110,7 +130,7 @@ async def delete_items(request: Request) -> Response:
     if not ids or len(ids) > messages.MOST_ITEMS:
         raise Refusal(422, f"name 1 to {messages.MOST_ITEMS} items in the query: ?id=a&id=b")
     count = policy_of(request).change_items(remove=ids)
-    await context_of(request).durable()
+    await service_of(request).durable()
     return json_response(messages.ItemsAnswer(count=count))
 
 
@@ -147,7 +167,7 @@ async def user_history(request: Request) -> Response:
 
 async def remove_user(request: Request) -> Response:
     """Forget a user."""
-    engine, named = context_of(request).engine, request.path_params
+    engine, named = service_of(request).engine, request.path_params
     await run_in_threadpool(engine.forget_user, named["policy"], named["user"])
     return Response(status_code=204)
 
@@ -170,7 +190,7 @@ async def cluster_members(request: Request) -> Response:
 
 async def export_log(request: Request) -> Response:
     """The log as a table, as JSON lines or Parquet."""
-    live, store = policy_of(request), context_of(request).engine.store
+    live, store = policy_of(request), service_of(request).engine.store
     rows = exports.export_rows(store, live.name, live.state.settings.dim)
     form = request.query_params.get("format", "jsonl")
     if form == "parquet":
@@ -185,7 +205,7 @@ async def import_log(request: Request) -> Response:
     """Learn from a log of JSON lines."""
     lines = (await raw_body(request)).split(b"\n")
     found = await run_in_threadpool(exports.import_lines, policy_of(request), lines)
-    await context_of(request).durable()
+    await service_of(request).durable()
     return json_response(messages.ImportAnswer(counted=found.counted, duplicates=found.duplicates))
 
 
@@ -196,7 +216,7 @@ async def live_check(request: Request) -> Response:
 
 async def ready_check(request: Request) -> Response:
     """The store can be written; of snapshots that failed it warns, without the names of policies."""
-    engine = context_of(request).engine
+    engine = service_of(request).engine
     if engine.journal.failure is not None:
         return problem(503, str(engine.journal.failure))
     failed = [live.retry for live in list(engine.policies.values()) if live.retry.failures]
@@ -206,6 +226,146 @@ async def ready_check(request: Request) -> Response:
 
 async def show_metrics(request: Request) -> Response:
     """Metrics for Prometheus."""
-    context = context_of(request)
-    text = exposition(context.engine, context.metrics)
+    service = service_of(request)
+    text = exposition(service.engine, service.metrics)
     return Response(text, media_type="text/plain; version=0.0.4")
+
+
+Handler = Callable[..., Any]
+
+
+class Endpoint(NamedTuple):
+    """A route: who may use it, what comes in and what goes out. `role` None is open to all."""
+
+    method: str
+    path: str
+    handler: Handler
+    role: Role | None
+    summary: str
+    request: type | None = None
+    answer: type | None = None
+    status: int = 200
+    query: tuple[str, ...] = ()
+
+
+ONE = "/v1/policies/{policy}"
+ROUTES: list[Endpoint] = [
+    Endpoint("GET", "/v1/policies", list_policies, "reader", "List policies", answer=messages.PoliciesAnswer),
+    Endpoint(
+        "POST",
+        "/v1/policies",
+        create_policy,
+        "admin",
+        "Make a policy",
+        messages.NewPolicy,
+        messages.PolicyAnswer,
+        201,
+    ),
+    Endpoint("GET", ONE, describe_policy, "reader", "Describe a policy", answer=messages.PolicyAnswer),
+    Endpoint(
+        "PATCH",
+        ONE,
+        change_policy,
+        "admin",
+        "Change settings",
+        messages.PolicyChanges,
+        messages.PolicyAnswer,
+    ),
+    Endpoint("DELETE", ONE, retire_policy, "admin", "Retire a policy", status=204),
+    Endpoint("GET", f"{ONE}/items", list_items, "reader", "List the catalogue", answer=messages.ItemsAnswer),
+    Endpoint(
+        "PUT",
+        f"{ONE}/items",
+        put_items,
+        "writer",
+        "Replace the catalogue",
+        messages.Items,
+        messages.ItemsAnswer,
+    ),
+    Endpoint(
+        "PATCH",
+        f"{ONE}/items",
+        patch_items,
+        "writer",
+        "Add or change items",
+        messages.Items,
+        messages.ItemsAnswer,
+    ),
+    Endpoint(
+        "DELETE",
+        f"{ONE}/items",
+        delete_items,
+        "writer",
+        "Remove items",
+        answer=messages.ItemsAnswer,
+        query=("id",),
+    ),
+    Endpoint(
+        "POST",
+        f"{ONE}/decisions",
+        decision_routes.decide,
+        "writer",
+        "Decide what to show",
+        messages.DecisionRequest,
+        messages.DecisionAnswer,
+    ),
+    Endpoint(
+        "POST",
+        f"{ONE}/rewards",
+        decision_routes.reward,
+        "writer",
+        "Give rewards",
+        messages.Rewards,
+        messages.RewardsAnswer,
+    ),
+    Endpoint(
+        "GET",
+        f"{ONE}/users",
+        list_users,
+        "reader",
+        "List users",
+        answer=messages.UsersAnswer,
+        query=("start", "limit"),
+    ),
+    Endpoint(
+        "GET",
+        f"{ONE}/users/{{user:path}}",
+        explain_user,
+        "reader",
+        "Explain a user",
+        answer=messages.ExplanationAnswer,
+        query=("item",),
+    ),
+    Endpoint("DELETE", f"{ONE}/users/{{user:path}}", remove_user, "admin", "Forget a user", status=204),
+    Endpoint(
+        "GET",
+        f"{ONE}/history/{{user:path}}",
+        user_history,
+        "reader",
+        "What happened to a user",
+        answer=messages.HistoryAnswer,
+        query=("limit",),
+    ),
+    Endpoint(
+        "GET",
+        f"{ONE}/clusters",
+        list_clusters,
+        "reader",
+        "List clusters",
+        answer=messages.ClustersAnswer,
+    ),
+    Endpoint(
+        "GET",
+        f"{ONE}/clusters/{{cluster:int}}",
+        cluster_members,
+        "reader",
+        "Users of a cluster",
+        answer=messages.MembersAnswer,
+    ),
+    Endpoint("GET", f"{ONE}/export", export_log, "admin", "The log as a table", query=("format",)),
+    Endpoint("POST", f"{ONE}/import", import_log, "admin", "Learn from a log", answer=messages.ImportAnswer),
+    Endpoint("GET", f"{ONE}/live", page.stream, "reader", "Samples for the page, as server-sent events"),
+    Endpoint("GET", "/health/live", live_check, None, "Does the process run?", answer=messages.Health),
+    Endpoint("GET", "/health/ready", ready_check, None, "Can the store be written?", answer=messages.Health),
+    Endpoint("GET", "/metrics", show_metrics, "reader", "Metrics for Prometheus"),
+]

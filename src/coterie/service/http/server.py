@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from ipaddress import ip_address
 from socket import AI_PASSIVE, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, getaddrinfo, socket
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coterie.errors import ArgumentError
 from coterie.policies.registry import find
@@ -16,6 +16,9 @@ from coterie.service.core.engine import PolicyEngine
 from coterie.service.settings import PolicySettings
 from coterie.service.storage.postgresql import open_store
 from coterie.validation import whole
+
+if TYPE_CHECKING:
+    from coterie.service.http.service import HTTPLimits
 
 SWITCH_INTERVAL = 0.0005
 """Seconds that requests may keep commits waiting; Python's 0.005 is as long as a commit."""
@@ -136,14 +139,16 @@ def tune_process() -> None:
     gc.set_threshold(20_000, 20, 100)
 
 
-def make_server(settings: ServerSettings, engine: PolicyEngine) -> Any:
-    """A server of uvicorn that is not running yet."""
+def make_server(settings: ServerSettings, engine: PolicyEngine, limits: HTTPLimits | None = None) -> Any:
+    """Return a server of uvicorn that is not running yet; `limits` replaces those of the settings."""
     import uvicorn
 
     from coterie.service.http.application import build_app
-    from coterie.service.http.protocol import protocol_of
+    from coterie.service.http.connection import connection_type
+    from coterie.service.http.service import HTTPLimits
 
-    app = build_app(engine, body_limit=settings.body_limit, in_flight_limit=settings.in_flight_limit)
+    limits = limits or HTTPLimits(body=settings.body_limit, in_flight=settings.in_flight_limit)
+    app = build_app(engine, limits)
     return uvicorn.Server(
         uvicorn.Config(
             app,
@@ -153,8 +158,9 @@ def make_server(settings: ServerSettings, engine: PolicyEngine) -> Any:
             access_log=False,
             server_header=False,
             proxy_headers=False,  # the address of the client is of no use here
-            http=protocol_of(app.context),
+            http=connection_type(app),
             lifespan="off",
+            timeout_keep_alive=limits.idle_seconds,
             timeout_graceful_shutdown=5,
         )
     )

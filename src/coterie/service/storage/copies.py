@@ -17,8 +17,8 @@ from typing import IO
 
 import numpy as np
 
-from coterie.policies._learner import Learner
-from coterie.policies.archives import Array, FileArray
+from coterie.policies.array_files import Array, FileArray
+from coterie.policies.kernel.learner import Learner
 
 PIECE = 2**20
 """Bytes that are copied or compared at a time."""

@@ -13,7 +13,7 @@ from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
 from coterie.errors import StoreError
-from coterie.policies.archives import Archive
+from coterie.policies.array_files import Archive
 from coterie.service.core.log_events import CONFIGURED, CREATED, EXPIRED, RETIRED, Event
 
 FORMAT = 1

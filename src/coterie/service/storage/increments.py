@@ -17,7 +17,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from coterie.errors import SnapshotError
-from coterie.policies.archives import Array, ArraySource, Bytes, FileArray, pieces
+from coterie.policies.array_files import Array, ArraySource, Bytes, FileArray, pieces
 from coterie.types import Ints
 
 FORMAT = "coterie-increment"

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from coterie.errors import StoreError
-from coterie.policies._learner import Learner
+from coterie.policies.kernel.learner import Learner
 from coterie.service.storage import state_snapshots as snapshots
 from coterie.service.storage.copies import DiskCopy
 from coterie.service.storage.event_store import PART

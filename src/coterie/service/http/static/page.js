@@ -82,7 +82,7 @@ function take(part) {
   if (!data) return;
   const told = JSON.parse(data.slice(6));
   heard = Date.now();
-  if (lines.includes("event: trouble")) return say(`not live: ${told}`, false);
+  if (lines.includes("event: problem")) return say(`not live: ${told}`, false);
   if (lines.includes("event: past")) {
     frames = [...frames.filter((one) => one.at < told[0].at), ...told].slice(-kept);
     told.forEach(assignHues);

@@ -1,0 +1,120 @@
+"""Decisions and rewards: from the body of a request to the body of its answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from coterie.errors import CoterieError, StoreError
+from coterie.service import messages
+from coterie.service.core.decisions import Decision, RewardResult
+from coterie.service.core.engine import PolicyEngine
+from coterie.service.core.live_policy import LivePolicy
+from coterie.service.http.problems import Refusal, status_of
+from coterie.service.http.service import raw_body, service_of
+
+Handler = Callable[[PolicyEngine, str, bytes], tuple[int, bytes]]
+encode = msgspec.json.Encoder().encode
+decision_decoder = msgspec.json.Decoder(messages.DecisionRequest)
+rewards_decoder = msgspec.json.Decoder(messages.Rewards)
+
+
+def takes_long(engine: PolicyEngine, policy: str, route: str) -> bool:
+    """Tell whether a policy may learn anew from its log, which would block the event loop."""
+    live = engine.policies.get(policy)
+    return route == "rewards" and live is not None and live.state.settings.late == "correct"
+
+
+async def respond(request: Request, route: str) -> Response:
+    """Answer a request that did not take the fast path."""
+    began, service, policy = time.perf_counter(), service_of(request), request.path_params["policy"]
+    body = await raw_body(request)
+    handler = HANDLERS[route]
+    if takes_long(service.engine, policy, route):
+        status, content = await run_in_threadpool(handler, service.engine, policy, body)
+    else:
+        status, content = handler(service.engine, policy, body)
+    await service.durable()
+    service.metrics.routes[route].add(time.perf_counter() - began)
+    return Response(content, status, media_type="application/json")
+
+
+def decide(engine: PolicyEngine, policy: str, body: bytes) -> tuple[int, bytes]:
+    """Decide what to show a user; the answer counts once it is durable."""
+    request = decision_decoder.decode(body)
+    decision = engine.find(policy).decide(
+        request.user,
+        items=request.items,
+        arms=None if request.arms is None else by_id(request.arms, "arms"),
+        k=request.k,
+        decision_id=request.decision_id,
+    )
+    return 200, encode(decision_answer(decision))
+
+
+def decision_answer(decision: Decision) -> messages.DecisionAnswer:
+    """Return a decision as a message."""
+    return messages.DecisionAnswer(
+        decision_id=decision.id,
+        chosen=decision.chosen,
+        ranking=list(decision.ranking) if len(decision.ranking) > 1 else None,
+        scores=[
+            messages.ArmScoreAnswer(id=one.id, mean=one.mean, width=one.width) for one in decision.scores
+        ],
+        propensity=decision.propensity,
+        cluster=decision.cluster,
+        policy_version=decision.policy_version,
+    )
+
+
+def by_id(arms: list[messages.Arm], name: str) -> dict[str, Any]:
+    """Return vectors by id; the same id twice is refused."""
+    found = {arm.id: arm.x for arm in arms}
+    if len(found) != len(arms):
+        raise Refusal(422, f"{name} must name each id once")
+    if len({len(x) for x in found.values()}) > 1:
+        raise Refusal(422, f"{name} must have vectors of one length")
+    return found
+
+
+def reward(engine: PolicyEngine, policy: str, body: bytes) -> tuple[int, bytes]:
+    """Take rewards; each has its own result, which counts once it is durable."""
+    request = rewards_decoder.decode(body)
+    live = engine.find(policy)
+    results = [_reward_one(live, one) for one in request.rewards]
+    if len(results) == 1 and results[0].code != 200:
+        raise Refusal(results[0].code, str(results[0].detail))
+    status = 207 if any(result.code != 200 for result in results) else 200
+    return status, encode(messages.RewardsAnswer(results=results))
+
+
+def _reward_one(live: LivePolicy, request: messages.Reward) -> messages.RewardAnswer:
+    """Take one reward; a store that fails refuses the whole request."""
+    try:
+        result = _give(live, request)
+        return messages.RewardAnswer(id=result.id, status=result.status)
+    except StoreError:
+        raise
+    except CoterieError as error:
+        named = request.decision_id or request.id
+        return messages.RewardAnswer(id=named, status="refused", code=status_of(error), detail=str(error))
+
+
+def _give(live: LivePolicy, request: messages.Reward) -> RewardResult:
+    if request.decision_id is not None:
+        if request.user is not None or request.id is not None:
+            raise Refusal(422, "a reward has a decision_id, or a user (and perhaps an id), not both")
+        return live.reward(request.decision_id, request.reward, item=request.item, x=request.x)
+    if request.user is None:
+        raise Refusal(422, "a reward needs a decision_id, or a user with an item or x")
+    return live.feedback(request.user, request.reward, item=request.item, x=request.x, feedback_id=request.id)
+
+
+HANDLERS: dict[str, Handler] = {"decisions": decide, "rewards": reward}
+"""Handlers by the part of the path after the policy's name."""
