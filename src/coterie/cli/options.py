@@ -108,7 +108,7 @@ def policy_names() -> list[str]:
     """The registered policies, read from the imports of the registry."""
     registry = Path(coterie.__file__).parent / "policies" / "registry.py"
     return re.findall(
-        r"^from coterie\.policies\.\w+ import (\w+) as \1$", registry.read_text("utf-8"), re.MULTILINE
+        r"^from coterie\.policies\.[\w.]+ import (\w+) as \1$", registry.read_text("utf-8"), re.MULTILINE
     )
 
 
