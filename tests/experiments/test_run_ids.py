@@ -15,6 +15,7 @@ from coterie.experiments.specs import EnvironmentSpec, PolicySpec
 OTHER = {
     "threshold": 3.0,
     "offers": "known",
+    "vectors": "text",
     "dataset": "yelp",
     "setting": "smoothed",
     "rewards": "uniform",
