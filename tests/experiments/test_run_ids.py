@@ -16,6 +16,7 @@ from inspection import change_all_code
 OTHER = {
     "threshold": 3.0,
     "offers": "known",
+    "vectors": "text",
     "dataset": "yelp",
     "setting": "smoothed",
     "rewards": "uniform",
