@@ -104,3 +104,27 @@ def tar(members: Sequence[tuple[str, bytes]], gzipped: bool = False) -> bytes:
             info.size = len(content)
             archive.addfile(info, io.BytesIO(content))
     return buffer.getvalue()
+
+
+def jester_ratings(n_users: int = 40, n_jokes: int = 12, seed: int = 0) -> list[Row]:
+    """Ratings from −10 to 10 with two digits; every third user rated all jokes, the others about half."""
+    rng = stream(seed, "tests", "jester")
+    return [
+        Row(user, joke, round(float(rng.uniform(-10, 10)), 2))
+        for user in range(1, n_users + 1)
+        for joke in range(1, n_jokes + 1)
+        if user % 3 == 0 or (rng.random() < 0.5) != (joke == 1 + user % n_jokes)
+    ]
+
+
+def jester_csv(table: Sequence[Row]) -> str:
+    return "user,joke,rating\n" + "".join(f"{u},{i},{r:.2f}\n" for u, i, r in table)
+
+
+def jokes_csv(n_jokes: int = 12) -> str:
+    """Quoted texts over several lines; neighbours share words, and no. 5 shares none."""
+    lines = ["joke,text"]
+    for joke in range(1, n_jokes + 1):
+        words = f'Word{joke % 4} and ""word{joke % 3}"",\nthen word{joke % 5}' if joke != 5 else "nothing"
+        lines.append(f'{joke},"{words.replace("0", "zero").replace("1", "one").replace("2", "two")}"')
+    return "\n".join(lines) + "\n"

@@ -56,7 +56,8 @@ def shrunk() -> Figure:
         )
         for varied in figure.variations
     ]
-    return replace(figure, datasets=("synthetic",), variations=tuple(variations))
+    once = small(EnvironmentSpec())  # grids are played in one world, not in each
+    return replace(figure, datasets=("synthetic",), variations=tuple(variations), tuned_in=once)
 
 
 @pytest.fixture(scope="module")

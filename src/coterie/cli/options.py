@@ -23,7 +23,7 @@ EXIT_CODES = "0 done, 1 something failed, 2 wrong use, 3 data missing, 130 inter
 BOLD, CYAN, FAINT, PLAIN = "\x1b[1m", "\x1b[36m", "\x1b[2m", "\x1b[0m"
 
 PAPER_DATASETS = ("synthetic", "movielens", "lastfm", "yelp")
-DATASETS = (*PAPER_DATASETS, "interactions")
+DATASETS = (*PAPER_DATASETS, "jester", "interactions")
 FIGURES = (
     "fig-1",
     "fig-2",
@@ -39,7 +39,7 @@ FIGURES = (
     "field",
 )
 ENGINES = ("local", "ray")
-SETTINGS = ("stochastic", "smoothed", "lastfm-2014", "rated", "stream", "payoffs")
+SETTINGS = ("stochastic", "smoothed", "lastfm-2014", "rated", "complete", "stream", "payoffs")
 SCALES = ("unit", "raw", "sqrt-s")
 """Written out here, because importing what they name takes longer than TAB may; a test compares them."""
 
@@ -108,7 +108,7 @@ def policy_names() -> list[str]:
     """The registered policies, read from the imports of the registry."""
     registry = Path(coterie.__file__).parent / "policies" / "registry.py"
     return re.findall(
-        r"^from coterie\.policies\.\w+ import (\w+) as \1$", registry.read_text("utf-8"), re.MULTILINE
+        r"^from coterie\.policies\.[\w.]+ import (\w+) as \1$", registry.read_text("utf-8"), re.MULTILINE
     )
 
 

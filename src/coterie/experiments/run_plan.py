@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie import datasets
-from coterie.datasets.sources import ARCHIVES
+from coterie.datasets.sources import ARCHIVES, is_file_of
 from coterie.environments.blocks import BLOCK
 from coterie.errors import ArgumentError
 from coterie.experiments.results import Panel, PolicyResult, labels_of
@@ -33,6 +33,7 @@ USUAL_REAL: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "lastfm-2014": {"dataset": "lastfm", "dim": 25, "n_arms": 25, "n_users": EVERYBODY},
         "rated": {"dim": 20, "n_arms": 10, "n_users": 500},
+        "complete": {"dim": 20, "n_arms": 10, "n_users": EVERYBODY},
         "stream": {"dim": 25, "n_arms": 25, "n_users": EVERYBODY},
         "payoffs": {"n_arms": 10, "n_users": EVERYBODY, "intercept": True},
     }
@@ -195,10 +196,11 @@ def guessed_dataset(path: str | None) -> str:
         return "movielens"
     for name in datasets.names():
         about = datasets.about(name)
-        if place.name in (*about.files, about.archive):
+        if place.name == about.archive or (place.is_file() and is_file_of(about, place)):
             return name
         patterns = [deep + file for file in about.files for deep in ("", "*/")]
-        if place.is_dir() and any(found for pattern in patterns for found in place.glob(pattern)):
+        found = [path for pattern in patterns for path in place.glob(pattern)] if place.is_dir() else []
+        if any(is_file_of(about, path) for path in found):
             return name
     if place.name.lower().startswith("ml-") and place.name.lower().endswith(ARCHIVES):
         return "movielens"

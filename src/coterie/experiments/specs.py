@@ -250,7 +250,7 @@ class EnvironmentSpec:
         Name for `coterie.datasets.load`.
     setting : str, default "stochastic"
         Kind of environment: "stochastic" or "smoothed" (`Stochastic`, `Smoothed`); of real feedback
-        "lastfm-2014", "rated", "stream" or "payoffs", see `coterie.datasets.load_payoffs`.
+        "lastfm-2014", "rated", "complete", "stream" or "payoffs", see `coterie.datasets.load_payoffs`.
     n_users, n_clusters, n_arms : int, default 50, 10 and 100
         Numbers of users, clusters and arms in a round. Real feedback has no clusters, and at most `n_users`
         users are served.
@@ -281,7 +281,7 @@ class EnvironmentSpec:
         Added to every reward, see `Shifted`.
     intercept : bool, default False
         Whether every arm has one more coordinate, the same for all.
-    threshold, unit
+    threshold, unit, vectors
         As for `load_payoffs`; only for real feedback.
     offers, window, connected
         As for `Payoffs`; "" offers what is usual for the setting.
@@ -314,7 +314,9 @@ class EnvironmentSpec:
     """
 
     dataset: str = "synthetic"
-    setting: Literal["stochastic", "smoothed", "lastfm-2014", "rated", "stream", "payoffs"] = "stochastic"
+    setting: Literal["stochastic", "smoothed", "lastfm-2014", "rated", "complete", "stream", "payoffs"] = (
+        "stochastic"
+    )
     n_users: int = 50
     n_clusters: int = 10
     n_arms: int = 100
@@ -347,6 +349,7 @@ class EnvironmentSpec:
     intercept: bool = False
     threshold: float | None = None
     unit: bool = False
+    vectors: str = "users"
     offers: Literal["", "all", "known", "one-positive", "window"] = ""
     default_payoff: float = 0.0
     window: int = 50_000
@@ -420,8 +423,8 @@ class EnvironmentSpec:
         Returns
         -------
         dict
-            dim, n_users, n_items, scale and seed; for real feedback setting, dim, n_items, threshold, unit
-            and seed.
+            dim, n_users, n_items, scale and seed; for real feedback setting, dim, n_items, threshold, unit,
+            vectors and seed.
         """
         if self.is_real:
             return {
@@ -430,6 +433,7 @@ class EnvironmentSpec:
                 "n_items": self.pool_items,
                 "threshold": self.threshold,
                 "unit": self.unit,
+                "vectors": self.vectors,
                 "seed": self.data_seed,
             }
         return {
