@@ -163,7 +163,7 @@ def test_features_and_preferences_are_those_asked_for(small: EnvironmentSpec, da
     assert np.linalg.matrix_rank(continuum.preferences) == 2
     square = replace(small, onehot=True, pool_items=4, n_arms=4)
     assert square.make(data.dataset(square), 1).block(0).items.tolist() == np.eye(4).tolist()
-    with pytest.raises(ArgumentError, match="as many items as coordinates, got 40 of 4"):
+    with pytest.raises(ArgumentError, match="as many items as dimensions, got 40 items of dimension 4"):
         replace(small, onehot=True).make(dataset, 1)
 
 
