@@ -16,6 +16,7 @@ from coterie.datasets.payoff_table import SparseTable
 from coterie.environments import Payoffs, Rounds, Shifted, Stochastic
 from coterie.environments.blocks import BLOCK
 from coterie.simulation import simulate
+from inspection import remember_widths_of
 
 RNG = np.random.default_rng(5)
 ITEMS = RNG.normal(size=(40, 4))
@@ -145,12 +146,10 @@ def test_uniform_play_of_lists_is_the_mean_over_all_lists() -> None:
 
 
 def test_widths_that_would_not_fit_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    import coterie.simulation.simulator as simulator
-
     world = Payoffs(DENSE, ITEMS, n_arms=6)
     traces = []
     for most in (2**26, 12 * 40 * 8 - 1):
-        monkeypatch.setattr(simulator, "MOST_REMEMBERED", most)
+        remember_widths_of(most, monkeypatch)
         traces.append(simulate(coterie.LinUCBInd(12, 4, beta=0.5), world, 600))
     np.testing.assert_array_equal(traces[0].reward, traces[1].reward)
 
