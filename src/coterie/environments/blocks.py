@@ -46,8 +46,8 @@ class Block(NamedTuple):
     --------
     >>> import coterie
     >>> data = coterie.datasets.load("synthetic", dim=5, n_users=20, n_items=100)
-    >>> world = coterie.environments.Stochastic(data, n_users=8, n_clusters=2, n_arms=10)
-    >>> world.block(0).first(3).picks.shape
+    >>> env = coterie.environments.Stochastic(data, n_users=8, n_clusters=2, n_arms=10)
+    >>> env.block(0).first(3).picks.shape
     (3, 10)
     """
 
@@ -95,8 +95,8 @@ class Environment(Protocol):
     --------
     >>> import coterie
     >>> data = coterie.datasets.load("synthetic", dim=5, n_users=20, n_items=100)
-    >>> world: Environment = coterie.environments.Stochastic(data, n_users=8, n_clusters=2, n_arms=10, seed=3)
-    >>> world.n_users, world.dim, world.seed
+    >>> env: Environment = coterie.environments.Stochastic(data, n_users=8, n_clusters=2, n_arms=10, seed=3)
+    >>> env.n_users, env.dim, env.seed
     (8, 5, 3)
     """
 

@@ -9,7 +9,7 @@ import numpy as np
 from coterie.environments._sampling import products
 from coterie.environments.blocks import BLOCK, Block
 from coterie.environments.noise import as_noise
-from coterie.environments.population import Peopled
+from coterie.environments.population import PopulationEnvironment
 from coterie.environments.smoothed import Smoothed
 from coterie.environments.stochastic import Stochastic
 from coterie.errors import ArgumentError
@@ -24,7 +24,7 @@ NOISY_SHARE = 5
 """One in this many users has more noise than the others."""
 
 
-class Disturbed(Peopled):
+class Disturbed(PopulationEnvironment):
     """Rounds of another environment with random users, outlier rewards, or spread within clusters.
 
     Users, arms and rounds are those of the base, and every disturbance is off by default. Policies that give
@@ -61,10 +61,10 @@ class Disturbed(Peopled):
     --------
     >>> import coterie
     >>> data = coterie.datasets.load("synthetic", dim=5, n_users=20, n_items=100)
-    >>> world = Disturbed(Stochastic(data, n_users=8, n_clusters=2, n_arms=10), liars=1, liar_sd=10.0)
-    >>> world.liars
+    >>> env = Disturbed(Stochastic(data, n_users=8, n_clusters=2, n_arms=10), liars=1, liar_sd=10.0)
+    >>> env.liars
     array([6])
-    >>> sorted(set(world.labels.tolist()))
+    >>> sorted(set(env.labels.tolist()))
     [0, 1, 2]
     """
 

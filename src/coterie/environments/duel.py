@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from coterie.environments.blocks import BLOCK, Block
-from coterie.environments.population import Peopled
+from coterie.environments.population import PopulationEnvironment
 from coterie.environments.smoothed import Smoothed
 from coterie.environments.stochastic import Stochastic
 from coterie.errors import ArgumentError
@@ -13,7 +13,7 @@ from coterie.seeding import stream
 from coterie.validation import positive, shown
 
 
-class Duel(Peopled):
+class Duel(PopulationEnvironment):
     """Rounds of another environment in which two arms are shown and the preferred one is the feedback.
 
     Users, arms and preferences are those of the base; its noise is not used.
@@ -41,9 +41,9 @@ class Duel(Peopled):
     --------
     >>> import coterie
     >>> data = coterie.datasets.load("synthetic", dim=5, n_users=20, n_items=100)
-    >>> world = Duel(Stochastic(data, n_users=8, n_clusters=2, n_arms=10, seed=1), sharpness=5.0)
+    >>> env = Duel(Stochastic(data, n_users=8, n_clusters=2, n_arms=10, seed=1), sharpness=5.0)
     >>> policy = coterie.CLUB(8, 5, confidence=coterie.Tuned(alpha=5.0, beta=0.5))
-    >>> trace = coterie.simulate(policy, world, 600, record=2)
+    >>> trace = coterie.simulate(policy, env, 600, record=2)
     >>> bool(trace.regret[1] < 2 * trace.regret[0])
     True
     """

@@ -68,9 +68,9 @@ class Payoffs:
     >>> import coterie
     >>> import numpy as np
     >>> rng = np.random.default_rng(1)
-    >>> items, tastes = rng.normal(size=(40, 3)), rng.normal(size=(6, 3))
-    >>> world = Payoffs(tastes @ items.T > 0.5, items, n_arms=5, seed=2)
-    >>> trace = coterie.simulate(coterie.LinUCBInd(6, 3, beta=0.2), world, 600)
+    >>> items, preferences = rng.normal(size=(40, 3)), rng.normal(size=(6, 3))
+    >>> env = Payoffs(preferences @ items.T > 0.5, items, n_arms=5, seed=2)
+    >>> trace = coterie.simulate(coterie.LinUCBInd(6, 3, beta=0.2), env, 600)
     >>> bool(trace.relative[-1] > 1.2)
     True
     """

@@ -201,7 +201,7 @@ class Stays:
         return np.asarray(clusters[np.searchsorted(ends, rounds, side="right")], np.int64)
 
 
-class Peopled:
+class PopulationEnvironment:
     """Base class of environments with a population: their common attributes."""
 
     dataset: Dataset
@@ -264,7 +264,7 @@ class Peopled:
 
 
 @dataclass(eq=False, repr=False)
-class LinearWorld(Peopled):
+class LinearEnvironment(PopulationEnvironment):
     """Common base of `Stochastic` and `Smoothed`: their parameters and population."""
 
     dataset: Dataset

@@ -46,8 +46,8 @@ class Stream:
     >>> rng = np.random.default_rng(1)
     >>> met = {"user": rng.integers(40, size=900), "item": rng.integers(30, size=900), "time": range(900)}
     >>> table = load_payoffs("interactions", pd.DataFrame(met), setting="stream", dim=5)
-    >>> world = Stream(table, n_arms=4)
-    >>> world.block(0).means.sum(axis=1)[:5].tolist()
+    >>> env = Stream(table, n_arms=4)
+    >>> env.block(0).means.sum(axis=1)[:5].tolist()
     [1.0, 1.0, 1.0, 1.0, 1.0]
     """
 
@@ -169,8 +169,8 @@ class Rounds:
     Examples
     --------
     >>> rng = np.random.default_rng(1)
-    >>> world = Rounds([0, 1, 0], rng.normal(size=(3, 4, 2)), rng.random((3, 4)))
-    >>> world
+    >>> env = Rounds([0, 1, 0], rng.normal(size=(3, 4, 2)), rng.random((3, 4)))
+    >>> env
     <Rounds: 3 rounds of 2 users, 4 arms a round, dim 2>
     """
 

@@ -43,8 +43,8 @@ class Shifted:
     >>> import coterie
     >>> from coterie.environments import Stochastic
     >>> data = coterie.datasets.load("synthetic", dim=5, n_users=20, n_items=100)
-    >>> world = Shifted(Stochastic(data, 8, 2, 10), offset=5.0)
-    >>> world.dim, world.block(0).items.shape
+    >>> env = Shifted(Stochastic(data, 8, 2, 10), offset=5.0)
+    >>> env.dim, env.block(0).items.shape
     (6, (100, 6))
     """
 

@@ -12,7 +12,7 @@ from coterie.environments._sampling import blurred, distinct, products
 from coterie.environments.blocks import BLOCK, Block
 from coterie.environments.delays import as_delay
 from coterie.environments.noise import as_noise
-from coterie.environments.population import LinearWorld, check_range, expected_rewards
+from coterie.environments.population import LinearEnvironment, check_range, expected_rewards
 from coterie.errors import ArgumentError, unknown
 from coterie.seeding import stream
 from coterie.types import Floats, Ints
@@ -42,7 +42,7 @@ ADVERSARIES: dict[str, Adversary] = {"random": random_items, "one": one_item, "n
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Smoothed(LinearWorld):
+class Smoothed(LinearEnvironment):
     """Environment of smoothed adversarial contexts: an adversary's arms, perturbed   (Sec. 4.1).
 
     Arms are new in every round. The parameters after `adversary` are not in the paper and are off by default.
@@ -118,8 +118,8 @@ class Smoothed(LinearWorld):
     --------
     >>> import coterie
     >>> data = coterie.datasets.load("synthetic", dim=5, n_users=20, n_items=100)
-    >>> world = coterie.environments.Smoothed(data, n_users=8, n_clusters=2, n_arms=10, adversary="one")
-    >>> world.block(0).items.shape
+    >>> env = coterie.environments.Smoothed(data, n_users=8, n_clusters=2, n_arms=10, adversary="one")
+    >>> env.block(0).items.shape
     (2560, 5)
     """
 

@@ -13,7 +13,7 @@ from coterie.environments.delays import as_delay
 from coterie.environments.noise import as_noise
 from coterie.environments.population import (
     MOST_ENTRIES,
-    LinearWorld,
+    LinearEnvironment,
     check_probabilities,
     expected_rewards,
 )
@@ -22,7 +22,7 @@ from coterie.types import Floats, Ints
 
 
 @dataclass(eq=False, repr=False)
-class Stochastic(LinearWorld):
+class Stochastic(LinearEnvironment):
     """Environment of stochastic contexts: in each round a random user and random items   (Sec. 3.1).
 
     The rounds depend only on the seed, never on the policy: every policy sees the same users, arms and
@@ -88,8 +88,8 @@ class Stochastic(LinearWorld):
     --------
     >>> import coterie
     >>> data = coterie.datasets.load("synthetic", dim=5, n_users=20, n_items=100)
-    >>> world = coterie.environments.Stochastic(data, n_users=8, n_clusters=2, n_arms=10, seed=1)
-    >>> sorted(set(world.labels.tolist()))
+    >>> env = coterie.environments.Stochastic(data, n_users=8, n_clusters=2, n_arms=10, seed=1)
+    >>> sorted(set(env.labels.tolist()))
     [0, 1]
     """
 

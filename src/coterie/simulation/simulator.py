@@ -51,10 +51,10 @@ class Stopped(Exception):
     --------
     >>> import threading, coterie
     >>> data = coterie.datasets.load("synthetic", dim=5, n_users=20, n_items=100)
-    >>> world = coterie.environments.Stochastic(data, n_users=8, n_clusters=2, n_arms=10)
+    >>> env = coterie.environments.Stochastic(data, n_users=8, n_clusters=2, n_arms=10)
     >>> stop = threading.Event()
     >>> stop.set()
-    >>> coterie.simulate(coterie.LinUCBInd(8, 5), world, 1000, stop=stop)
+    >>> coterie.simulate(coterie.LinUCBInd(8, 5), env, 1000, stop=stop)
     Traceback (most recent call last):
     coterie.simulation.simulator.Stopped
     """
@@ -110,8 +110,8 @@ def simulate(
     --------
     >>> import coterie
     >>> data = coterie.datasets.load("synthetic", dim=5, n_users=20, n_items=100)
-    >>> world = coterie.environments.Stochastic(data, n_users=8, n_clusters=2, n_arms=10, seed=1)
-    >>> trace = coterie.simulate(coterie.LinUCBInd(8, 5, beta=0.1), world, 600, record=3)
+    >>> env = coterie.environments.Stochastic(data, n_users=8, n_clusters=2, n_arms=10, seed=1)
+    >>> trace = coterie.simulate(coterie.LinUCBInd(8, 5, beta=0.1), env, 600, record=3)
     >>> trace.rounds.tolist()
     [200, 400, 600]
     """
@@ -270,10 +270,10 @@ def simulate_many(
     --------
     >>> import coterie
     >>> data = coterie.datasets.load("synthetic", dim=5, n_users=20, n_items=100)
-    >>> def world(seed):
+    >>> def make_env(seed):
     ...     return coterie.environments.Stochastic(data, n_users=8, n_clusters=2, n_arms=10, seed=seed)
-    >>> makers = {"one": lambda w, seed: coterie.LinUCBOne(w.n_users, w.dim, beta=0.1, seed=seed)}
-    >>> traces = simulate_many(makers, world, 500, seeds=range(2))
+    >>> policies = {"one": lambda env, seed: coterie.LinUCBOne(env.n_users, env.dim, beta=0.1, seed=seed)}
+    >>> traces = simulate_many(policies, make_env, 500, seeds=range(2))
     >>> [(trace.policy, trace.seed) for trace in traces]
     [('one', 0), ('one', 1)]
     """
@@ -295,9 +295,9 @@ def simulate_many(
                 advance(rounds)
 
             name, seed = task
-            world = environment(seed)
-            policy = policies[name](world, seed)
-            trace = simulate(policy, world, horizon, record=record, stop=stop, progress=played)
+            env = environment(seed)
+            policy = policies[name](env, seed)
+            trace = simulate(policy, env, horizon, record=record, stop=stop, progress=played)
             return task, trace.named(name)
 
         traces = dict(run_all(tasks, run, jobs=jobs, stop=stop))
