@@ -17,12 +17,12 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from coterie.service.core.log_events import Event
 
 from coterie import Recommender
 from coterie.service.core import log_events as events
 from coterie.service.core.decisions import Decision, answer
-from coterie.service.core.log_events import Event
-from coterie.service.storage.postgresql import open_store
+from coterie.service.storage.location import open_store
 from service.crash_child import OPTIONS, POINTS, CrashPoint, serve
 from service.shops import same_state
 

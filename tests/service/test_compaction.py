@@ -12,7 +12,7 @@ from coterie import Conflict, Recommender, StoreError
 from coterie.service.storage.compaction import compact
 from coterie.service.storage.event_store import EventStore
 from coterie.service.storage.export import export_rows
-from coterie.service.storage.postgresql import open_store
+from coterie.service.storage.location import open_store
 from service.shops import ITEMS, abandon, arms, same_state, shop
 
 ALWAYS = 1e12

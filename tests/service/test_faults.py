@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from coterie import Recommender, StoreError
-from coterie.service.storage.postgresql import shown_store
+from coterie.service.storage.location import shown_store
 from coterie.service.storage.sqlite import SQLiteStore
 from service.shops import ITEMS, same_state, shop
 

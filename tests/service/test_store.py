@@ -7,11 +7,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from coterie.service.core.log_events import DECISION, Event
 
 from coterie import ArgumentError, Recommender
-from coterie.service.core.log_events import DECISION, Event
 from coterie.service.storage.event_store import BLOCK
-from coterie.service.storage.postgresql import open_store
+from coterie.service.storage.location import open_store
 from coterie.service.storage.sqlite import SQLiteStore
 
 

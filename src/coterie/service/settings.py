@@ -33,8 +33,8 @@ class Changes(TypedDict, total=False):
 
 
 CHANGEABLE = tuple(Changes.__annotations__)
-WORLDLY = ("labels", "graph")
-"""Parameters that tell of each user given at the start."""
+USER_PARAMS = ("labels", "graph")
+"""Parameters of a policy that describe each user given at the start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,13 +116,13 @@ class PolicySettings:
 
     def without(self, user: str) -> PolicySettings:
         """The same without a user given at the start, and without what was told of that user."""
-        if len(self.users) == 1 and any(name in self.params for name in WORLDLY):
+        if len(self.users) == 1 and any(name in self.params for name in USER_PARAMS):
             raise ArgumentError(
                 f"the last user that {self.policy} was made with cannot be removed; retire the policy"
             )
         gone = self.users.index(user)
         params = dict(self.params)
-        for name in WORLDLY:
+        for name in USER_PARAMS:
             if name in params:
                 kept = np.delete(np.asarray(params[name]), gone, axis=0)
                 params[name] = (np.delete(kept, gone, axis=1) if kept.ndim == 2 else kept).tolist()
@@ -131,17 +131,15 @@ class PolicySettings:
     def make(self) -> LinearBandit:
         """The policy before its first round, with its users or with room for the first one."""
         maker = find_maker(self.policy)
-        told = {
-            name: value for name, value in self.params.items() if name in WORLDLY and name in maker.arguments
-        }
-        params = {name: value for name, value in self.params.items() if name not in told}
+        described = [name for name in USER_PARAMS if name in self.params and name in maker.arguments]
+        params = {name: value for name, value in self.params.items() if name not in described}
         maker.check(params)
-        for name in WORLDLY:
-            if name in maker.arguments and not (name in told and self.users):
-                raise ArgumentError(f"{self.policy} is told of its users: give users, and {name} in params")
+        for name in USER_PARAMS:
+            if name in maker.arguments and not (name in described and self.users):
+                raise ArgumentError(f"{self.policy} needs users, and {name} in params, which describes them")
         confidence = tuned_confidence(self.policy, params) if "confidence" in maker.arguments else None
         offered = {"n_users": max(len(self.users), 1), "dim": self.dim, "seed": self.seed, **params}
-        offered.update({name: np.asarray(value) for name, value in told.items()})
+        offered.update({name: np.asarray(self.params[name]) for name in described})
         if confidence is not None:
             offered["confidence"] = confidence
         made: LinearBandit = maker({name: value for name, value in offered.items() if maker.passes(name)})
@@ -178,10 +176,59 @@ def without_user(text: str, user: str, *, retired: bool) -> str:
     if not retired:
         return PolicySettings.from_json(text).without(user).to_json()
     told["users"].remove(user)
-    told["params"] = {name: value for name, value in told["params"].items() if name not in WORLDLY}
+    told["params"] = {name: value for name, value in told["params"].items() if name not in USER_PARAMS}
     return json.dumps(told)
 
 
 def _plain(value: Any) -> Any:
     """An array or a NumPy number as JSON has it."""
     return value.tolist()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """All that `coterie serve` can be told.
+
+    Parameters
+    ----------
+    host, port
+        Where to listen. Another address than this machine's own needs keys, or `insecure`.
+    store : str
+        The path of a SQLite file, `sqlite:///PATH`, or `postgresql://…`.
+    policy : str
+        The kind of the first policy, called `default`; made only in a store that has none.
+    dim : int
+        The length of its vectors.
+    insecure : bool
+        Let everybody in who can reach the address, without a key.
+    snapshot_every : int
+        Events of a policy after which a snapshot is taken.
+    body_limit : int
+        Bytes that the body of a request may have.
+    in_flight_limit : int
+        Requests that may be answered at the same time; more get 503.
+    log_level : str
+        What is logged: debug, info, warning or error.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    store: str = "coterie.db"
+    policy: str = "AutoCLUB"
+    dim: int = 8
+    insecure: bool = False
+    snapshot_every: int = 50_000
+    body_limit: int = 4 * 2**20
+    in_flight_limit: int = 1_024
+    log_level: str = "info"
+
+    def __post_init__(self) -> None:
+        """Check every setting."""
+        find(self.policy)
+        whole("port", self.port, 0, 65_535)
+        whole("dim", self.dim, 1, 4_096)
+        whole("snapshot_every", self.snapshot_every, 1)
+        whole("body_limit", self.body_limit, 1_024)
+        whole("in_flight_limit", self.in_flight_limit, 1)
+        if self.log_level not in ("debug", "info", "warning", "error"):
+            raise ArgumentError(f"log_level must be debug, info, warning or error, got {self.log_level!r}")

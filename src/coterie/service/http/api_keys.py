@@ -9,6 +9,7 @@ from secrets import token_hex, token_urlsafe
 from typing import Literal, NamedTuple, get_args
 
 from coterie.errors import ArgumentError, UnknownName
+from coterie.service.http.problems import Headers, Refusal, header
 from coterie.service.storage.event_store import EventStore
 from coterie.validation import shown
 
@@ -90,6 +91,25 @@ class APIKeys:
         expected = key.digest if key is not None else _digest("")
         same = hmac.compare_digest(_digest(secret), expected)
         return key if same and mark == "ck" else None
+
+    def authorise(
+        self, headers: Headers, role: Role, policy: str | None, *, any_scope: bool = False
+    ) -> Key | None:
+        """Check that the key of a request has a role for a policy; without any keys, everybody may.
+
+        `any_scope` lets keys of a single policy pass, too.
+        """
+        self.refresh()
+        if not self._keys:
+            return None
+        scheme, _, token = header(headers, b"authorization").decode("latin-1").partition(" ")
+        key = self.find(token.strip()) if scheme.lower() == "bearer" else None
+        if key is None:
+            raise Refusal(401, "a key is needed: Authorization: Bearer ck_…; `coterie keys create` makes one")
+        if not key.allows(role, key.policy if any_scope else policy):
+            where = "" if policy is None else f" of policy {policy!r}"
+            raise Refusal(403, f"this needs the role {role}{where}, and the key does not have it")
+        return key
 
 
 def _digest(secret: str) -> str:

@@ -41,6 +41,14 @@ class Refusal(CoterieError):
         self.status = status
 
 
+def header(headers: Headers, name: bytes) -> bytes:
+    """Return the first value of a header, or nothing."""
+    for key, value in headers:
+        if key == name:
+            return value
+    return b""
+
+
 def status_of(error: CoterieError) -> int:
     """The status of an error of ours."""
     if isinstance(error, Refusal):

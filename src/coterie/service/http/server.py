@@ -5,17 +5,14 @@ from __future__ import annotations
 import gc
 import logging
 import sys
-from dataclasses import dataclass
 from ipaddress import ip_address
 from socket import AI_PASSIVE, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, getaddrinfo, socket
 from typing import TYPE_CHECKING, Any
 
 from coterie.errors import ArgumentError
-from coterie.policies.registry import find
 from coterie.service.core.engine import PolicyEngine
-from coterie.service.settings import PolicySettings
-from coterie.service.storage.postgresql import open_store
-from coterie.validation import whole
+from coterie.service.settings import PolicySettings, ServerSettings
+from coterie.service.storage.location import open_store
 
 if TYPE_CHECKING:
     from coterie.service.http.service import HTTPLimits
@@ -23,55 +20,6 @@ if TYPE_CHECKING:
 SWITCH_INTERVAL = 0.0005
 """Seconds that requests may keep commits waiting; Python's 0.005 is as long as a commit."""
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerSettings:
-    """All that `coterie serve` can be told.
-
-    Parameters
-    ----------
-    host, port
-        Where to listen. Another address than this machine's own needs keys, or `insecure`.
-    store : str
-        The path of a SQLite file, `sqlite:///PATH`, or `postgresql://…`.
-    policy : str
-        The kind of the first policy, called `default`; made only in a store that has none.
-    dim : int
-        The length of its vectors.
-    insecure : bool
-        Let everybody in who can reach the address, without a key.
-    snapshot_every : int
-        Events of a policy after which a snapshot is taken.
-    body_limit : int
-        Bytes that the body of a request may have.
-    in_flight_limit : int
-        Requests that may be answered at the same time; more get 503.
-    log_level : str
-        What is logged: debug, info, warning or error.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8000
-    store: str = "coterie.db"
-    policy: str = "AutoCLUB"
-    dim: int = 8
-    insecure: bool = False
-    snapshot_every: int = 50_000
-    body_limit: int = 4 * 2**20
-    in_flight_limit: int = 1_024
-    log_level: str = "info"
-
-    def __post_init__(self) -> None:
-        """Check every setting."""
-        find(self.policy)
-        whole("port", self.port, 0, 65_535)
-        whole("dim", self.dim, 1, 4_096)
-        whole("snapshot_every", self.snapshot_every, 1)
-        whole("body_limit", self.body_limit, 1_024)
-        whole("in_flight_limit", self.in_flight_limit, 1)
-        if self.log_level not in ("debug", "info", "warning", "error"):
-            raise ArgumentError(f"log_level must be debug, info, warning or error, got {self.log_level!r}")
 
 
 def is_loopback(host: str) -> bool:
