@@ -4,8 +4,11 @@
 # --no-compile: Python compiles what is imported when it is, and that is less; it may keep that of the build's tools, which
 # run many times.
 
-PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3 python; do \
-	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo "$$p" && break; done)
+# Looked for once, and only when .venv is made: an interpreter behind a shim takes a quarter of a second to start.
+ifeq ($(origin PYTHON),undefined)
+PYTHON = $(eval PYTHON := $(shell for p in python3.14 python3.13 python3.12 python3.11 python3 python; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo "$$p" && break; done))$(PYTHON)
+endif
 PROCESSES ?= 2
 PYTEST_ARGS ?=
 MESON_ARGS ?=
@@ -88,7 +91,7 @@ clean: ## remove .venv and everything that was built
 
 # The modules there are and how they are built; newer than what was installed only when that has changed.
 .venv/.modules: force | $(BIN)/python
-	@{ echo '$(MESON_ARGS)'; find src -name '*.pyx' | sort; } >$@.new
+	@{ echo '$(MESON_ARGS)'; find src -name '*.pyx' -exec grep -c '^# optimize: 2' {} + | sort; } >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else rm -rf $(BUILD); mv $@.new $@; fi
 
 .venv/.tools: pyproject.toml | $(BIN)/python

@@ -14,7 +14,7 @@ import coterie
 from benchmarks.rounds import ours
 from benchmarks.timing import Table, at_most, best_call, simulated, stepped
 from coterie.environments import Stochastic
-from coterie.policies._linalg import near
+from coterie.policies.kernel.linalg import near
 
 HORIZON = 2_048
 NEWCOMERS, NEWCOMERS_DIM = 5_000, 16

@@ -14,7 +14,7 @@ import coterie
 from benchmarks.floors import ARMS, DIM, Bare, Updates, bare_operations, positive_definite, world
 from benchmarks.timing import Table, at_most, best_call
 from coterie.environments.blocks import BLOCK, Environment
-from coterie.policies._linalg import quadratic_forms
+from coterie.policies.kernel.linalg import quadratic_forms
 
 WARM, HORIZON, USERS, SEEDS, CLUSTERS = 8 * BLOCK, 6 * BLOCK, 50, 20, 10
 

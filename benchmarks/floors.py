@@ -14,7 +14,7 @@ import coterie
 from benchmarks.rounds import CASES, HORIZON, ours
 from benchmarks.timing import Table, at_most, best_call, best_rounds
 from coterie.environments import Stochastic
-from coterie.policies._linalg import plain_quadratic_forms, quadratic_forms
+from coterie.policies.kernel.linalg import plain_quadratic_forms, quadratic_forms
 from coterie.types import Floats
 
 ARMS, DIM, ITEMS = 100, 50, 5_000

@@ -18,8 +18,8 @@ import coterie
 from benchmarks.rounds import ours
 from benchmarks.timing import Table, at_most, simulated
 from coterie.environments import Stochastic
-from coterie.policies.archives import AT_ONCE
-from coterie.policies.memory import readable
+from coterie.policies.array_files import AT_ONCE
+from coterie.policies.memory_use import readable
 
 Bytes: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint8]]
 

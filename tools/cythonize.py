@@ -1,19 +1,23 @@
-"""`python tools/cythonize.py FOLDER SOURCE... -- CYTHON...`: the C files of sources that are not up to date.
+"""`python tools/cythonize.py ROOT FOLDER SOURCE... -- CYTHON...`: make the C files that are not up to date.
 
-Cython takes a second to start and half a second a module: one process for all is twice as fast as one each.
-C files that are up to date keep their time, so that ninja compiles only what has changed.
+`club/components.pyx` below ROOT becomes `club.components.c` in FOLDER. Cython takes a second to start and
+half a second a module: one process for all is twice as fast as one each. C files that are up to date keep
+their time, so that ninja compiles only what has changed.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 
-def c_file(source: Path, folder: Path) -> Path:
-    """Where the C code of a source goes."""
-    return folder / f"{source.stem}.c"
+def c_file(source: Path, root: Path, folder: Path) -> Path:
+    """Where the C code of a source goes; modules of one name in different packages do not collide."""
+    parts = source.resolve().relative_to(root.resolve()).with_suffix(".c").parts
+    return folder / ".".join(parts)
 
 
 def made_from(c: Path) -> list[Path]:
@@ -38,19 +42,41 @@ def ninja_rule(files: list[Path]) -> str:
     return f"{files[0].as_posix()}: {' '.join(names)}\n"
 
 
+def batches(wanted: Iterable[tuple[Path, Path]]) -> list[dict[str, tuple[Path, Path]]]:
+    """Sources and their C files, such that no two of a batch have the same name: Cython names C files so."""
+    found: list[dict[str, tuple[Path, Path]]] = []
+    for source, c in wanted:
+        batch = next((one for one in found if source.stem not in one), None)
+        if batch is None:
+            found.append(batch := {})
+        batch[source.stem] = (source, c)
+    return found
+
+
+def run_cython(command: list[str], batch: dict[str, tuple[Path, Path]], folder: Path) -> int:
+    """Make the C files of a batch, each with the list of what it was made from; the exit code of Cython."""
+    with TemporaryDirectory(dir=folder) as made:
+        sources = [str(source) for source, _ in batch.values()]
+        done = subprocess.run([*command, "--depfile", "--output-file", made, *sources])
+        if done.returncode == 0:
+            for name, (_, c) in batch.items():
+                (Path(made) / f"{name}.c.dep").replace(c.with_name(f"{c.name}.dep"))
+                (Path(made) / f"{name}.c").replace(c)
+    return done.returncode
+
+
 def main(arguments: list[str]) -> int:
     """Run Cython once, for all sources that need it."""
     place = arguments.index("--")
-    folder, *sources = map(Path, arguments[:place])
-    command, files = arguments[place + 1 :], [c_file(source, folder) for source in sources]
+    root, folder, *sources = map(Path, arguments[:place])
+    command, files = arguments[place + 1 :], [c_file(source, root, folder) for source in sources]
     last = folder / "cythonize.command"
     used = last.read_text(encoding="utf-8") if last.exists() else ""
     same = used == repr(command) and last.stat().st_mtime_ns > Path(command[0]).stat().st_mtime_ns
-    wanted = [str(s) for s, c in zip(sources, files, strict=True) if not (same and is_current(c))]
-    if wanted:
-        done = subprocess.run([*command, "--depfile", "--output-file", str(folder), *wanted])
-        if done.returncode:
-            return done.returncode
+    wanted = ((s, c) for s, c in zip(sources, files, strict=True) if not (same and is_current(c)))
+    for batch in batches(wanted):
+        if failed := run_cython(command, batch, folder):
+            return failed
         last.write_text(repr(command), encoding="utf-8")
     (folder / "cythonize.d").write_text(ninja_rule(files), encoding="utf-8")
     return 0

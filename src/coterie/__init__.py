@@ -67,7 +67,7 @@ _PACKAGES = ("datasets", "environments", "evaluation", "policies", "theory")
 
 
 def __getattr__(name: str) -> Any:
-    """A public name, imported when first asked for: `import coterie` itself is instant."""
+    """A public name, imported at first use: `import coterie` itself is instant."""
     if name == "__version__":
         from importlib.metadata import version
 

@@ -1,4 +1,4 @@
-"""Packages that only some of the library needs: one sentence wherever one of them is missing."""
+"""Optional packages, and the error with its install command where one is missing."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ REQUIREMENT = re.compile(r"""([^;\s]+)\s*;\s*extra == ["'](\w+)["']""")
 
 
 def is_installed(package: str) -> bool:
-    """Can this package be imported?"""
+    """Whether this package can be imported."""
     try:
         return find_spec(package) is not None
-    except ValueError:  # somebody has put None into sys.modules
+    except ValueError:  # sys.modules has None for it
         return False
 
 
@@ -64,7 +64,7 @@ def install_command(package: str) -> str:
 
 
 def requirements(installed: Distribution, extra: str) -> Iterator[str]:
-    """What an extra requires, with what the extras that it names require."""
+    """The requirements of an extra, with those of the extras that it names."""
     pairs = [found.groups() for line in installed.requires or () if (found := REQUIREMENT.fullmatch(line))]
     for requirement, owner in pairs:
         if owner != extra:

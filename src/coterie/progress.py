@@ -1,4 +1,4 @@
-"""A progress bar for what takes more than two seconds: on a terminal or in a notebook, if tqdm is there."""
+"""A progress bar for work of more than two seconds, on a terminal or in a notebook, if tqdm is installed."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ DELAY = 2.0
 
 
 def in_notebook() -> bool:
-    """Is this the kernel of a notebook?"""
+    """Whether this is the kernel of a notebook."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return shell is not None and hasattr(shell, "kernel")
 
 
 def is_shown() -> bool:
-    """Would anybody see a bar, and can one be drawn?"""
+    """Whether stderr is a terminal or a notebook, and tqdm is installed."""
     terminal = sys.stderr is not None and sys.stderr.isatty()
     return (terminal or in_notebook()) and find_spec("tqdm") is not None
 
@@ -34,7 +34,7 @@ def is_shown() -> bool:
 def progress_bar(
     total: int, unit: str, *, label: str | None = None, shown: bool | None = None
 ) -> Iterator[Callable[[int], None]]:
-    """A function to be told of work just done, from any thread; it draws a bar where somebody sees it.
+    """Yield a function to call with the work just done, from any thread; it draws a bar on a terminal.
 
     `shown` decides instead of `is_shown`; without tqdm nothing is drawn.
     """

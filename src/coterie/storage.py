@@ -69,7 +69,7 @@ def atomic_write(path: Path, write: Callable[[BinaryIO], object] | bytes) -> Non
 
 
 def remove_stale(path: Path) -> None:
-    """Remove the temporary files of a target whose writers are gone; those of living writers stay."""
+    """Remove the temporary files of a target whose writers are gone; those of running writers stay."""
     for temporary, pid, where in _temporaries(path):
         with suppress(OSError):
             gone = where == machine() and not process_exists(pid)
@@ -96,14 +96,14 @@ def machine() -> str:
 
 
 def process_exists(pid: int) -> bool:
-    """Is there a process of this id on this machine?"""
+    """Whether a process of this id exists on this machine."""
     if sys.platform == "win32":
         return _windows_process_exists(pid)
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except PermissionError:  # it is somebody else's
+    except PermissionError:  # it belongs to another user
         return True
     return True
 

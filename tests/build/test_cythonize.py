@@ -12,17 +12,23 @@ import pytest
 import build_backend
 
 TOOL = Path(build_backend.__file__).with_name("cythonize.py")
+ALL = {"one.c", "two.c", "package.two.c"}
 
 
 @pytest.fixture
 def sources(tmp_path: Path) -> list[Path]:
-    """Two modules, of which the first reads a `.pxd`; all of them an hour old."""
-    (tmp_path / "a folder").mkdir()
-    texts = {"_one.pyx": "cimport shared\ndef f(): return shared.N\n", "_two.pyx": "def g(): return 2\n"}
+    """Three modules, an hour old; the first reads a `.pxd`, and two have the same name."""
+    folder = tmp_path / "a folder"
+    (folder / "package").mkdir(parents=True)
+    texts = {
+        "one.pyx": "cimport shared\ndef f(): return shared.N\n",
+        "two.pyx": "def g(): return 2\n",
+        "package/two.pyx": "def h(): return 3\n",
+    }
     for name, text in {**texts, "shared.pxd": "cdef enum:\n    N = 1\n"}.items():
-        (tmp_path / "a folder" / name).write_text(text, encoding="utf-8")
-        age(tmp_path / "a folder" / name)
-    return [tmp_path / "a folder" / name for name in texts]
+        (folder / name).write_text(text, encoding="utf-8")
+        age(folder / name)
+    return [folder / name for name in texts]
 
 
 def age(path: Path) -> None:
@@ -34,21 +40,22 @@ def age(path: Path) -> None:
 def cythonize(folder: Path, sources: list[Path], *options: str) -> tuple[int, set[str]]:
     """The exit code, and the C files that were written."""
     before = {path.name: path.stat().st_mtime_ns for path in folder.glob("*.c")}
-    command = [sys.executable, TOOL, folder, *sources, "--", build_backend.find_command("cython"), *options]
+    cython, root = build_backend.find_command("cython"), folder / "a folder"
+    command = [sys.executable, TOOL, root, folder, *sources, "--", cython, *options]
     done = subprocess.run(list(map(str, command)), capture_output=True, encoding="utf-8")
     after = {path.name: path.stat().st_mtime_ns for path in folder.glob("*.c")}
     return done.returncode, {name for name in after if after[name] != before.get(name)}
 
 
 def test_only_what_has_changed_is_written(tmp_path: Path, sources: list[Path]) -> None:
-    assert cythonize(tmp_path, sources, "-3") == (0, {"_one.c", "_two.c"})
+    assert cythonize(tmp_path, sources, "-3") == (0, ALL)
     assert "shared.pxd" in (tmp_path / "cythonize.d").read_text(encoding="utf-8")
     assert cythonize(tmp_path, sources, "-3") == (0, set())
     (sources[0].parent / "shared.pxd").touch()
-    assert cythonize(tmp_path, sources, "-3") == (0, {"_one.c"})
-    (tmp_path / "_two.c").unlink()
-    assert cythonize(tmp_path, sources, "-3") == (0, {"_two.c"})
-    assert cythonize(tmp_path, sources, "-3", "-X", "cdivision=True") == (0, {"_one.c", "_two.c"})
+    assert cythonize(tmp_path, sources, "-3") == (0, {"one.c"})
+    (tmp_path / "package.two.c").unlink()
+    assert cythonize(tmp_path, sources, "-3") == (0, {"package.two.c"})
+    assert cythonize(tmp_path, sources, "-3", "-X", "cdivision=True") == (0, ALL)
 
 
 def test_an_error_in_a_source_is_an_error_of_the_build_until_it_is_mended(
@@ -60,4 +67,4 @@ def test_an_error_in_a_source_is_an_error_of_the_build_until_it_is_mended(
     assert cythonize(tmp_path, sources, "-3", "--fast-fail")[0] != 0
     sources[0].write_text(right, encoding="utf-8")
     assert cythonize(tmp_path, sources, "-3", "--fast-fail")[0] == 0
-    assert {path.name for path in tmp_path.glob("*.c")} == {"_one.c", "_two.c"}
+    assert {path.name for path in tmp_path.glob("*.c")} == ALL

@@ -62,7 +62,7 @@ def test_folders_with_nothing_in_common_are_exit_code_1(coterie: Call, tmp_path:
         )
     result = coterie("compare", tmp_path / "first", tmp_path / "second")
     assert result.exit_code == 1
-    assert "no run in common" in result.stderr
+    assert "no runs in common" in result.stderr
 
 
 def test_a_file_that_is_no_result_is_named(coterie: Call, folders: tuple[Path, Path]) -> None:

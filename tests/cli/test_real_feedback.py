@@ -40,7 +40,7 @@ def test_real_worlds_show_reward_beside_uniform_play(coterie: Call, ratings: Pat
     assert "× uniform" in done.output
     assert "ARI" not in done.output
     assert "Rewards are those that users gave" in done.output
-    assert "20 of 40 users make the vectors" in " ".join(done.output.split())  # lines are wrapped
+    assert "20 of 40 users, whose feedback makes" in " ".join(done.output.split())  # lines are wrapped
 
 
 def test_the_same_as_plain_values(coterie: Call, ratings: Path, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_stream_plays_all_events_unless_more_are_asked_for(coterie: Call, tmp_
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("LinUCBOracle",), "LinUCBOracle is told the true clusters, and real feedback has none"),
+        (("LinUCBOracle",), "LinUCBOracle needs the true clusters, and real feedback has none"),
         (("GOBLin",), "GOBLin needs a graph of the users, and only 'lastfm-2014' has one"),
         (("CLUB", "--dataset", "synthetic"), "'rated' needs real feedback: movielens"),
         (("CLUB", "--missing", "drop"), "missing, separator and encoding are not for the setting 'rated'"),

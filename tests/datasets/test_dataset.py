@@ -29,7 +29,7 @@ def test_a_description_tells_all_that_decided_the_vectors(tmp_path: Path) -> Non
         ("file", "u.data"),
         ("sha256", facts.sha256),
         ("rows", "700 by 30 users and 60 items"),
-        ("asked", "the 20 users and 40 items with the most rows"),
+        ("requested", "the 20 users and 40 items with the most rows"),
         ("ties", f"{facts.tied_users} users and {facts.tied_items} items at the cut, lower ids first"),
         ("dropped", f"0 users and {facts.dropped_items} items with a zero vector"),
         ("density", f"{facts.density:.4f} of the feedback matrix is 1"),

@@ -24,12 +24,12 @@ def test_fewer_users_and_items_than_asked_is_allowed_with_a_note_that_is_seen(
         caplog.clear()
         facts = load("movielens", path, dim=5).provenance
         assert facts.notes == (
-            "asked for 200 users, the data has 30: all were taken",
-            "asked for 5,000 items, the data has 60: all were taken",
+            "200 users requested, the data has 30: all were taken",
+            "5,000 items requested, the data has 60: all were taken",
         )
         assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
-        assert "movielens: asked for 200 users, the data has 30: all were taken" in caplog.text
-        assert "note      asked for 200 users" in facts.describe()
+        assert "movielens: 200 users requested, the data has 30: all were taken" in caplog.text
+        assert "note      200 users requested" in facts.describe()
 
 
 def test_as_many_as_asked_is_worth_no_note(path: Path, caplog: pytest.LogCaptureFixture) -> None:

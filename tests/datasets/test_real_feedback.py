@@ -77,7 +77,7 @@ def test_half_of_the_users_are_never_served_whatever_the_seed_of_the_world() -> 
     assert table.n_users == 20
     other = load_payoffs("interactions", frame(), dim=6, seed=1)
     assert set(other.user_ids.tolist()) != set(table.user_ids.tolist())
-    assert "20 of 40 users make the vectors" in table.provenance.left_out[0]
+    assert "20 of 40 users, whose feedback makes" in table.provenance.left_out[0]
 
 
 def test_vectors_have_an_intercept_a_mean_and_directions() -> None:

@@ -66,8 +66,8 @@ def test_both_policies_play_the_same_seeds(regrets: dict[str, dict[int, float]])
 
 def test_the_own_policy_learns(names: dict[str, Any], regrets: dict[str, dict[int, float]]) -> None:
     for seed, regret in regrets["EpsilonGreedy"].items():
-        world = names["worlds"](seed)
-        uniform = coterie.simulate(UniformPlay(seed), world, ROUNDS).regret[-1]
+        env = names["make_env"](seed)
+        uniform = coterie.simulate(UniformPlay(seed), env, ROUNDS).regret[-1]
         assert regret < 0.9 * uniform
 
 
@@ -77,6 +77,6 @@ def test_autoclub_needs_less_regret_on_the_way(regrets: dict[str, dict[int, floa
 
 
 def test_one_run_is_the_run_among_many(names: dict[str, Any], regrets: dict[str, dict[int, float]]) -> None:
-    world = names["worlds"](1)
-    policy = names["EpsilonGreedy"](world.n_users, world.dim, epsilon=0.1, seed=1)
-    assert coterie.simulate(policy, world, ROUNDS).regret[-1] == regrets["EpsilonGreedy"][1]
+    env = names["make_env"](1)
+    policy = names["EpsilonGreedy"](env.n_users, env.dim, epsilon=0.1, seed=1)
+    assert coterie.simulate(policy, env, ROUNDS).regret[-1] == regrets["EpsilonGreedy"][1]

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from coterie.experiments import fingerprint as subject
-from coterie.experiments.fingerprint import ROOT, code, family_of, fingerprint, sources
+from coterie.experiments.fingerprint import ROOT, code, fingerprint, module_of, sources
 from coterie.policies.registry import REGISTRY
 
-FAMILIES = frozenset(family_of(entry.make) for entry in REGISTRY.values())
+MODULES = frozenset(module_of(entry.make) for entry in REGISTRY.values())
 
 
 @pytest.fixture
@@ -23,42 +23,43 @@ def root(tmp_path: Path) -> Path:
     return copy
 
 
-def names(root: Path, family: str, *, families: frozenset[str] = FAMILIES, dataset: str = "yelp") -> set[str]:
-    found = sources(root, family, families=families, dataset=dataset)
-    return {path.relative_to(root).as_posix() for path in found}
+def names(root: Path, module: str, *, dataset: str = "yelp") -> set[str]:
+    return {path.relative_to(root).as_posix() for path in sources(root, module, dataset=dataset)}
 
 
-def test_what_counts_is_the_family_what_all_share_the_environment_and_the_data(root: Path) -> None:
-    found = names(root, "club")
+def test_what_counts_is_the_policy_what_all_share_the_environment_and_the_data(root: Path) -> None:
+    found = names(root, "club.club")
     assert found >= {
-        "policies/club.py",
-        "policies/_club.pyx",
-        "policies/_learner.pyx",
-        "policies/_learner.pxd",
-        "policies/linalg.c",
-        "policies/linalg.h",
+        "policies/club/club.py",
+        "policies/club/components.pyx",
+        "policies/club/components.pxd",
+        "policies/kernel/learner.pyx",
+        "policies/kernel/learner.pxd",
+        "policies/kernel/linalg.c",
+        "policies/kernel/linalg.h",
         "policies/base.py",
         "policies/confidence.py",
         "environments/population.py",
         "environments/smoothed.py",
         "simulation/simulator.py",
         "simulation/_rounds.pyx",
-        "datasets/yelp.py",
+        "datasets/loaders/yelp.py",
         "datasets/dataset.py",
         "experiments/specs.py",
         "seeding.py",
     }
 
 
-def test_other_families_other_datasets_and_lists_do_not_count(root: Path) -> None:
-    found = names(root, "club")
+def test_other_policies_other_datasets_and_lists_do_not_count(root: Path) -> None:
+    found = names(root, "club.club")
     assert (
         not {
-            "policies/sclub.py",
-            "policies/_sclub.pyx",
+            "policies/club/phase_uniclub.py",
+            "policies/club/neighbourhoods.pyx",
+            "policies/sclub/sclub.py",
             "policies/registry.py",
             "policies/__init__.py",
-            "datasets/movielens.py",
+            "datasets/loaders/movielens.py",
             "datasets/catalogue.py",
             "experiments/figures.py",
             "cli/run.py",
@@ -68,48 +69,29 @@ def test_other_families_other_datasets_and_lists_do_not_count(root: Path) -> Non
     )
 
 
-def test_files_of_a_family_count_for_those_that_import_them(root: Path) -> None:
-    assert names(root, "sclub2019") >= {"policies/_sclub.pyx", "policies/_sclub2019.pyx"}
-    assert "policies/_sclub2019.pyx" not in names(root, "sclub")
-    assert "policies/_club.pyx" not in names(root, "sclub2019")
-    assert names(root, "autoclub") >= {
-        "policies/_hier.pyx",
-        "policies/_hier_rows.pyx",
-    }  # by _autoclub_people.pyx
-    assert "policies/_autoclub.pyx" not in names(root, "hier")
+def test_modules_count_for_those_that_import_them_directly_or_not(root: Path) -> None:
+    parts = {"policies/sclub/split_merge.pyx", "policies/sclub/kd_tree.pyx"}
+    assert names(root, "sclub.sclub2019") >= {*parts, "policies/sclub/snapshot_sets.pyx"}
+    assert "policies/sclub/snapshot_sets.pyx" not in names(root, "sclub.sclub")
+    assert "policies/club/components.pyx" not in names(root, "sclub.sclub2019")
+    assert "policies/hier/hierarchy.pyx" in names(root, "autoclub.autoclub")
+    assert "policies/autoclub/clusters.pyx" not in names(root, "hier.hier")
 
 
-def test_adding_a_policy_in_files_of_its_own_changes_no_other(root: Path) -> None:
-    before = {family: names(root, family) for family in FAMILIES}
-    for path in ("mine.py", "_mine.pyx", "_mine.pxd", "mine_rounds.py"):
+def test_adding_a_policy_changes_no_other(root: Path) -> None:
+    before = {module: names(root, module) for module in MODULES}
+    own = ("club/mine.py", "club/mine_rounds.pyx", "club/mine_rounds.pxd", "club/unused.pyx")
+    for path in own:
         (root / "policies" / path).touch()
-    (root / "policies" / "yours").mkdir()
-    for path in ("__init__.py", "rounds.py"):
-        (root / "policies" / "yours" / path).touch()
-    more = FAMILIES | {"mine", "yours"}
-    assert {family: names(root, family, families=more) for family in FAMILIES} == before
-    assert names(root, "mine", families=more) - names(root, "", families=more) == {
-        "policies/mine.py",
-        "policies/_mine.pyx",
-        "policies/_mine.pxd",
-        "policies/mine_rounds.py",
-    }
-    assert len(names(root, "yours", families=more) - names(root, "", families=more)) == 2
+    (root / "policies" / own[0]).write_text("from coterie.policies.club.mine_rounds import Mine\n")
+    assert {module: names(root, module) for module in MODULES} == before
+    assert names(root, "club.mine") - names(root, "") == {f"policies/{path}" for path in own[:3]}
 
 
 def test_c_that_cython_made_does_not_count_and_other_c_does(root: Path) -> None:
-    (root / "policies" / "_club.c").touch()
-    assert {"policies/_club.c", "policies/linalg.c"} & names(root, "club") == {"policies/linalg.c"}
-
-
-def test_a_family_is_the_module_of_the_maker_or_its_package() -> None:
-    assert family_of(REGISTRY["UniCLUB"].make) == "club"
-
-    def make() -> None:
-        """In a package."""
-
-    make.__module__ = "coterie.policies.autoclub.maker"
-    assert family_of(make) == "autoclub"
+    made, written = "policies/club/components.c", "policies/kernel/linalg.c"
+    (root / made).write_text("/* Generated by Cython 3.1 */\n")
+    assert {made, written} & names(root, "club.club") == {written}
 
 
 def written(tmp_path: Path, name: str, text: str) -> str:
@@ -132,9 +114,9 @@ def test_comment_lines_of_compiled_sources_do_not_count_and_directives_do(tmp_pa
     assert plain == "#define X 1\n*p = 1;"
 
 
-def test_policies_of_a_family_share_a_fingerprint_and_others_do_not() -> None:
+def test_policies_of_a_module_share_a_fingerprint_and_others_do_not() -> None:
     assert fingerprint("CLUB", "yelp") == fingerprint("UniCLUB", "yelp")
-    assert len({fingerprint(name, "yelp") for name in REGISTRY}) == len(FAMILIES)
+    assert len({fingerprint(name, "yelp") for name in REGISTRY}) == len(MODULES)
     assert fingerprint("CLUB", "yelp") != fingerprint("CLUB", "lastfm")
 
 
@@ -160,5 +142,5 @@ def test_the_fingerprint_of_an_own_policy_covers_ours(
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "own_covered.py").touch()
     before = fingerprint("own_covered:Policy", "synthetic")
-    monkeypatch.setattr(subject, "_ours", lambda family, dataset: "changed")
+    monkeypatch.setattr(subject, "_ours", lambda module, dataset: "changed")
     assert fingerprint("own_covered:Policy", "synthetic") != before

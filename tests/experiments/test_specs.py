@@ -170,8 +170,11 @@ def test_features_and_preferences_are_those_asked_for(small: EnvironmentSpec, da
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ({"liars": 1, "within": 0.1, "rewards": "bernoulli"}, "liars and within: for made-up rewards that"),
-        ({"outlier": 1.0, "setting": "rated"}, "outlier: for made-up rewards"),
+        (
+            {"liars": 1, "within": 0.1, "rewards": "bernoulli"},
+            "liars and within: only for simulated rewards that",
+        ),
+        ({"outlier": 1.0, "setting": "rated"}, "outlier: only for simulated rewards"),
         ({"rank": 2, "setting": "rated"}, "'rated' has features and users of its own"),
     ],
 )

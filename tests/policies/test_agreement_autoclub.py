@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 import coterie
-from coterie.policies._autoclub_average import Levelled
+from coterie.policies.autoclub.average import Levelled
 from policies.agreeing import SEEDS, TIE, clusters
 from reference import averaged
 from worlds import Round, World, world

@@ -13,8 +13,8 @@ from scipy.stats import multivariate_normal
 import coterie
 from coterie.datasets.dataset import Dataset
 from coterie.environments import Bernoulli, Shifted, Stochastic, lifted
-from coterie.policies._autoclub_average import Levelled
-from coterie.policies._linalg import eliminated, inverted
+from coterie.policies.autoclub.average import Levelled
+from coterie.policies.kernel.linalg import eliminated, inverted
 
 
 def learner_of(policy: coterie.LinearBandit) -> Levelled:

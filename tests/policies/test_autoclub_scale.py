@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie
-from coterie.policies._autoclub_average import Levelled
+from coterie.policies.autoclub.average import Levelled
 from coterie.types import Floats
 
 MOST_LISTED = 1024

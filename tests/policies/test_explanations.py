@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import coterie
-from coterie.policies._autoclub_average import Levelled
+from coterie.policies.autoclub.average import Levelled
 
 
 def taught() -> coterie.LinearBandit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coterie.policies._kd_tree import found_near
+from coterie.policies.sclub.kd_tree import found_near
 from coterie.types import Floats
 
 POINTS = 700

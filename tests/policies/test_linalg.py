@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.examples import make
-from coterie.policies import _linalg as linalg
+from coterie.policies.kernel import linalg
 from coterie.types import Floats
 from policies.histories import rows
 

@@ -10,8 +10,8 @@ import pytest
 import coterie
 from contracts.examples import ALL, grow, make, play
 from coterie import CLUB, ArgumentError, PhaseUniCLUB, Tuned
-from coterie.policies import memory
-from coterie.policies.memory import MemoryUse, available_memory, readable
+from coterie.policies import memory_use
+from coterie.policies.memory_use import MemoryUse, available_memory, readable
 
 TUNED = Tuned(alpha=1.0, beta=0.1, explore=1, phase=1, growth=2)
 
@@ -62,7 +62,7 @@ def test_memory_is_shown_line_by_line_the_largest_first() -> None:
 def test_a_graph_that_does_not_fit_is_refused_by_a_sentence_before_it_is_allocated(
     maker: Any, bits: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "available_memory", lambda: 16 * 10**9)
+    monkeypatch.setattr(memory_use, "available_memory", lambda: 16 * 10**9)
     with pytest.raises(ArgumentError) as caught:
         maker(1_000_000, 50, confidence=TUNED)
     assert str(caught.value) == (
@@ -75,7 +75,7 @@ def test_users_for_whom_the_graph_has_no_room_are_refused_and_nothing_changes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     policy = CLUB(100, 2, confidence=TUNED)
-    monkeypatch.setattr(memory, "available_memory", lambda: 10**6)
+    monkeypatch.setattr(memory_use, "available_memory", lambda: 10**6)
     with pytest.raises(ArgumentError, match=r"a graph of 100,100 users needs 1\.3 GB"):
         policy.add_users(100_000)
     assert policy.n_users == 100
@@ -83,7 +83,7 @@ def test_users_for_whom_the_graph_has_no_room_are_refused_and_nothing_changes(
 
 
 def test_policies_without_a_graph_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "available_memory", lambda: 0)
+    monkeypatch.setattr(memory_use, "available_memory", lambda: 0)
     assert coterie.SCLUB(50, 2, confidence=TUNED).n_users == 50
     with pytest.raises(ArgumentError):
         CLUB(2, 2, confidence=TUNED)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import coterie
-from coterie.policies import _kd_tree
-from coterie.policies._sclub import SplitMerge
+from coterie.policies.sclub import kd_tree
+from coterie.policies.sclub.split_merge import SplitMerge
 from coterie.types import Floats
 
 USERS, ALPHA, RIDGE = 400, 0.06, 0.01
@@ -111,7 +111,7 @@ def test_a_lack_of_memory_for_the_tree_changes_nothing(monkeypatch: pytest.Monke
 
     play(300)
     with monkeypatch.context() as patch:
-        patch.setattr(_kd_tree, "np", Lacking())
+        patch.setattr(kd_tree, "np", Lacking())
         with pytest.raises(MemoryError):
             policies[0].add_users(10)
     assert policies[0].n_users == USERS

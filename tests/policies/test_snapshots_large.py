@@ -13,7 +13,7 @@ import pytest
 import coterie
 from contracts.examples import changed, make, play
 from coterie import LinearBandit, SnapshotError
-from coterie.policies import archives
+from coterie.policies import array_files
 
 
 def taught(n_users: int = 2_000, dim: int = 16) -> LinearBandit:
@@ -36,7 +36,7 @@ def held(policy: LinearBandit) -> int:
 def test_neither_saving_nor_loading_takes_a_second_copy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archives, "AT_ONCE", 2**16)
+    monkeypatch.setattr(array_files, "AT_ONCE", 2**16)
     policy = taught()
     size = held(policy)
     assert size > 4 * 2**20
@@ -56,7 +56,7 @@ def test_neither_saving_nor_loading_takes_a_second_copy(
 
 
 def test_progress_tells_the_bytes_done_and_in_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "AT_ONCE", 2**16)
+    monkeypatch.setattr(array_files, "AT_ONCE", 2**16)
     policy = taught(200)
     written: list[tuple[int, int]] = []
     found: list[tuple[int, int]] = []
@@ -73,7 +73,7 @@ def test_progress_tells_the_bytes_done_and_in_all(tmp_path: Path, monkeypatch: p
 def test_arrays_with_room_to_grow_are_written_as_far_as_they_are_used(
     example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archives, "AT_ONCE", 64)
+    monkeypatch.setattr(array_files, "AT_ONCE", 64)
     policy = make(example)
     extra = {"labels": [0] * 130} if example == "LinUCBOracle" else {}
     policy.add_users(130, **extra)

@@ -148,7 +148,7 @@ def test_a_directory_and_a_missing_file_are_refused(tmp_path: Path) -> None:
 def test_a_newer_version_is_refused_with_both_versions(extra: dict[str, str], tmp_path: Path) -> None:
     make("CLUB").save(tmp_path / "policy")
     with_header(tmp_path / "policy", version=3, **extra)
-    assert refusal(tmp_path / "policy") == "it is of format version 3; this Coterie reads versions 1 to 2"
+    assert refusal(tmp_path / "policy") == "it is of format version 3; this Coterie reads version 2"
 
 
 def test_an_unknown_policy_or_format_is_refused(tmp_path: Path) -> None:

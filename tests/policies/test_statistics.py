@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 from contracts.examples import ALL, FORGETTING, grow, halves, make, play, ring
-from coterie.policies._learner import Learner
 from coterie.policies.base import by_appearance
-from coterie.policies.laplacian import WALK_FLOOR
+from coterie.policies.graph.graphucb import WALK_FLOOR
+from coterie.policies.kernel.learner import Learner
 from coterie.types import Floats
 from policies.histories import DIM, Event, Sums, events, live, rows, unpacked
 

@@ -16,8 +16,8 @@ import pytest
 import coterie
 from coterie import LinearBandit, Recommender
 from coterie.errors import StoreError
-from coterie.policies._learner import Learner
-from coterie.policies.archives import Array, FileArray
+from coterie.policies.array_files import Array, FileArray
+from coterie.policies.kernel.learner import Learner
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.settings import PolicySettings
 from coterie.service.storage import copies

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from coterie import Recommender, SnapshotError
-from coterie.policies.archives import Archive, Array, Arrays, FileArray, write_arrays
+from coterie.policies.array_files import Archive, Array, Arrays, FileArray, write_arrays
 from coterie.service.storage import increments
 from coterie.service.storage import state_snapshots as snapshots
 from coterie.service.storage.copies import DiskCopy

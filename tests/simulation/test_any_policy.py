@@ -118,7 +118,7 @@ def test_a_policy_without_labels_has_no_clusters(data: Dataset) -> None:
 def test_labels_that_are_none_are_refused_by_one_sentence(data: Dataset, labels: Any) -> None:
     policy: Any = Answers(0)
     policy.labels = lambda: labels
-    with pytest.raises(ArgumentError, match=r"labels\(\) must give a whole number") as caught:
+    with pytest.raises(ArgumentError, match=r"labels\(\) must return an integer") as caught:
         simulate(policy, WORLDS["stochastic"](data), 10)
     assert is_one_sentence(caught.value), str(caught.value)
 

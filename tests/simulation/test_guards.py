@@ -56,7 +56,7 @@ def test_users_added_during_a_simulation_are_refused_at_the_next_block(
             policy.add_users(more)
 
     said = refusal(lambda: coterie.simulate(policy, world(data), 2_000, record=10, progress=grow))
-    assert said.startswith("users were added to the policy while it was simulated")
+    assert said.startswith("the policy must not have more users than the environment")
 
 
 @pytest.mark.parametrize("users", [np.int64(5_000_000), 9, np.uint8(200), "8", 0])
@@ -108,7 +108,7 @@ def test_a_horizon_of_numpy_ends_where_it_says(data: Dataset, horizon: Any) -> N
 
 def test_a_dataset_is_no_world(data: Dataset) -> None:
     place: Any = data
-    assert "must be a world" in refusal(lambda: coterie.simulate(coterie.LinUCBOne(8, 5), place, 10))
+    assert "must be an Environment" in refusal(lambda: coterie.simulate(coterie.LinUCBOne(8, 5), place, 10))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from coterie.extras import need
 
 
 def main() -> None:
-    """What the `coterie` command calls."""
+    """Run the `coterie` command."""
     try:
         for package in ("typer", "rich", "msgspec"):
             need(package, "the command line")

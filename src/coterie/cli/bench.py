@@ -24,7 +24,7 @@ EPILOG = examples(
 
 
 class PolicySpeed(NamedTuple):
-    """How fast a policy is, and the BLAS operation it is compared with."""
+    """The speed of a policy, and the BLAS operation that it is compared with."""
 
     policy: str
     microseconds: float
@@ -39,7 +39,7 @@ def bench(
         typer.Argument(help="Policies; all by default.", metavar="POLICY", autocompletion=complete_policy),
     ] = None,
     rounds: Annotated[int, typer.Option(parser=whole_number, metavar="N", help="Rounds to play.")] = 20_000,
-    repeats: Annotated[int, typer.Option(help="Take the best of so many.", min=1)] = 3,
+    repeats: Annotated[int, typer.Option(help="Repetitions, of which the fastest counts.", min=1)] = 3,
     as_json: Json = False,
 ) -> None:
     """Time a round of each policy against plain BLAS.
@@ -72,7 +72,7 @@ def bench(
 
 
 def best(work: Callable[[], object], repeats: int) -> float:
-    """Microseconds of the fastest of many."""
+    """Microseconds of the fastest of several calls."""
     from time import perf_counter
 
     least = float("inf")
@@ -122,8 +122,6 @@ def _show(speeds: list[PolicySpeed]) -> None:
         )
         for p in speeds
     ]
-    columns = ("policy", "µs a round", "BLAS µs", "of what", "ratio", "rounds")
-    print_table(columns, rows, left=("of what",), optional=("rounds", "of what"))
-    console().print(
-        "[dim]One thread; the ratio travels from machine to machine, the microseconds do not.[/dim]"
-    )
+    columns = ("policy", "µs a round", "BLAS µs", "operation", "ratio", "rounds")
+    print_table(columns, rows, left=("operation",), optional=("rounds", "operation"))
+    console().print("[dim]One thread; compare ratios between machines, not microseconds.[/dim]")

@@ -35,9 +35,9 @@ def compare(
 ) -> None:
     """Compare two folders of results, run by run.
 
-    Runs are paired that have the same world, horizon, policy and seed, and the mean of their differences is
-    given with Student's confidence interval. Constants may differ if each folder has the policy with one set
-    of them only. What is in one folder only is listed.
+    Runs with the same world, horizon, policy and seed are paired, and the mean of their differences is given
+    with Student's confidence interval. Constants may differ if each folder has only one set of them for the
+    policy. Runs without a partner are listed.
     """
     import_from_here()
     from coterie.experiments.comparison import compare_results, read_results
@@ -48,7 +48,7 @@ def compare(
     else:
         _show(found, first, second, metric, level, each)
     if not found.differences:
-        print_note("coterie: the two folders have no run in common")
+        print_note("coterie: the two folders have no runs in common")
         raise typer.Exit(FAILED)
 
 

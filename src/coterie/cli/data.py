@@ -1,4 +1,4 @@
-"""`coterie data`: which datasets there are, where their files are, and what became of them."""
+"""`coterie data`: list datasets, describe one, prepare their vectors."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ Folder = Annotated[
     typer.Option(
         "--data",
         metavar="PATH",
-        help="A file, an archive, or a folder that holds them. Default: $COTERIE_DATA.",
+        help="File, archive or folder of data files ($COTERIE_DATA).",
     ),
 ]
 Name = Annotated[
-    str, typer.Argument(help="`coterie data list` shows the names.", autocompletion=complete_dataset)
+    str, typer.Argument(help="A dataset, see `coterie data list`.", autocompletion=complete_dataset)
 ]
 Dim = Annotated[int, typer.Option(parser=whole_number, metavar="N", help="Length of the vectors.")]
 Users = Annotated[
@@ -48,25 +48,21 @@ Items = Annotated[
 Scale = Annotated[
     str, typer.Option(help="Length of the vectors: unit, raw or sqrt-s.", autocompletion=complete_scale)
 ]
-Columns = Annotated[
-    str | None, typer.Option(metavar="USER,ITEM[,VALUE]", help="Which columns of your own table to use.")
-]
+Columns = Annotated[str | None, typer.Option(metavar="USER,ITEM[,VALUE]", help="Columns of your own table.")]
 Missing = Annotated[
-    str | None, typer.Option(help="drop: leave out rows of your own table that lack a value (refuse).")
+    str | None, typer.Option(help="Rows of your own table that lack a value: refuse or drop (refuse).")
 ]
-Separator = Annotated[
-    str | None, typer.Option(help="What separates the columns of your own table (found by itself).")
-]
+Separator = Annotated[str | None, typer.Option(help="Separator of the columns of your own table (detected).")]
 Encoding = Annotated[str | None, typer.Option(help="The encoding of your own table (utf-8).")]
-Threshold = Annotated[float | None, typer.Option(help="In your own table, a value above this is feedback 1.")]
+Threshold = Annotated[float | None, typer.Option(help="A value of your own table above this is feedback 1.")]
 
 app = typer.Typer(
     cls=GroupWithExamples,
     invoke_without_command=True,
     rich_markup_mode=None,
-    help="Datasets: which there are, and what they hold.",
+    help="List, describe and prepare datasets.",
     epilog=examples(
-        ("which there are, and where their files are", "coterie data list"),
+        ("all datasets, and where their files are", "coterie data list"),
         ("one of them, and where to get it", "coterie data describe lastfm"),
     ),
 )
@@ -74,7 +70,7 @@ app = typer.Typer(
 
 @app.callback()
 def root(ctx: typer.Context) -> None:
-    """Datasets: which there are, and what they hold."""
+    """List, describe and prepare datasets."""
     show_help(ctx)
 
 
@@ -82,12 +78,12 @@ def root(ctx: typer.Context) -> None:
     "list",
     cls=CommandWithExamples,
     epilog=examples(
-        ("which there are", "coterie data list"),
+        ("all datasets", "coterie data list"),
         ("which of them are in a folder", "coterie data list --data ~/downloads"),
     ),
 )
 def list_all(data: Folder = None, as_json: Json = False) -> None:
-    """The datasets, and whether their files are there."""
+    """List the datasets, and whether their files were found."""
     from coterie import datasets
 
     abouts = [datasets.about(name) for name in datasets.names()]
@@ -100,16 +96,14 @@ def list_all(data: Folder = None, as_json: Json = False) -> None:
         return
     rows = [(f"[bold]{a.name}[/bold]", a.summary, state) for a, state in zip(abouts, states, strict=True)]
     print_table(("dataset", "what it is", "state"), rows, prose=("what it is", "state"))
-    console().print(
-        "[dim]`coterie data describe NAME` says where to download it and what its licence asks.[/dim]"
-    )
+    console().print("[dim]`coterie data describe NAME` shows where to download it, and its licence.[/dim]")
 
 
 @app.command(
     cls=CommandWithExamples,
     epilog=examples(
         ("what it is and where to get it", "coterie data describe lastfm"),
-        ("what the vectors made from a file are like", "coterie data describe movielens --data ml-25m.zip"),
+        ("the vectors made from a file", "coterie data describe movielens --data ml-25m.zip"),
         (
             "your own table",
             "coterie data describe interactions --data clicks.csv --columns who,what,stars --threshold 3",
@@ -130,7 +124,10 @@ def describe(
     encoding: Encoding = None,
     as_json: Json = False,
 ) -> None:
-    """What a dataset is, where to get it, and everything that decided its vectors."""
+    """Describe a dataset, and the vectors made from its file.
+
+    Without a file, the description says where to download one.
+    """
     from coterie import datasets
 
     about = datasets.about(name)
@@ -151,7 +148,7 @@ def describe(
 @app.command(
     cls=CommandWithExamples,
     epilog=examples(
-        ("read the files once, so that later runs start at once", "coterie data prepare movielens lastfm"),
+        ("read the files once, so that later runs start quickly", "coterie data prepare movielens lastfm"),
         ("from a folder of downloads", "coterie data prepare movielens lastfm yelp --data ~/downloads"),
     ),
 )
@@ -172,7 +169,10 @@ def prepare(
     encoding: Encoding = None,
     as_json: Json = False,
 ) -> None:
-    """Read files, make their vectors and keep them in the cache; later commands find them there."""
+    """Make the vectors of datasets and cache them.
+
+    Later commands with the same parameters read them from the cache.
+    """
     from coterie import datasets
     from coterie.datasets import cache
 
@@ -204,7 +204,7 @@ def table_options(
     separator: str | None,
     encoding: str | None,
 ) -> dict[str, Any]:
-    """The arguments of `coterie.datasets.load` that say how an own table is read, where given."""
+    """The arguments of `coterie.datasets.load` for your own table, those that were given."""
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     given = {
         "columns": names,

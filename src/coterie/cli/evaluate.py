@@ -57,26 +57,26 @@ def evaluate(
         list[str] | None,
         typer.Option(
             metavar="POLICY[:KEY=VALUE,...]",
-            help="A policy, yours as MODULE:CLASS; repeatable. Default: AutoCLUB and LinUCBInd.",
+            help="A policy; one of your own is MODULE:CLASS. Repeatable. Default: AutoCLUB and LinUCBInd.",
             autocompletion=complete_policy,
         ),
     ] = None,
     params: Annotated[
         list[str] | None,
         typer.Option(
-            "--param", metavar="KEY=VALUE", help="A parameter of each policy that takes it; repeatable."
+            "--param", metavar="KEY=VALUE", help="A parameter for each policy that has it. Repeatable."
         ),
     ] = None,
     estimators: Annotated[
-        str, typer.Option(metavar="NAMES", help="Some of replay, ips, snips and dr, with commas.")
+        str, typer.Option(metavar="NAMES", help="Some of replay, ips, snips and dr, separated by commas.")
     ] = "replay,ips,snips,dr",
     columns: Annotated[
         str | None,
-        typer.Option(metavar="OURS=YOURS,...", help="Names of your columns, where they differ."),
+        typer.Option(metavar="OURS=YOURS,...", help="Names of columns, where yours differ."),
     ] = None,
     items: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Vectors of the items, where `arms` holds ids: id, features."),
+        typer.Option(metavar="FILE", help="Table of item vectors (id, features), if `arms` holds ids."),
     ] = None,
     uniform: Annotated[
         bool, typer.Option("--uniform", help="Arms were drawn uniformly: the propensity is 1/K.")
@@ -99,7 +99,7 @@ def evaluate(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Estimate how much reward policies would have got, from a log.
+    """Estimate the reward that policies would have got, from a log.
 
     A log has a row for each event: user, arms (the vectors offered), arm (the position of what was played,
     from 0), propensity (the probability with which it was played), reward, and perhaps time. Some of it must
@@ -141,7 +141,7 @@ def evaluate(
 def open_log(
     path: Path, columns: str | None, items: Path | None, *, uniform: bool, intercept: bool | None
 ) -> Log:
-    """The log, with an intercept where it was asked for or rewards are not centred."""
+    """The log, with an intercept if that was requested or if rewards are not centred."""
     from coterie.cli.config import assignments
     from coterie.evaluation import read_log
     from coterie.evaluation.estimators import is_off_centre

@@ -53,7 +53,7 @@ class NoticeHandler(logging.Handler):
 
 
 class MainGroup(GroupWithExamples):
-    """The outermost group: errors are told in one line; COTERIE_DEBUG=1 shows the traceback."""
+    """The outermost group: an error becomes one line; COTERIE_DEBUG=1 shows the traceback."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; Ctrl-C leaves as an error that has something to say."""
@@ -145,7 +145,7 @@ def _one_line(error: Exception) -> str:
 
 
 def _usage(error: typer.TyperException) -> str:
-    """What Typer says, with the help page that answers it."""
+    """Typer's message, with the command that shows the help page."""
     context = getattr(error, "ctx", None)
     path = getattr(context, "command_path", "coterie")
     message = " ".join(error.format_message().split())
@@ -153,7 +153,7 @@ def _usage(error: typer.TyperException) -> str:
 
 
 def _print_error(line: str) -> None:
-    """The line on stderr, if anybody reads it."""
+    """Print the line on stderr; a closed pipe is no further error."""
     try:
         print(line, file=sys.stderr, flush=True)
     except BrokenPipeError:

@@ -1,4 +1,4 @@
-"""`coterie explain`: why a saved AutoCLUB treats a user as it does."""
+"""`coterie explain`: the decisions of a saved policy for one user."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from coterie.cli.options import Json, examples
 from coterie.cli.output import print_table, write_json
 
 if TYPE_CHECKING:
+    from coterie.policies.autoclub.explanations import UserExplanation
     from coterie.policies.base import LinearBandit
-    from coterie.policies.explanations import UserExplanation
 
 EPILOG = examples(
-    ("whom user 7 of a saved policy learns from", "coterie explain policy.npz 7"),
-    ("what the scores of some arms are made of", "coterie explain policy.npz 7 --arms arms.npy"),
+    ("the users that user 7 of a saved policy learns from", "coterie explain policy.npz 7"),
+    ("the terms of the scores of some arms", "coterie explain policy.npz 7 --arms arms.npy"),
 )
 
 
@@ -25,11 +25,15 @@ def explain(
     snapshot: Annotated[Path, typer.Argument(help="File that `policy.save` wrote.", dir_okay=False)],
     user: Annotated[int, typer.Argument(help="Number of the user.", min=0)],
     arms: Annotated[
-        Path | None, typer.Option(help="Vectors of arms, one a row: a .npy file.", dir_okay=False)
+        Path | None, typer.Option(help="A .npy file with the vector of one arm in each row.", dir_okay=False)
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Why a saved policy treats a user as it does."""
+    """Explain the decisions of a saved policy for a user.
+
+    For AutoCLUB: the user's cluster, how certain it is, and how much is learnt from others; with --arms, the
+    terms of each score.
+    """
     found = _loaded(snapshot).explain(user, None if arms is None else _vectors(arms))
     if as_json:
         write_json(_record(found))

@@ -1,4 +1,4 @@
-"""What the commands share: help pages with examples, completion of names, checks of paths and numbers.
+"""Shared by the commands: help pages with examples, completion of names, checks of paths and numbers.
 
 Nothing of the library is imported here, so that `--help` and TAB are instant.
 """
@@ -60,7 +60,7 @@ class CommandWithExamples(TyperCommand):
         write_epilog(self.epilog, formatter)
 
     def get_help(self, ctx: Any) -> str:
-        """The page, coloured if it is read on a terminal."""
+        """The page, in colour on a terminal."""
         return coloured(super().get_help(ctx))
 
 
@@ -72,7 +72,7 @@ class GroupWithExamples(TyperGroup):
         write_epilog(self.epilog, formatter)
 
     def get_help(self, ctx: Any) -> str:
-        """The page, coloured if it is read on a terminal."""
+        """The page, in colour on a terminal."""
         return coloured(super().get_help(ctx))
 
 
@@ -90,7 +90,7 @@ def write_epilog(epilog: str | None, formatter: Any) -> None:
 
 
 def coloured(page: str) -> str:
-    """Headings bold, options, commands and examples in colour, if the reader can see it."""
+    """Headings in bold, options, commands and examples in colour, if stdout is a terminal."""
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return page
     rules = (
@@ -123,7 +123,7 @@ def complete_dataset(incomplete: str) -> list[str]:
 
 
 def complete_datasets(incomplete: str) -> list[str]:
-    """What is typed so far, with a dataset of the paper after its last comma that is not named yet.
+    """Complete the last of several names between commas by a dataset of the paper that is not named yet.
 
     >>> complete_datasets("synthetic,m")
     ['synthetic,movielens']
@@ -158,7 +158,7 @@ def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
 
 
 def whole_number(text: str | int) -> int:
-    """A whole number as people write it; Typer hands defaults over as they are.
+    """Parse a whole number such as 1e5 or 20_000; Typer passes defaults as they are.
 
     >>> whole_number("1e5"), whole_number("20_000"), whole_number("100,000")
     (100000, 20000, 100000)
@@ -173,7 +173,7 @@ def whole_number(text: str | int) -> int:
 
 
 def writable_folder(out: str | Path) -> Path:
-    """The folder of results, made if it is not there, and known to be writable."""
+    """The folder of results, created if necessary, and checked to be writable."""
     folder = Path(out).expanduser()
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Where output goes: tables and charts for people, JSON for programs."""
+"""Output: tables and charts for a terminal, JSON for programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from coterie.types import Floats, Ints
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-"""Variables that tell BLAS how many threads to use; to be set before NumPy is imported."""
+"""Environment variables with the number of BLAS threads; BLAS reads them when NumPy is imported."""
 
 PIPE_WIDTH = 120
 """Columns of a table that goes to a pipe."""
@@ -148,7 +148,7 @@ def _plain(value: Any) -> Any:
 
 
 def one_blas_thread() -> None:
-    """Tell BLAS to use one thread unless told otherwise: runs side by side share the processors."""
+    """Set BLAS to one thread, unless a variable is set: runs in parallel share the processors."""
     for variable in THREADS:
         os.environ.setdefault(variable, "1")
 

@@ -1,4 +1,4 @@
-"""`coterie policies`: what each policy is, when to use it, and what it is made with."""
+"""`coterie policies`: the policies, when to use each, and their parameters."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ EPILOG = examples(
 
 def policies(
     name: Annotated[
-        str | None, typer.Argument(help="One policy, to see its parameters.", autocompletion=complete_policy)
+        str | None, typer.Argument(help="A policy, to show its parameters.", autocompletion=complete_policy)
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """What each policy is, and when to use it."""
+    """List the policies, and when to use each."""
     from coterie.policies.registry import REGISTRY, find
 
     if name is None:
@@ -56,7 +56,7 @@ def parameters(entry: PolicyEntry) -> list[dict[str, Any]]:
 
 
 def described(text: str) -> dict[str, str]:
-    """What the section "Parameters" of a docstring says of each.
+    """Parse the section "Parameters" of a docstring: the meaning of each parameter.
 
     >>> described("Parameters\\n----------\\na, b : int\\n    Two numbers.")
     {'a': 'Two numbers.', 'b': 'Two numbers.'}

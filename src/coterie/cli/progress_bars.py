@@ -29,7 +29,7 @@ DELAY = 2.0
 
 
 class LineProgress:
-    """For a pipe or a log: a line on stderr every half minute, whatever the work is at."""
+    """For a pipe or a log: a line on stderr every half minute."""
 
     def __init__(self) -> None:
         """Nothing has begun yet."""
@@ -55,7 +55,7 @@ class LineProgress:
             self._finished += 1
 
     def __str__(self) -> str:
-        """The line: the stage, how far it is, and the time left once that can be told."""
+        """The line: the stage, its progress, and the time left once that can be estimated."""
         with self._lock:
             gone = monotonic() - self._began
             if not self._work:
@@ -88,7 +88,7 @@ def printed(progress: LineProgress, interval: float) -> Iterator[LineProgress]:
 
 @dataclass(slots=True)
 class Tally:
-    """What is known of the runs of one label."""
+    """Progress of the runs of one label."""
 
     task: TaskID
     runs: int
@@ -199,7 +199,7 @@ def progress_display(label: Label = policy_label) -> Iterator[Callback]:
 
 
 class EventProgress:
-    """Counts events; shows nothing of what is done within two seconds."""
+    """Counts events; nothing is shown in the first two seconds."""
 
     def __init__(self, title: str, total: int, bar: Progress | None, interval: float = INTERVAL) -> None:
         """Nothing is shown yet; without a bar, lines are printed."""
@@ -224,7 +224,7 @@ class EventProgress:
 
 @contextmanager
 def event_progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
-    """What to call with the number of events just passed."""
+    """A function to be called with the number of events just passed."""
     bar = display(console(stderr=True)) if sys.stderr.isatty() else None
     try:
         yield EventProgress(title, total, bar).advance

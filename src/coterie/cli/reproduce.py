@@ -49,35 +49,35 @@ Data = Annotated[
 ]
 WidthsName = Annotated[
     str,
-    typer.Option(help="Where β comes from in fig-1, fig-2 and fig-5: tuned, theory, or both side by side."),
+    typer.Option(help="Source of β in fig-1, fig-2 and fig-5: tuned, theory, or both side by side."),
 ]
 Horizon = Annotated[
     int | None,
-    typer.Option(parser=whole_number, metavar="N", help="Rounds of a run, instead of the figure's own."),
+    typer.Option(parser=whole_number, metavar="N", help="Rounds of a run (the figure's own)."),
 ]
-Seeds = Annotated[int | None, typer.Option(min=1, max=1000, help="How many seeds are reported (5).")]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Runs at a time (one a processor).")]
-Out = Annotated[Path, typer.Option(help="Where results, figures and the report go.")]
+Seeds = Annotated[int | None, typer.Option(min=1, max=1000, help="Number of reported seeds (5).")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Runs in parallel (one for each processor).")]
+Out = Annotated[Path, typer.Option(help="Folder for results, figures and the report.")]
 Quick = Annotated[
-    bool, typer.Option("--quick", help="10,000 rounds, 3 seeds, tuned on one seed of 5,000: half a minute.")
+    bool, typer.Option("--quick", help="10,000 rounds, 3 seeds; tuned on one seed with 5,000 rounds.")
 ]
 EngineName = Annotated[
     str,
     typer.Option(
         "--engine",
-        help="local: threads of this machine; ray: a Ray cluster.",
+        help="local: threads on this machine; ray: a Ray cluster.",
         autocompletion=complete_engine,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print a summary that programs can read.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 EPILOG = examples(
-    ("the first figure, in a minute or two", "coterie reproduce fig-1 --datasets synthetic --quick"),
+    ("the first figure, in about a minute", "coterie reproduce fig-1 --datasets synthetic --quick"),
     (
-        "with β as the theory has it beside the tuned one",
+        "β from the theory beside the tuned one",
         "coterie reproduce fig-1 --datasets synthetic --quick --widths both",
     ),
-    ("everything, on your data", "coterie reproduce all --data ~/downloads --out results"),
+    ("everything, with data files in ~/downloads", "coterie reproduce all --data ~/downloads --out results"),
 )
 QUICK_HORIZON, QUICK_SEEDS, SEEDS = 10_000, 3, 5
 QUICK_TRIALS = 5_000
@@ -96,7 +96,10 @@ def reproduce(
     engine: EngineName = "local",
     as_json: Json = False,
 ) -> None:
-    """Reproduce figures and tables of the paper; finished runs are never repeated."""
+    """Reproduce figures and tables of the paper.
+
+    Finished runs are kept in --out and not repeated: after Ctrl-C the same command goes on where it stopped.
+    """
     one_blas_thread()
     from coterie.cli.progress_bars import progress_display
     from coterie.experiments.reproduction import ReproduceOptions, play_figures, write_files
@@ -150,7 +153,7 @@ def _widths(word: str) -> tuple[Widths, ...]:
 
 
 def _figures(names: list[str], datasets: str | None) -> tuple[Figure, ...]:
-    """The figures asked for, on the datasets asked for."""
+    """The named figures, on the named datasets."""
     from coterie.experiments.figures import find_figures
 
     if not names:
@@ -180,7 +183,7 @@ def show_tables(found: Reproduction) -> None:
 
 
 def show_files(found: Reproduction) -> None:
-    """Where each figure and the report are; then what each figure says."""
+    """Print the files of each figure and the report, then the finding of each figure."""
     out = console()
     for result in found.figures:
         paths = [path for path in result.files if path.suffix == ".png"] or list(result.files)
@@ -194,7 +197,7 @@ def show_files(found: Reproduction) -> None:
 
 
 def summary(found: Reproduction) -> dict[str, Any]:
-    """What a program may want to know."""
+    """Everything as plain values."""
     return {
         "command": found.options.command,
         "report": str(found.report),

@@ -58,7 +58,7 @@ LOG_SHARE = 0.1
 EPILOG = examples(
     ("AutoCLUB beside a LinUCB for each user, on synthetic users", "coterie run"),
     (
-        "some policies, longer, with results and pictures kept",
+        "a longer run of three policies, with results and pictures",
         "coterie run LinUCBInd CLUB UniCLUB --horizon 100000 --out results",
     ),
     (
@@ -69,18 +69,21 @@ EPILOG = examples(
         "a policy of your own, from greedy.py in this folder",
         "coterie run --policy greedy:Greedy --policy CLUB --param epsilon=0.1",
     ),
-    ("real data, rewards made up", "coterie run CLUB --dataset movielens --data ml-25m.zip"),
-    ("rewards that users really gave", "coterie run --setting rated --data ml-25m.zip"),
+    ("vectors from real data, simulated rewards", "coterie run CLUB --dataset movielens --data ml-25m.zip"),
+    ("real ratings as rewards", "coterie run --setting rated --data ml-25m.zip"),
     (
         "your own table",
         "coterie run CLUB --dataset interactions --data clicks.csv --columns customer,product",
     ),
-    ("users who come unevenly, and whose tastes drift", "coterie run SCLUB --set zipf=1 --set drift=0.1"),
+    (
+        "users of unequal activity, with drifting preferences",
+        "coterie run SCLUB --set zipf=1 --set drift=0.1",
+    ),
     (
         "a log for `coterie evaluate`, a fifth of it uniform play",
         "coterie run LinUCBOne --arms 10 --log log.parquet --log-share 0.2",
     ),
-    ("from a file; its keys are the names of these options", "coterie run --config run.toml"),
+    ("options from a file", "coterie run --config run.toml"),
 )
 
 
@@ -89,7 +92,7 @@ def run(
         list[str] | None,
         typer.Argument(
             metavar="POLICY[:KEY=VALUE,...]",
-            help="Policies, perhaps with parameters of their own. Default: AutoCLUB and LinUCBInd.",
+            help="Policies, each with parameters of its own if given. Default: AutoCLUB and LinUCBInd.",
             autocompletion=complete_policy,
         ),
     ] = None,
@@ -97,38 +100,41 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="POLICY",
-            help="The same; yours is MODULE:CLASS, here or installed. Repeatable.",
+            help="The same; a policy of your own is MODULE:CLASS. Repeatable.",
             autocompletion=complete_policy,
         ),
     ] = None,
     params: Annotated[
         list[str] | None,
         typer.Option(
-            "--param", metavar="KEY=VALUE", help="A parameter of each policy that takes it; repeatable."
+            "--param", metavar="KEY=VALUE", help="A parameter for each policy that has it. Repeatable."
         ),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Settings in TOML; options override it.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Options from a TOML file; those given here override it."),
     ] = None,
     dataset: Annotated[
         str | None,
-        typer.Option(help="Where users and arms come from (synthetic).", autocompletion=complete_dataset),
+        typer.Option(
+            help="Source of the vectors of users and items (synthetic).", autocompletion=complete_dataset
+        ),
     ] = None,
     data: Annotated[
         str | None,
-        typer.Option(metavar="PATH", help="Its file, archive or folder ($COTERIE_DATA)."),
+        typer.Option(metavar="PATH", help="File, archive or folder of the dataset ($COTERIE_DATA)."),
     ] = None,
     columns: Annotated[
         str | None, typer.Option(metavar="USER,ITEM[,VALUE][,TIME]", help="Columns of your own table.")
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="Above this, a value of your table, or a rating, is feedback 1.")
+        float | None, typer.Option(help="A value of your table, or a rating, above this is feedback 1.")
     ] = None,
     missing: Annotated[
-        str | None, typer.Option(help="drop: leave out rows of your table that lack a value (refuse).")
+        str | None, typer.Option(help="Rows of your table that lack a value: refuse or drop (refuse).")
     ] = None,
     separator: Annotated[
-        str | None, typer.Option(help="What separates columns of your table (found by itself).")
+        str | None, typer.Option(help="Separator of the columns of your table (detected).")
     ] = None,
     encoding: Annotated[str | None, typer.Option(help="Encoding of your table (utf-8).")] = None,
     items: Annotated[
@@ -137,79 +143,100 @@ def run(
     setting: Annotated[
         str | None,
         typer.Option(
-            help="stochastic or smoothed; real feedback: lastfm-2014, rated, stream or payoffs (stochastic).",
+            help="Kind of world: stochastic or smoothed; of real feedback: lastfm-2014, rated, stream or "
+            "payoffs (stochastic).",
             autocompletion=complete_setting,
         ),
     ] = None,
-    users: Annotated[int | None, typer.Option(parser=whole_number, metavar="N", help="Users (50).")] = None,
+    users: Annotated[
+        int | None, typer.Option(parser=whole_number, metavar="N", help="Number of users (50).")
+    ] = None,
     clusters: Annotated[
-        int | None, typer.Option(parser=whole_number, metavar="N", help="True clusters (10).")
+        int | None, typer.Option(parser=whole_number, metavar="N", help="Number of true clusters (10).")
     ] = None,
     arms: Annotated[
-        int | None, typer.Option(parser=whole_number, metavar="N", help="Arms a round (100).")
+        int | None, typer.Option(parser=whole_number, metavar="N", help="Arms in each round (100).")
     ] = None,
     dim: Annotated[
         int | None, typer.Option(parser=whole_number, metavar="N", help="Length of the vectors (50).")
     ] = None,
-    noise: Annotated[float | None, typer.Option(help="Noise σ of rewards (0.1).")] = None,
+    noise: Annotated[
+        float | None, typer.Option(help="Standard deviation σ of the noise in rewards (0.1).")
+    ] = None,
     intercept: Annotated[
         bool | None,
         typer.Option(
             "--intercept/--no-intercept",
-            help="Give arms a feature that is the same for all (where rewards are not centred).",
+            help="Add a feature that is the same for all arms (if rewards are not centred).",
         ),
     ] = None,
     scale: Annotated[
-        str | None, typer.Option(help="unit, raw or sqrt-s (unit).", autocompletion=complete_scale)
+        str | None,
+        typer.Option(
+            help="Length of the vectors: unit, raw or sqrt-s (unit).", autocompletion=complete_scale
+        ),
     ] = None,
     world: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Anything else about the world; repeatable."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Any other parameter of the world. Repeatable."),
     ] = None,
     horizon: Annotated[
-        int | None, typer.Option(parser=whole_number, metavar="N", help="Rounds (20000).")
+        int | None, typer.Option(parser=whole_number, metavar="N", help="Number of rounds (20000).")
     ] = None,
-    seeds: Annotated[str | None, typer.Option(help="A count, or seeds with commas (3).")] = None,
+    seeds: Annotated[
+        str | None, typer.Option(help="Number of seeds, or seeds separated by commas (3).")
+    ] = None,
     record: Annotated[
         int | None, typer.Option(parser=whole_number, metavar="N", help="Points of the curve (200).")
     ] = None,
     alpha: Annotated[float | None, typer.Option(help="Factor of the clustering radius (15σ).")] = None,
     beta: Annotated[float | None, typer.Option(help="Factor of the bonus (σ).")] = None,
     explore: Annotated[
-        int | None, typer.Option(parser=whole_number, metavar="N", help="Uniform rounds first (10 a user).")
+        int | None,
+        typer.Option(
+            parser=whole_number,
+            metavar="N",
+            help="Rounds of uniform exploration at the start (10 for each user).",
+        ),
     ] = None,
     phase: Annotated[
         int | None,
-        typer.Option(parser=whole_number, metavar="N", help="Uniform rounds of phase 0 (4 a user)."),
+        typer.Option(parser=whole_number, metavar="N", help="Uniform rounds of phase 0 (4 for each user)."),
     ] = None,
-    growth: Annotated[float | None, typer.Option(help="Growth of phases (2).")] = None,
+    growth: Annotated[float | None, typer.Option(help="Factor by which phases grow (2).")] = None,
     ridge: Annotated[float | None, typer.Option(help="Ridge λ (1).")] = None,
     out: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="Keep results, pictures and a table here.")
+        str | None, typer.Option(metavar="FOLDER", help="Folder for results, pictures and a table.")
     ] = None,
     log: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Write a log of one policy for `evaluate`, and no table."),
+        typer.Option(metavar="FILE", help="Write a log of one policy for `coterie evaluate`, and no table."),
     ] = None,
     log_share: Annotated[
-        float | None, typer.Option(metavar="SHARE", help="Its share of uniform play (0.1).")
+        float | None, typer.Option(metavar="SHARE", help="Share of uniform play in the log (0.1).")
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option(parser=whole_number, metavar="N", help="Runs at a time (all processors).")
+        int | None,
+        typer.Option(parser=whole_number, metavar="N", help="Runs in parallel (one for each processor)."),
     ] = None,
     engine: Annotated[
         str | None,
-        typer.Option(help="local or ray: where runs are played (local).", autocompletion=complete_engine),
+        typer.Option(
+            help="local: threads on this machine; ray: a Ray cluster (local).", autocompletion=complete_engine
+        ),
     ] = None,
     chart: Annotated[
-        bool | None, typer.Option("--chart/--no-chart", help="Draw the curve (on a terminal).")
+        bool | None, typer.Option("--chart/--no-chart", help="Draw the regret as a chart (on a terminal).")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Try policies in a world: regret, clusters, curves.
+    """Simulate policies in a world and compare their regret.
 
-    All policies meet the same users, arms and noise. With --out each finished run is kept as a Parquet file,
-    and a run that is there is not played again: after Ctrl-C the same command goes on where it stopped.
+    A world is what policies play in: a dataset (the vectors of users and items), a setting (how rounds are
+    made from them) and parameters such as --users and --noise; --set takes any other, such as zipf=1.
+
+    All policies meet the same users, arms and noise. With --out, each finished run is kept as a Parquet file
+    and not repeated: after Ctrl-C the same command goes on where it stopped.
     """
     options = dict(locals())
     one_blas_thread()
@@ -262,7 +289,7 @@ def _play(settings: RunSettings, folder: Path) -> RunResults:
 
 
 def _kept(runs: Sequence[Run], store: Store, out: str | None) -> str:
-    """How many runs are finished, and where they are."""
+    """The number of finished runs, and where they are."""
     share = f"{sum(run in store for run in runs)} of {len(runs)} runs"
     if out is None:
         return f"{share} were finished, and nothing is kept without --out FOLDER"
@@ -308,7 +335,7 @@ class RunResults(NamedTuple):
 
     @property
     def caution(self) -> str:
-        """What is simulated, what was left out, and whether arms have an intercept."""
+        """A warning: what is simulated, what was left out, whether arms have an intercept."""
         from coterie.experiments.run_plan import feedback_notes
 
         environment = self.plan.environment
@@ -316,7 +343,7 @@ class RunResults(NamedTuple):
         if environment.is_real:
             parts += feedback_notes(environment, self.plan.data)
         elif environment.dataset != "synthetic":
-            parts.append("Rewards are simulated from your data; the clusters are made up, not found in it.")
+            parts.append("Rewards and clusters are simulated; only the vectors come from your data.")
         if environment.intercept:
             parts.append(
                 "Arms have an intercept, since rewards are not centred; --no-intercept leaves it out."
@@ -326,7 +353,7 @@ class RunResults(NamedTuple):
         return " ".join(parts)
 
     def show(self, draw_chart: bool | None) -> None:
-        """Print the table, least regret first, and the chart if asked for or if stdout is a terminal."""
+        """Print the table, least regret first, and the chart if requested or if stdout is a terminal."""
         from rich.markup import escape
 
         out = console()
@@ -428,7 +455,7 @@ class LabelledResult(NamedTuple):
 
 
 def rewards_line(environment: EnvironmentSpec) -> str:
-    """How rewards scatter.
+    """The distribution of rewards, in the title.
 
     >>> from coterie.experiments.specs import EnvironmentSpec
     >>> rewards_line(EnvironmentSpec(rewards="bernoulli")), rewards_line(EnvironmentSpec())

@@ -1,4 +1,4 @@
-"""`coterie theory`: what the paper's formulas ask for, in numbers."""
+"""`coterie theory`: the paper's constants and regret bounds, in numbers."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ def theory(
     truncation: Annotated[float, typer.Option(help="Its bound R in each coordinate.")] = 1.0,
     as_json: Json = False,
 ) -> None:
-    """T0, β, f and the regret bounds for given numbers.
+    """Compute the paper's constants and regret bounds.
 
-    And one sentence on whether anybody can use these constants.
+    Lengths of exploration, the factor β, the radius f and the bounds of Theorems 1 to 4, with a sentence on
+    whether such constants can be used in practice.
     """
     from coterie.errors import ArgumentError
     from coterie.theory import Setup
@@ -102,7 +103,7 @@ def radius_at(setup: Setup, pulls: float) -> float:
 
 
 def pulls_to_separate(setup: Setup) -> float:
-    """The pulls after which 2f < γ, so that users of different clusters can part; to one part in 1,000."""
+    """The pulls after which 2f < γ, so that clusters can be separated; to one part in 1,000."""
     high = 6.4 * setup.ridge / setup.lambda_x  # f falls from here on
     while 2 * radius_at(setup, high) >= setup.gamma:
         high *= 2
@@ -137,13 +138,13 @@ def why(setup: Setup) -> str:
     pulls = pulls_to_separate(setup)
     if share < 1 and pulls < each:
         return (
-            f"Here the theory can be used: UniCLUB explores for {share:.0%} of the horizon, and two clusters "
-            f"can part after {pulls:,.0f} of the {each:,.0f} pulls that each user gets."
+            f"These constants can be used: UniCLUB explores for {share:.0%} of the horizon, and two clusters "
+            f"can be separated after {pulls:,.0f} of the {each:,.0f} pulls of each user."
         )
     return (
-        f"Nobody can use these constants: UniCLUB would play uniformly for {length:.2g} rounds, "
-        f"{share:,.2g} times the horizon, and two clusters part only after {pulls:,.2g} pulls of each user, "
-        f"who gets {each:,.0f}; set them by hand instead, from α ≈ 15σ and β ≈ σ."
+        f"These constants cannot be used: UniCLUB would play uniformly for {length:.2g} rounds, "
+        f"{share:,.2g} times the horizon, and two clusters are separated only after {pulls:,.2g} pulls of "
+        f"each user, who gets {each:,.0f}; set the constants by hand, from α ≈ 15σ and β ≈ σ."
     )
 
 
@@ -167,19 +168,19 @@ def _show_lengths(setup: Setup, found: dict[str, Any]) -> None:
         ("T_init", found["t_init"], "first uniform rounds of PhaseUniCLUB"),
         ("T⁽⁰⁾", found["t_phase"], "uniform rounds of its phase 0; each phase has twice as many"),
     )
-    rows = [("β", f"{found['beta']:.3g}", "", "factor of the bonus; 0.1 to 2 is what people use")]
+    rows = [("β", f"{found['beta']:.3g}", "", "factor of the bonus; 0.1 to 2 is usual in practice")]
     rows += [
         (name, f"{value:.3g}", f"{value / setup.horizon:,.3g}", meaning) for name, value, meaning in lengths
     ]
-    columns = ("constant", "value", "× horizon", "what it is")
-    print_table(columns, rows, title="What the theory asks for", prose=("what it is",))
+    columns = ("constant", "value", "× horizon", "meaning")
+    print_table(columns, rows, title="Constants of the theory", prose=("meaning",))
 
 
 def _show_radii(setup: Setup) -> None:
     radii = [radius_at(setup, pulls) for pulls in PULLS]
     rows = [
         ("f", *(f"{f:.3g}" for f in radii)),
-        ("2f < γ: users can part", *("yes" if 2 * f < setup.gamma else "no" for f in radii)),
+        ("2f < γ: clusters can be separated", *("yes" if 2 * f < setup.gamma else "no" for f in radii)),
     ]
     columns = ("pulls of a user", *(f"{pulls:,}" for pulls in PULLS))
     print_table(columns, rows, title="Radius f of a user's estimate")

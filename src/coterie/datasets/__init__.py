@@ -1,4 +1,4 @@
-"""Datasets: vectors of users and items, drawn at random or learnt, and payoffs that users told."""
+"""Datasets: vectors of users and items, drawn at random or learnt, and payoffs of real feedback."""
 
 from coterie.datasets.catalogue import about, load, names
 from coterie.datasets.dataset import Dataset, Provenance

@@ -1,4 +1,4 @@
-"""Finished datasets, kept under the user's cache folder: whole or absent, and never trusted blindly."""
+"""The cache of finished datasets in the user's cache folder; entries are checked when they are read."""
 
 from __future__ import annotations
 
@@ -65,17 +65,17 @@ def fetch(key: str) -> Dataset | None:
 
 
 def _checked(dataset: Dataset) -> Dataset:
-    """The dataset, if its arrays have the shapes its provenance tells."""
+    """The dataset, if its arrays have the shapes of its provenance."""
     provenance = dataset.provenance
     shapes = (provenance.users_kept, provenance.dim), (provenance.items_kept, provenance.dim)
     counts = (len(dataset.user_ids), len(dataset.item_ids))
     if (dataset.users.shape, dataset.items.shape) != shapes or counts != (shapes[0][0], shapes[1][0]):
-        raise ValueError("the arrays do not have the shapes that the provenance tells")
+        raise ValueError("the arrays do not have the shapes of the provenance")
     return dataset
 
 
 def store(key: str, dataset: Dataset) -> None:
-    """Keep a dataset; a folder that cannot be written is a warning, no error."""
+    """Keep a dataset; a folder that cannot be written causes a warning, not an error."""
 
     def write(file: BinaryIO) -> None:
         np.savez(
@@ -95,7 +95,7 @@ def store(key: str, dataset: Dataset) -> None:
 
 @contextmanager
 def locked(key: str) -> Iterator[None]:
-    """Wait until no other process makes this dataset; in a folder that cannot be written nobody waits."""
+    """Wait until no other process makes this dataset; without a lock in a read-only folder."""
     from filelock import FileLock
 
     path = folder() / "locks" / f"{key}.lock"

@@ -45,7 +45,7 @@ def names() -> tuple[str, ...]:
 
 
 def about(name: str) -> About:
-    """Describe a dataset: what it is, where to download it and what its licence asks.
+    """Describe a dataset: its content, where to download it, and its licence.
 
     Parameters
     ----------

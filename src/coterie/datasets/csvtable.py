@@ -1,4 +1,4 @@
-"""A CSV file of anyone's making: columns by name, quotes allowed, no types but those its text shows."""
+"""Any CSV file with a header: columns by name, quotes allowed; whole numbers or text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 SEPARATORS = (",", ";", "\t", "|")
-"""What is tried where no separator is given."""
+"""Separators that are tried where none is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class CsvTable:
         return pl.scan_csv(self.path, separator=self.separator, infer_schema_length=0)
 
     def _line_of(self, row: int) -> int:
-        """Where a row starts: quoted line ends make it more than the row's own number."""
+        """The line where a row starts: quoted fields may span several lines."""
         with self.path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
             records = csv.reader(file, delimiter=self.separator)
             line = 1
@@ -151,5 +151,5 @@ def _is_plain(name: str) -> pl.Expr:
 
 
 def first_line(error: Exception) -> str:
-    """What an error says before it goes into advice."""
+    """The first line of an error, without the advice of polars."""
     return str(error).partition("\n")[0]

@@ -1,4 +1,4 @@
-"""Datasets, and where they come from."""
+"""Datasets: vectors of users and items, and their provenance."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Provenance:
     users_found, items_found : int
         Number of users and items in the file.
     n_users, n_items : int
-        Number of users and items that were asked for.
+        Number of users and items requested.
     tied_users, tied_items : int
         Number of users or items with as many rows as the last one kept, if some of them had to stay out.
     dropped_users, dropped_items : int
@@ -54,7 +54,7 @@ class Provenance:
     seed : int or None
         Seed of synthetic vectors.
     notes : tuple of str
-        What a reader should know, such as fewer users than asked for.
+        Remarks, such as fewer users than requested.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class Provenance:
             ("file", str(self.file)),
             ("sha256", str(self.sha256)),
             ("rows", f"{self.rows:,} by {found}"),
-            ("asked", f"the {_both(self.n_users, self.n_items)} with the most rows"),
+            ("requested", f"the {_both(self.n_users, self.n_items)} with the most rows"),
             ("ties", f"{_both(self.tied_users, self.tied_items)} at the cut, lower ids first"),
             ("dropped", f"{_both(self.dropped_users, self.dropped_items)} with a zero vector"),
             ("density", f"{self.density:.4f} of the feedback matrix is 1"),
@@ -274,7 +274,7 @@ def _rows(kind: str, values: ArrayLike, ids: ArrayLike | None, scale: str) -> _R
 
 
 def _checked_ids(name: str, ids: ArrayLike | None, count: int) -> Ids:
-    """Whole numbers or strings, one a row and no two alike; row numbers unless given."""
+    """Whole numbers or strings, one for each row, all distinct; row numbers unless given."""
     if ids is None:
         return np.arange(count)
     array = as_array(name, ids, "whole numbers or strings")
@@ -288,7 +288,7 @@ def _checked_ids(name: str, ids: ArrayLike | None, count: int) -> Ids:
 
 
 def _of_vectors(name: str, scale: str, users: _Rows, items: _Rows) -> Provenance:
-    """Where vectors that were given come from; the hash tells them apart."""
+    """The provenance of given vectors; the hash distinguishes them."""
     digest = sha256()
     for vectors in (users.vectors, items.vectors):
         digest.update(np.ascontiguousarray(vectors).tobytes())

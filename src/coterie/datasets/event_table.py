@@ -1,4 +1,4 @@
-"""Who met which item, what it was worth to them, and when: the rows of a table with their values."""
+"""Events: the rows (user, item, value, time) of a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class EventSource(NamedTuple):
-    """What was read: a name for people, and the hash that stands for the content."""
+    """The source of events: the dataset's name, the file's name, and the hash of its content."""
 
     name: str
     file: str
@@ -25,7 +25,7 @@ class EventSource(NamedTuple):
 class Events(NamedTuple):
     """Rows of a table: users and items as places in their lists of ids, a value each, and perhaps a time.
 
-    `span` are the least and the greatest value there can be, None where the table alone tells.
+    `span` is the range of possible values; None where it is only known from the table.
     """
 
     source: EventSource
@@ -39,12 +39,12 @@ class Events(NamedTuple):
 
     @property
     def n_users(self) -> int:
-        """How many users there are."""
+        """The number of users."""
         return len(self.user_ids)
 
     @property
     def n_items(self) -> int:
-        """How many items there are."""
+        """The number of items."""
         return len(self.item_ids)
 
     def where(self, chosen: Bools) -> Events:

@@ -91,7 +91,7 @@ class FieldFormat(NamedTuple):
     is_rating: bool = False
 
     def fault(self, text: str) -> str | None:
-        """What is wrong with it, if anything."""
+        """Its fault, or None."""
         if not self.is_rating:
             return None if WHOLE.fullmatch(text) else f"{self.name} {text!r} is not a whole number"
         right = RATING.fullmatch(text) and float(text) <= MOST_STARS

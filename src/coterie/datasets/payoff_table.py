@@ -1,4 +1,4 @@
-"""Payoffs that users gave themselves, as a sparse table, with vectors of the items."""
+"""Payoffs of real feedback, as a sparse table, with vectors of the items."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SparseTable:
         self.starts: Ints = np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
 
     def __len__(self) -> int:
-        """How many entries are stored."""
+        """The number of stored entries."""
         return len(self._keys)
 
     @cached_property
@@ -87,17 +87,17 @@ class SparseTable:
         Such a column is its rank plus the number of stored columns before it: those which, less the number of
         stored ones before them, are at most the rank.
         """
-        asked = rows[:, None] * (self.shape[1] + 1) + ranks
-        passed = np.searchsorted(self._gaps, asked, side="right") - self.starts[rows][:, None]
+        wanted = rows[:, None] * (self.shape[1] + 1) + ranks
+        passed = np.searchsorted(self._gaps, wanted, side="right") - self.starts[rows][:, None]
         return np.asarray(ranks + passed, np.int64)
 
     def values_at(self, rows: Ints, columns: Ints, default: float) -> Floats:
         """The entries at these columns of each row: (n, K); the default where nothing is stored."""
         if not len(self):
             return np.full(columns.shape, float(default))
-        asked = rows[:, None] * self.shape[1] + columns
-        places = np.minimum(np.searchsorted(self._keys, asked), len(self) - 1)
-        return np.where(self._keys[places] == asked, self.values[places], default)
+        wanted = rows[:, None] * self.shape[1] + columns
+        places = np.minimum(np.searchsorted(self._keys, wanted), len(self) - 1)
+        return np.where(self._keys[places] == wanted, self.values[places], default)
 
 
 Offers: TypeAlias = Literal["all", "known", "one-positive", "window"]
@@ -114,7 +114,7 @@ class Sparse(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PayoffSource:
-    """Where payoffs come from, as plain values.
+    """The provenance of payoffs, as plain values.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def payoff_table(payoffs: ArrayLike | Sparse, items: ArrayLike) -> PayoffTable:
 
 
 def _stored(payoffs: Sparse) -> SparseTable:
-    """What a sparse array of SciPy stores."""
+    """The stored entries of a sparse array of SciPy."""
     entries = payoffs.tocoo()
     return SparseTable(entries.row, entries.col, np.asarray(entries.data, np.float64), entries.shape)
 

@@ -88,7 +88,7 @@ log = logging.getLogger("coterie.datasets")
 
 
 class Material(NamedTuple):
-    """What the rows are called, and the hash that stands for their content."""
+    """The name of the rows' source, and the hash of its content."""
 
     name: str
     feedback: str
@@ -99,13 +99,13 @@ class Material(NamedTuple):
 def prepare(material: Material, request: Request, read: Callable[[], pl.DataFrame]) -> Dataset:
     """The dataset of these rows, from the cache where it has been made before.
 
-    Notes are logged as warnings, so that they are seen without being asked for.
+    Notes are logged as warnings.
     """
     key = cache.key(material.name, material.sha256, request)
     dataset = cache.fetch(key)
     if dataset is None:
         need("polars", "reading a table")
-        with cache.locked(key):  # what another process is making is not made twice
+        with cache.locked(key):  # so that two processes do not make the same dataset
             dataset = cache.fetch(key)
             if dataset is None:
                 dataset = build(material, request, read())
@@ -182,11 +182,11 @@ def _dropped(dropped: int, feedback: Feedback) -> Iterator[str]:
 
 
 def _shortages(request: Request, feedback: Feedback) -> Iterator[str]:
-    """A note for each of users and items of which the data has fewer than asked."""
+    """A note if the data has fewer users or items than requested."""
     if feedback.users.found < request.n_users:
-        yield f"asked for {request.n_users:,} users, the data has {feedback.users.found:,}: all were taken"
+        yield f"{request.n_users:,} users requested, the data has {feedback.users.found:,}: all were taken"
     if feedback.items.found < request.n_items:
-        yield f"asked for {request.n_items:,} items, the data has {feedback.items.found:,}: all were taken"
+        yield f"{request.n_items:,} items requested, the data has {feedback.items.found:,}: all were taken"
 
 
 def liked_rows(rows: pl.DataFrame) -> pl.DataFrame:

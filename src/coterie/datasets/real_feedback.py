@@ -1,4 +1,4 @@
-"""Payoffs that nobody made up, by the name of a dataset and of a setting."""
+"""Payoffs of real feedback, by the name of a dataset and of a setting."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from coterie.types import Bools, Floats, Ints
 from coterie.validation import finite, number, reals, whole
 
 SETTINGS = ("lastfm-2014", "rated", "stream", "payoffs")
-"""Kinds of worlds with real feedback."""
+"""Settings of real feedback."""
 
 EVENTS: Mapping[str, Callable[[Source], Events]] = MappingProxyType(
     {"movielens": movielens.events, "lastfm": lastfm.events, "yelp": yelp.events}
@@ -45,7 +45,7 @@ def load_payoffs(
     unit: bool = False,
     seed: int = 0,
 ) -> PayoffTable:
-    """Load payoffs that users gave themselves, with vectors of the items.
+    """Load payoffs of real feedback, with vectors of the items.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def _events(name: str, path: Source, columns: Sequence[str] | None, *, timed: bo
 
 
 class _Halves:
-    """Users who make the vectors and users who are served, and the items that both know."""
+    """Users whose ratings make the item vectors, users who are served, and the items of both."""
 
     def __init__(self, events: Events, n_items: int, seed: int) -> None:
         order = stream(seed, "datasets", "held out").permutation(events.n_users)
@@ -136,7 +136,7 @@ class _Halves:
         counts = np.bincount(events.items[~own], minlength=events.n_items)
         found = int((counts > 0).sum())
         if found < 2:
-            raise DataError("half of the users make the vectors of items, and they know fewer than two items")
+            raise DataError("item vectors are made from half of the users, who have fewer than two items")
         ranked = np.lexsort((np.arange(events.n_items), -counts))[: min(n_items, found)]
         self.kept: Ints = np.sort(ranked)
         places = np.full(events.n_items, -1)
@@ -159,7 +159,7 @@ def _rated(events: Events, dim: int, n_items: int, threshold: float | None, seed
 
 
 def _scale(history: Events, threshold: float | None) -> Callable[[Floats], Floats]:
-    """From values to [0, 1]; where nobody told the span, it is that of the users who make the vectors."""
+    """From values to [0, 1]; an unknown span is that of the users whose ratings make the vectors."""
     if threshold is not None:
         return lambda values: (values > threshold).astype(np.float64)
     values = history.need_values()
@@ -190,11 +190,10 @@ def _by_appearance(rows: Events, served: Bools) -> Ints:
 
 
 def _counts(events: Events, rows: Events) -> tuple[str, ...]:
-    """What was left out."""
-    held = events.n_users - events.n_users // 2
+    """Sentences on what was left out."""
     return (
-        f"{events.n_users // 2:,} of {events.n_users:,} users make the vectors, {held:,} may be served",
-        f"{events.n_items - rows.n_items:,} of {events.n_items:,} items, which the former know too little",
+        f"{events.n_users // 2:,} of {events.n_users:,} users, whose feedback makes the item vectors",
+        f"{events.n_items - rows.n_items:,} of {events.n_items:,} items, with too little of that feedback",
     )
 
 
@@ -219,7 +218,7 @@ def _table(
 
 
 def _own(events: Events, items: Source | ArrayLike) -> PayoffTable:
-    """One's own payoffs and one's own vectors."""
+    """Payoffs and item vectors of your own tables."""
     events.need_values()
     vectors, hashed = _item_table(items, events.item_ids)
     last = events.last_of_each()

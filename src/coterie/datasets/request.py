@@ -1,4 +1,4 @@
-"""What is asked of a dataset, checked once."""
+"""The arguments of `load`, checked once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Request:
     encoding: str | None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be used, before any file is touched."""
+        """Check all arguments before any file is opened."""
         if not isinstance(self.path, str | os.PathLike | Frame | None):
             kind = type(self.path).__name__
             raise ArgumentError(f"path must be a file, a folder or a data frame, got {kind}")
@@ -65,7 +65,7 @@ class Request:
         object.__setattr__(self, "threshold", float(self.threshold))
 
     def _check_text(self) -> None:
-        """Refuse a way to read text that no file could be read in."""
+        """Check how text is read: missing values, separator and encoding."""
         if self.missing not in ("refuse", "drop"):
             raise ArgumentError(f"missing must be 'refuse' or 'drop', got {self.missing!r}")
         if self.separator is not None:
@@ -80,7 +80,7 @@ class Request:
             raise ArgumentError(f"encoding must be {known}, got {self.encoding!r}") from None
 
     def refuse_table_options(self, name: str) -> None:
-        """Refuse what is for 'interactions' alone."""
+        """Refuse options that are for 'interactions' alone."""
         given = {
             "threshold": self.threshold is not None,
             "columns": self.columns is not None,

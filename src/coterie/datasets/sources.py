@@ -1,4 +1,4 @@
-"""Data files: what they are called, where to get them, and how they are found, hashed and opened."""
+"""Data files: their names and origins, and how they are found, hashed and opened."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from coterie.progress import progress_bar
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Description of a dataset: what it is, where to download it and what its licence asks.
+    """Description of a dataset: its content, where to download it, and its licence.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class About:
     url : str, default ""
         Page to download it from.
     licence : str, default ""
-        What the licence asks.
+        Conditions of the licence.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class About:
     licence: str = ""
 
     def hint(self) -> str:
-        """Tell where to download the file, what it is called and what its licence asks.
+        """Build a hint: where to download the file, its name, and its licence.
 
         Returns
         -------

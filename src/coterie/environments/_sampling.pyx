@@ -1,3 +1,4 @@
+# optimize: 2
 """Drawing rounds: distinct arms from uniform numbers, expected rewards from a table."""
 
 import numpy as np
@@ -5,7 +6,7 @@ import numpy as np
 from libc.math cimport fabs
 from libc.stdint cimport int64_t
 
-from coterie.policies._linalg cimport means as products_of_round
+from coterie.policies.kernel.linalg cimport means as products_of_round
 
 
 def distinct(const double[:, ::1] uniforms, Py_ssize_t n_items):

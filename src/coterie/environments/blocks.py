@@ -35,8 +35,8 @@ class Block(NamedTuple):
     length : int, default 1
         Arms shown in a round; above 1, a list that is scanned from the top until the first reward of 1.
     signs : array of float, shape (n,), optional
-        What the user of each round makes of a mean when it tells its reward: 1 is honest, −1 tells the
-        contrary (with `binary`, a mean m becomes 1 − m), 0 tells nothing (0 or ½). None if all are honest.
+        Sign of the mean in each round's reward: 1 for an honest user; −1 for the opposite (with `binary`, a
+        mean m becomes 1 − m); 0 for a reward without information (0 or ½). None if all are honest.
         Regret is that of the true means.
     sharpness : float, default 0.0
         Above 0, rounds are duels: two arms are shown, and the first is preferred if `noise`, uniform, lies
@@ -114,7 +114,7 @@ class Environment(Protocol):
 
     @property
     def labels(self) -> Ints | None:
-        """True cluster of each user, shape (n_users,); None where nobody knows it."""
+        """True cluster of each user, shape (n_users,); None where it is unknown."""
 
     @property
     def longest_delay(self) -> int:

@@ -1,4 +1,4 @@
-"""Worlds that are not as a policy believes: means that deviate from a linear model, and users who lie."""
+"""Deviations from a policy's assumptions: means that are not linear, and corrupted users."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from coterie.types import Bools, Floats, Ints
 from coterie.validation import nonnegative, whole
 
 SIGNS = {"flip": -1.0, "random": 0.0}
-"""What a lie makes of a mean: its contrary, or nothing."""
+"""Sign of the mean in a corrupted reward: the opposite, or no information."""
 
 
 @dataclass(frozen=True)
 class Deviations:
-    """A fixed deviation for each user and item, and the users who lie at first; see `Stochastic`."""
+    """A fixed deviation for each user and item, and corrupted users; see `Stochastic`."""
 
     n_users: int
     n_items: int
@@ -41,7 +41,7 @@ class Deviations:
 
     @cached_property
     def liars(self) -> Bools:
-        """Who is corrupted: the given share of users, to the nearest, drawn at random."""
+        """Whether each user is corrupted: the given share of users, rounded, drawn at random."""
         chosen = np.zeros(self.n_users, np.bool_)
         count = round(self.corrupted * self.n_users)
         chosen[stream(self.seed, "corrupted").permutation(self.n_users)[:count]] = True
@@ -68,7 +68,7 @@ class Deviations:
         return means + self.of(users, items) if self.misspecification else means
 
     def signs(self, users: Ints, number: int) -> Floats | None:
-        """What each round's user makes of a mean when it tells its reward; None if nobody lies."""
+        """Sign of the mean in the reward of each round; None if no user is corrupted."""
         rounds = number * BLOCK + np.arange(len(users))
-        lies = self.liars[users] & (rounds < self.corrupted_rounds)
-        return np.where(lies, SIGNS[self.corruption], 1.0) if lies.any() else None
+        corrupted = self.liars[users] & (rounds < self.corrupted_rounds)
+        return np.where(corrupted, SIGNS[self.corruption], 1.0) if corrupted.any() else None

@@ -28,7 +28,7 @@ class Disturbed(Peopled):
     """Rounds of another environment with wild users or rewards, or with spread inside clusters.
 
     Users, arms and rounds are those of the base, and every disturbance is off by default. A policy that
-    believes every reward alike, or that takes users of one cluster for the same, has more regret here.
+    gives every reward the same weight, or that treats users of one cluster as equal, has more regret here.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Disturbed(Peopled):
 
     @cached_property
     def deviations(self) -> Floats:
-        """What each user's preference adds to that of its cluster, shape (n_users, dim)."""
+        """Deviation of each user's preference from that of its cluster, shape (n_users, dim)."""
         drawn = stream(self.seed, "within").standard_normal((self.n_users, self.dim))
         lengths = np.linalg.norm(drawn, axis=1, keepdims=True)
         return np.asarray(drawn * (self.within * self.gamma if self.within else 0.0) / lengths)

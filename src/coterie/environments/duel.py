@@ -1,4 +1,4 @@
-"""Duels: users are shown two arms and tell which one they prefer."""
+"""Duels: users are shown two arms and prefer one of them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Duel(Peopled):
     Parameters
     ----------
     base : Stochastic or Smoothed
-        Environment without delays and liars.
+        Environment without delays and corrupted users.
     sharpness : float, default 1.0
         How surely the better arm wins, positive; 1 as in the paper.
 
     Raises
     ------
     ArgumentError
-        If the base is another environment, has delays or liars, or `sharpness` is not positive.
+        If the base is another environment, has delays or corrupted users, or `sharpness` is not positive.
 
     Notes
     -----

@@ -14,7 +14,7 @@ from coterie.validation import positive, whole
 def onehot(dataset: Dataset) -> Dataset:
     """Replace the vectors of items by the unit vectors: item k has a 1 in coordinate k.
 
-    Nothing that is learnt of one item then tells of another.
+    A reward of one item then has no information about another.
 
     Parameters
     ----------
@@ -81,7 +81,8 @@ def rescaled(dataset: Dataset, scale: float = 1.0, spread: float = 1.0) -> Datas
 def low_rank(dataset: Dataset, rank: int) -> Dataset:
     """Replace the vectors of users by random ones of length 1 that lie in a subspace.
 
-    With as many clusters as users this is a continuum: no two users agree, and yet each tells of the others.
+    With as many clusters as users this is a continuum: no two users agree, yet
+    the rewards of one are informative about others.
 
     Parameters
     ----------

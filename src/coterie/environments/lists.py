@@ -70,7 +70,7 @@ class Cascade:
         self.base, self.length = base, whole("length", length, 1, base.n_arms)
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever the base has."""
+        """Pass on the attributes of the base environment."""
         if name == "base":
             raise AttributeError(name)
         return getattr(self.base, name)
@@ -98,7 +98,7 @@ class Cascade:
 
 
 def _clicked(base: object) -> bool:
-    """Are the rewards of this environment clicks, 0 or 1?"""
+    """Whether the rewards of this environment are clicks, 0 or 1."""
     if isinstance(base, Payoffs):
         return base.default in (0.0, 1.0) and bool(np.isin(base.table.payoffs.values, (0.0, 1.0)).all())
     if isinstance(base, Stochastic | Smoothed):

@@ -1,4 +1,4 @@
-"""Real feedback: a catalogue of items, and what each of them is worth to each user, as users told."""
+"""Real feedback: a catalogue of items, and the payoff of each item for each user."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from coterie.validation import flag, number, whole
 
 
 class Payoffs:
-    """Environment of real feedback: a random user and items, and the reward that the user told.
+    """Environment of real feedback: a random user, some items, and the user's recorded payoffs as rewards.
 
     Nothing is drawn but users and arms: no noise is added, and regret is against the best arm offered. There
     are no true clusters, so that a trace has no Rand index; it has the reward of uniform play instead.
@@ -54,7 +54,7 @@ class Payoffs:
     Raises
     ------
     ArgumentError
-        If fewer users can be served than asked for, or none.
+        If fewer users can be served than requested, or none.
 
     Notes
     -----
@@ -144,7 +144,7 @@ class Payoffs:
 
     @cached_property
     def _positive(self) -> SparseTable:
-        """Those that are worth more than the default."""
+        """The items with a payoff above the default."""
         return _above(self._known, self.default)
 
     @property
@@ -246,7 +246,7 @@ def among_others(
 
 
 def real_block(users: Ints, items: Floats, picks: Ints, means: Floats, *, lasting: bool = True) -> Block:
-    """Rounds whose rewards are what they are: no noise, no delay."""
+    """Rounds with exact rewards: no noise, no delay."""
     n = len(users)
     return Block(
         users=np.ascontiguousarray(users, np.int64),

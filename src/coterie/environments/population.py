@@ -119,7 +119,7 @@ class Population:
         return np.asarray(np.minimum(drawn, len(shares) - 1), np.int64)
 
     def _shares(self, present: int) -> Floats:
-        """The sums of the weights of the first users; the same as long as nobody appears."""
+        """Cumulative weights of the first users; cached until a user appears."""
         known = self._last.get("shares")
         if known is None or known[0] != present:
             known = self._last["shares"] = (present, np.cumsum(self.weights[:present]))
@@ -139,7 +139,7 @@ class Population:
         return now
 
     def clusters_of(self, users: Ints, block: int) -> Ints:
-        """Tell whose preference each user has in the rounds of a block, which these users are served in."""
+        """The preference of the user of each round in a block."""
         if self.jumps == 0:
             return np.asarray(self.labels[users], np.int64)
         rounds, clusters = BLOCK * block + np.arange(len(users)), np.empty(len(users), np.int64)
@@ -260,7 +260,7 @@ class Peopled:
 
 @dataclass(eq=False, repr=False)
 class LinearWorld(Peopled):
-    """What stochastic and smoothed environments are made with; declared here for both."""
+    """Parameters of stochastic and smoothed environments, declared once for both."""
 
     dataset: Dataset
     n_users: int = 50
@@ -305,7 +305,7 @@ class LinearWorld(Peopled):
 
     @property
     def liars(self) -> Bools:
-        """Who is corrupted, shape (n_users,)."""
+        """Whether each user is corrupted, shape (n_users,)."""
         return self.deviations.liars
 
 

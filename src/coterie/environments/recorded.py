@@ -159,7 +159,7 @@ class Rounds:
     items : array of float, shape (n_items, dim), optional
         Vectors of a catalogue.
     seed : int, default 0
-        Seed that a trace tells, at least 0; the rounds do not depend on it.
+        Seed that a trace records, at least 0; the rounds do not depend on it.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A world whose rewards are not centred, with or without a feature that says so."""
+"""Environments whose rewards are not centred, with or without an intercept among the features."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Shifted:
         self._lasting: tuple[Floats, Floats] | None = None
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever the base has."""
+        """Pass on the attributes of the base environment."""
         if name == "base":
             raise AttributeError(name)
         return getattr(self.base, name)

@@ -28,7 +28,7 @@ def random_items(rng: np.random.Generator, items: Floats, rounds: int, arms: int
 
 
 def one_item(rng: np.random.Generator, items: Floats, rounds: int, arms: int) -> Ints:
-    """Choose the same item for all arms of a round, so that only the perturbation tells them apart."""
+    """Choose the same item for all arms of a round, so that only the perturbation distinguishes them."""
     return np.repeat(rng.integers(len(items), size=(rounds, 1)), arms, axis=1)
 
 
@@ -72,7 +72,7 @@ class Smoothed(LinearWorld):
         in every round. A function is called as adversary(rng, items, rounds, arms) and returns row numbers of
         items, shape (rounds, arms).
     sizes : {"equal", "zipf"}, default "equal"
-        Sizes of the clusters: all alike, or proportional to 1/rank.
+        Sizes of the clusters: all equal, or proportional to 1/rank.
     zipf : float, default 0.0
         Exponent of arrival frequencies, at least 0: the user of rank k comes in proportion to k^−zipf. 0 is
         uniform (Assumption 1), 1 is strongly uneven.
@@ -90,9 +90,9 @@ class Smoothed(LinearWorld):
         models*).
     corrupted : float, default 0.0
         Share of users, from 0 to 1, who lie in the first `corrupted_rounds` rounds (Wang et al. 2023,
-        *corrupted user detection*). Regret is that of the true means, reward what was told.
+        *corrupted user detection*). Regret is that of the true means, reward the one that was observed.
     corruption : {"flip", "random"}, default "flip"
-        What they tell: the contrary, −xᵀθ + noise, or noise alone; of clicks 1 − p or ½ in place of p.
+        Their rewards: the opposite, −xᵀθ + noise, or noise alone; of clicks 1 − p or ½ in place of p.
     corrupted_rounds : int, default 10_000
         Rounds in which they lie, at least 1.
     jumps : float, default 0.0

@@ -44,7 +44,7 @@ class Stochastic(LinearWorld):
     seed : int, default 0
         Seed of users, clusters and rounds, at least 0.
     sizes : {"equal", "zipf"}, default "equal"
-        Sizes of the clusters: all alike, or proportional to 1/rank.
+        Sizes of the clusters: all equal, or proportional to 1/rank.
     zipf : float, default 0.0
         Exponent of arrival frequencies, at least 0: the user of rank k comes in proportion to k^−zipf. 0 is
         uniform (Assumption 1), 1 is strongly uneven.
@@ -61,9 +61,9 @@ class Stochastic(LinearWorld):
         uniform in [−ε*, ε*] (Wang et al. 2023, *misspecified user models*).
     corrupted : float, default 0.0
         Share of users, from 0 to 1, who lie in the first `corrupted_rounds` rounds (Wang et al. 2023,
-        *corrupted user detection*). Regret is that of the true means, reward what was told.
+        *corrupted user detection*). Regret is that of the true means, reward the one that was observed.
     corruption : {"flip", "random"}, default "flip"
-        What they tell: the contrary, −xᵀθ + noise, or noise alone; of clicks 1 − p or ½ in place of p.
+        Their rewards: the opposite, −xᵀθ + noise, or noise alone; of clicks 1 − p or ½ in place of p.
     corrupted_rounds : int, default 10_000
         Rounds in which they lie, at least 1.
     jumps : float, default 0.0

@@ -1,4 +1,4 @@
-"""How much reward would a policy have got?  Answers from a log of another policy."""
+"""Offline evaluation: the reward that a policy would have got, estimated from a log of another policy."""
 
 from coterie.evaluation.bootstrap import Interval, bca_interval
 from coterie.evaluation.estimates import Estimate, Evaluation, evaluate

@@ -1,4 +1,4 @@
-"""What was offered, as list columns of a table: vectors, or numbers of items whose vectors are known."""
+"""The arms of each event, as list columns of a table: vectors, or ids of items with known vectors."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ NORMAL = NormalDist()
 
 
 class Interval(NamedTuple):
-    """Where a value lies with some confidence; NaN where fewer than two events tell of it."""
+    """A confidence interval; NaN where fewer than two events have information."""
 
     low: float
     high: float

@@ -54,7 +54,7 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What `evaluate` found.
+    """The results of `evaluate`.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Evaluation:
     events : int
         Events of the log.
     warnings : tuple of str
-        What makes an estimate doubtful; also logged.
+        Reasons to doubt an estimate; also logged.
     """
 
     estimates: tuple[Estimate, ...]
@@ -109,7 +109,7 @@ def evaluate(
     policies : mapping
         From a name to a maker that gets the log (for `n_users` and `dim`) and a seed.
     estimators : iterable of {"replay", "ips", "snips", "dr"}
-        Which ones to use; all unless told.
+        Estimators to use; by default all.
     level : float
         Confidence of the intervals.
     resamples : int
@@ -175,7 +175,7 @@ def evaluate(
 
 
 def passes(estimators: Iterable[str] = ESTIMATORS) -> int:
-    """How often a policy goes through the log: replay asks for a pass of its own."""
+    """The number of passes of a policy over the log: replay needs one of its own."""
     wanted = set(estimators)
     return int("replay" in wanted) + bool(wanted & set(PROGRESSIVE))
 
@@ -183,7 +183,7 @@ def passes(estimators: Iterable[str] = ESTIMATORS) -> int:
 def _terms(
     log: Log, make: Maker, wanted: tuple[str, ...], seed: int, advance: Advance | None
 ) -> dict[str, Terms]:
-    """What each estimator makes of a policy, in the order asked for."""
+    """The terms of each estimator for a policy, in the given order."""
     found: dict[str, Terms] = {}
     if "replay" in wanted:
         draws = stream(seed, "replay").random(len(log))
@@ -196,7 +196,7 @@ def _terms(
 
 
 def _check(log: Log, policies: Mapping[str, Maker], wanted: tuple[str, ...]) -> None:
-    """Refuse what cannot be evaluated."""
+    """Check the arguments of `evaluate`."""
     if not isinstance(log, Log):
         raise ArgumentError(f"log must come from read_log or LoggingPolicy, got {shown(log)}")
     made = policies.values() if isinstance(policies, Mapping) else ()
@@ -212,7 +212,7 @@ def _check(log: Log, policies: Mapping[str, Maker], wanted: tuple[str, ...]) -> 
 
 
 def _doubts(log: Log) -> list[str]:
-    """What is odd about the propensities."""
+    """Warnings about the propensities."""
     certain = float(np.mean((log.propensities == 1) & (log.sizes > 1)))
     if certain > 0:
         return [

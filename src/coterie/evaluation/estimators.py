@@ -19,7 +19,7 @@ CENTRED = 0.1
 class Terms(NamedTuple):
     """An estimate as Σ terms / Σ weights over events, or Σ terms / n without weights.
 
-    `effective` is the size of a sample of the policy's own events that would tell as much: the matches that
+    `effective` is the size of an equivalent sample of the policy's own events: the matches that
     replay counts, or (Σw)² / Σw² of importance weights w.
     """
 
@@ -29,7 +29,7 @@ class Terms(NamedTuple):
 
     @property
     def value(self) -> float:
-        """The estimate; NaN where no event tells of it."""
+        """The estimate; NaN without any effective event."""
         below = float(len(self.terms)) if self.weights is None else float(self.weights.sum())
         return float(self.terms.sum()) / below if below > 0 and self.effective > 0 else float("nan")
 
@@ -81,18 +81,18 @@ def doubly_robust(log: Log, passage: Passage) -> Terms:
 
 
 def uniform_play(log: Log) -> Terms:
-    """What uniform play would have given: SNIPS with w = 1 / (K p)."""
+    """The mean reward of uniform play: SNIPS with w = 1 / (K p)."""
     weights = 1.0 / (log.sizes * log.propensities)
     return Terms(weights * log.rewards, weights, effective_size(weights))
 
 
 def as_logged(log: Log) -> Terms:
-    """What the logging policy got: the mean reward of the log."""
+    """The mean reward of the log, which is that of the logging policy."""
     return Terms(log.rewards, None, float(len(log)))
 
 
 def is_off_centre(log: Log) -> bool:
-    """Is the mean reward of uniform play clearly more than a tenth of a standard deviation from 0?
+    """Whether the mean reward of uniform play is clearly more than a tenth of a standard deviation from 0.
 
     Without an intercept, a policy then learns the common level of rewards before it learns preferences.
     """

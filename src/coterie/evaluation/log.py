@@ -1,4 +1,4 @@
-"""A log: who came, what was offered, what was chosen with which probability, and the reward."""
+"""A log of decisions: the user, the arms offered, the arm played and its probability, and the reward."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Log:
     propensities : array, shape (n,)
         The probability with which that arm was played, above 0 and at most 1.
     rewards, times : array, shape (n,)
-        What came of it, and when; times ascend.
+        The reward and the time of each event; times ascend.
 
     Raises
     ------
@@ -122,12 +122,12 @@ class Log:
             raise DataError(f"event {event} (from 0): arms must hold finite numbers only")
 
     def __len__(self) -> int:
-        """How many events there are."""
+        """The number of events."""
         return len(self.users)
 
     @property
     def n_users(self) -> int:
-        """How many users there are."""
+        """The number of users."""
         return len(self.user_ids)
 
     @property
@@ -137,7 +137,7 @@ class Log:
 
     @property
     def sizes(self) -> Ints:
-        """How many arms each event offered, (n,)."""
+        """The number of arms that each event offered, (n,)."""
         return np.diff(self.starts)
 
     def arms(self, event: int) -> Floats:
@@ -169,7 +169,7 @@ class Log:
 
     @property
     def has_intercept(self) -> bool:
-        """Is there a feature that is the same for all arms, and not 0?"""
+        """Whether there is a feature that is the same for all arms, and not 0."""
         return bool(np.any((np.ptp(self.items, axis=0) == 0) & (self.items[0] != 0)))
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -234,7 +234,7 @@ def _items(items: Source | ArrayLike) -> tuple[pl.Series, Floats]:
 
 
 def _is_own(path: Path) -> bool:
-    """Is this a log in our own format?"""
+    """Whether this is a file that `Log.save` wrote."""
     import polars as pl
 
     found = _existing(path)

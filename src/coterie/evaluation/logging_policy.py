@@ -1,4 +1,4 @@
-"""A policy that writes its own log, and plays uniformly now and then so that the log can be used."""
+"""A policy that keeps a log, with a share of uniform play so that other policies can be evaluated on it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coterie.types import Floats
 from coterie.validation import arms_matrix, number, reals, shown
 
 SHARED = ("n_users", "dim", "labels", "add_users", "exploring", "arguments", "name")
-"""What the simulator may ask of a policy, handed on where the policy has it."""
+"""Attributes that the simulator reads, passed on from the wrapped policy."""
 
 
 class LoggingPolicy:
@@ -68,13 +68,13 @@ class LoggingPolicy:
         self._open: defaultdict[tuple[int, bytes], deque[int]] = defaultdict(deque)
 
     def __getattr__(self, name: str) -> Any:
-        """What the policy itself says, for the few things that the simulator asks."""
+        """Pass on the attributes that the simulator reads."""
         if name in SHARED:
             return getattr(self.policy, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def recommend(self, user: int, arms: Floats) -> int:
-        """Choose an arm and write down the event; its reward is what `update` brings."""
+        """Choose an arm and log the event; `update` adds its reward."""
         matrix = reals("arms", arms, "a (K, dim) array")
         matrix = arms_matrix(matrix, matrix.shape[-1])
         k, own = len(matrix), chosen_arm(self.policy, user, matrix)
@@ -100,7 +100,7 @@ class LoggingPolicy:
             del self._open[key]
 
     def log(self) -> Log:
-        """The events whose reward has come, as of now; the time of an event is its number."""
+        """The events that have a reward so far; the time of an event is its number."""
         done = np.flatnonzero(~np.isnan(self._rewards))
         if not len(done):
             raise ArgumentError("no reward has come yet, there is nothing to log")

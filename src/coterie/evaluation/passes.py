@@ -1,4 +1,4 @@
-"""A policy goes through a log: learning from events that it would have caused, or from all of them."""
+"""Passes of a policy over a log: it learns from the events that it would have caused, or from all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie.errors import ArgumentError
 from coterie.evaluation.log import Log
-from coterie.policies.linucb import LinUCBInd, LinUCBOne
+from coterie.policies.linucb.linucb import LinUCBInd, LinUCBOne
 from coterie.policies.protocols import Policy
 from coterie.types import Bools, Floats, Ints
 from coterie.validation import shown
@@ -22,11 +22,11 @@ EVERY = 256
 """Events between two calls of it."""
 
 MOST_MODELS = 2**30
-"""Bytes that a reward model for each user may take; beyond, one model serves all."""
+"""Bytes that reward models of single users may take; beyond that, one model serves all users."""
 
 
 class Passage(NamedTuple):
-    """What a policy chose at each event, and what the reward model said of two arms beforehand.
+    """The choices of a policy at each event, and the reward model's predictions before it.
 
     `arms` are the policy's choices (n,). `expected` is the predicted reward of that arm, `expected_logged` of
     the arm that was logged; both are zeros where there was no model.
@@ -110,7 +110,7 @@ def progressive_pass(
 
 
 def chosen_arm(policy: Policy, user: int, arms: Floats) -> int:
-    """What a policy recommends, if it is the number of an arm."""
+    """The arm that a policy recommends, checked to be the number of one."""
     arm = policy.recommend(user, arms)
     try:
         number = index(arm)

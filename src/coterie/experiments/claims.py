@@ -17,7 +17,7 @@ DECISIVE = 2.0
 """Standard errors that a difference must exceed to count."""
 
 MOST_CLAUSES = 3
-"""Claims that the summary sentence tells of."""
+"""Claims in the summary sentence."""
 
 SIMILAR = 1.5
 """The greatest factor between times that are about the same."""
@@ -196,7 +196,7 @@ class Within(Claim):
         return f"{self.policy}'s regret is {value:.2f} times its rival's"
 
     def summarise(self, verdicts: Sequence[Verdict]) -> str:
-        """In how many worlds the limit is kept, and in which it is not; each has its own, so no mean."""
+        """The number of worlds within the limit, and those beyond it; limits differ, so no mean is taken."""
         beyond = [f"{v.where} ({v.evidence})" for v in verdicts if v.answer == "fails"]
         said = f"{self.policy} keeps its limit in {len(verdicts) - len(beyond)} of {len(verdicts)} worlds"
         return f"{said}, but not in {', '.join(beyond)}" if beyond else said
@@ -214,14 +214,14 @@ class Within(Claim):
 
 @dataclass(frozen=True, slots=True)
 class Headlines(Claim):
-    """What papers claim of each panel, by paired differences: see `Panel.headlines`."""
+    """The claims of papers about each panel, by paired differences: see `Panel.headlines`."""
 
     def describe(self, value: float) -> str:
         """How far below, or above."""
         return f"the regret that a paper claims to be lower is {value:+.1f} % off the other's"
 
     def summarise(self, verdicts: Sequence[Verdict]) -> str:
-        """How many hold, fail and are undecided; they are about different policies, so no mean."""
+        """The numbers that hold, fail and are undecided; policies differ, so no mean is taken."""
         answers = [verdict.answer for verdict in verdicts]
         holds, fails, undecided = (answers.count(one) for one in get_args(Answer))
         return f"of {len(answers)} headline claims {holds} hold, {fails} fail and {undecided} are undecided"
@@ -240,7 +240,7 @@ def changed(policy: str, letter: str, value: float) -> str:
 
 
 def compared(lower: PolicyResult, higher: PolicyResult) -> tuple[Answer, float]:
-    """Is the first below the second, and by how many per cent of the second is it off?
+    """Whether the first is below the second, and their difference in per cent of the second.
 
     A single seed decides nothing.
     """
@@ -291,7 +291,7 @@ def summary_sentence(findings: Sequence[Finding], panels: Sequence[Panel]) -> st
 
 
 def least_regret(panels: Sequence[Panel]) -> Iterator[str]:
-    """Who has the least regret and how far below the next: a clause for each policy that leads somewhere."""
+    """A clause for each policy that has the least regret somewhere: where, and how far below the next."""
     rankings = [ranking for panel in panels if len(ranking := panel.ranking()) > 1]
     best = [ranking[0].policy for ranking in rankings]
     for policy in sorted(set(best), key=lambda policy: (-best.count(policy), policy)):

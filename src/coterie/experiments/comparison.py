@@ -19,7 +19,7 @@ METRICS = (*(name for name in COLUMNS if name != "rounds"), "relative")
 
 
 class RunGroup(NamedTuple):
-    """What two runs must share to be comparable, but for their seed and constants."""
+    """What runs must have in common to be comparable; seeds and constants may differ."""
 
     environment: EnvironmentSpec
     data: str | None
@@ -64,7 +64,7 @@ class PolicyDifference(NamedTuple):
         return self.difference - reach, self.difference + reach
 
     def verdict(self) -> str:
-        """What the interval says in words."""
+        """The conclusion from the interval, in words."""
         if np.isnan(self.second - self.first).any():
             return "unknown"
         if np.array_equal(self.first, self.second):
@@ -157,7 +157,7 @@ def read_results(folder: Path) -> list[FinishedRun]:
 def compare_results(
     first: Iterable[FinishedRun], second: Iterable[FinishedRun], *, metric: str, level: float
 ) -> Comparison:
-    """Pair the runs of two folders seed by seed, and tell how they differ at the end.
+    """Pair the runs of two folders seed by seed, and compare a metric at the horizon.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def compare_results(
 
 
 def _groups(results: Iterable[FinishedRun]) -> dict[RunGroup, RunsBySpec]:
-    """The runs by group, policy and seed; of several versions of a run, that of today's code."""
+    """The runs by group, policy and seed; of several versions of a run, that of the present code."""
     groups: dict[RunGroup, RunsBySpec] = defaultdict(lambda: defaultdict(dict))
     for one in results:
         run = one.run
@@ -211,7 +211,7 @@ def _groups(results: Iterable[FinishedRun]) -> dict[RunGroup, RunsBySpec]:
 
 
 def _is_current(one: FinishedRun) -> bool:
-    """Was it made by today's code?  Of an own policy whose module is not here nobody knows."""
+    """Whether it was made by the present code; False for your own policy if its module is missing."""
     try:
         return one.id == one.run.id
     except CoterieError:

@@ -62,7 +62,7 @@ def evaluate_specs(
     seed: int,
     advance: Callable[[int], object] | None = None,
 ) -> Evaluation:
-    """Evaluate the policies; an exception of somebody's own policy is raised with its name."""
+    """Evaluate the policies; an exception of a policy of your own is raised with its name."""
     makers = {label: SpecMaker(spec) for label, spec in zip(labels_of(specs), specs, strict=True)}
     try:
         return evaluate(

@@ -45,7 +45,7 @@ LEGEND_LINE, LEGEND_LETTER, TITLE_LETTERS = 0.65, 0.085, 11.5
 """Inches of a line and of a letter in a legend, and letters of a title in an inch."""
 
 CROP_FACTOR = 2.5
-"""A policy with more than this many times the regret of the next leaves the picture, and is named there."""
+"""A policy with more than this many times the regret of the next is cropped, and its value written."""
 
 MARKERS = 6
 """Markers on a curve."""
@@ -78,7 +78,7 @@ RC_PARAMS: Mapping[str, Any] = MappingProxyType(
 
 
 def styles_of(specs: Sequence[PolicySpec]) -> list[Style]:
-    """How these policies are drawn beside each other: no two have the same label.
+    """Styles of these policies in one drawing, with distinct labels.
 
     >>> specs = [PolicySpec("CLUB", {"beta": 1.0}), PolicySpec("CLUB", {"beta": 2.0})]
     >>> [(style.label, style.line) for style in styles_of(specs)]
@@ -99,7 +99,7 @@ def styles_of(specs: Sequence[PolicySpec]) -> list[Style]:
 
 
 def draw(view: str, title: str, panels: Sequence[Panel], folder: Path, name: str) -> list[Path]:
-    """Draw a figure into `folder` in every format; nothing for what is a table only."""
+    """Draw a figure into `folder` in every format; nothing for a view that is a table only."""
     if view not in VIEWS or not panels:
         return []
     need("matplotlib", "drawing a figure")
@@ -110,7 +110,7 @@ def draw(view: str, title: str, panels: Sequence[Panel], folder: Path, name: str
 
 
 def save_figure(canvas: Canvas, title: str, folder: Path, name: str) -> list[Path]:
-    """Write a canvas with its title in every format; call it while `RC_PARAMS` is in use."""
+    """Write a canvas with its title in every format; `RC_PARAMS` must be in effect."""
     kept = title.replace(" = ", "\u00a0=\u00a0")
     canvas.suptitle(fill(kept, int(canvas.get_figwidth() * TITLE_LETTERS)), fontsize=11)
     return list(_save(canvas, folder, name))
@@ -206,7 +206,7 @@ def relative(panels: Sequence[Panel]) -> Canvas:
 
 
 def _fit(axes: Axes, panel: Panel, column: str) -> None:
-    """An axis about what is seen after a tenth of the rounds, and about 1, without the noise before."""
+    """Fit the axis to the values after the first tenth of the rounds, which are noisy, and to 1."""
     means = [result.band(column).mean for result in panel.results]
     later = np.concatenate([mean[len(mean) // 10 :] for mean in means])
     low, high = min(1.0, float(np.nanmin(later))), float(np.nanmax(later))
@@ -232,7 +232,7 @@ def curves(panels: Sequence[Panel]) -> Canvas:
 
 
 def _crop(axes: Axes, panel: Panel) -> None:
-    """Where one policy would flatten all others, end the axis above the others and write its value there."""
+    """End the axis below a policy that would flatten all others, and write its value there."""
     styles = styles_of([result.spec for result in panel.results])
     finals = sorted((r.mean_regret, style.label) for r, style in zip(panel.results, styles, strict=True))
     if len(finals) < 3 or finals[-1][0] <= CROP_FACTOR * finals[-2][0]:
@@ -360,7 +360,7 @@ def ratios(panels: Sequence[Panel]) -> Canvas:
 
 
 def _ratio_line(axes: Axes, y: float, found: RegretRatio) -> None:
-    """A dataset: its name on the left, who 1 stands for on the right, and the dots."""
+    """A dataset: its name on the left, the policy of ratio 1 on the right, and the dots."""
     across = axes.get_yaxis_transform()
     axes.axhline(y, color="#e6e6e6", linewidth=0.6, zorder=0)
     axes.text(-0.01, y, found.panel.dataset_name, transform=across, va="center", ha="right")
@@ -509,4 +509,4 @@ VIEWS: Mapping[str, Callable[[Sequence[Panel]], Canvas]] = MappingProxyType(
         "winners": winners,
     }
 )
-"""How a figure is drawn, by the name of its view; other views are tables only."""
+"""Functions that draw a figure, by the name of its view; other views are tables only."""

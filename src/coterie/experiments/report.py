@@ -1,4 +1,4 @@
-"""One page that shows everything: figures, tables, constants, the command, the machine, what was left out."""
+"""The HTML report: figures, tables, constants, the command, the machine, and what was left out."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TEMPLATE = "report.html.jinja"
 
 
 class FigureResult(NamedTuple):
-    """All that was found for a figure, and the files that show it once they are written.
+    """The results of a figure, and its files once they are written.
 
     `environments` and `horizons` have one entry for each panel.
     """
@@ -56,7 +56,7 @@ class FigureResult(NamedTuple):
 
 
 class Fact(NamedTuple):
-    """Something worth knowing, by name."""
+    """A name and its value, for a table of two columns."""
 
     name: str
     value: str
@@ -145,7 +145,7 @@ def varied_names(result: FigureResult) -> tuple[str, ...]:
 
 
 def machine() -> list[Fact]:
-    """Processor, cores, system and Python; no names of hosts or people."""
+    """Processor, cores, system and Python; neither host nor user names."""
     return [
         Fact("processor", processor()),
         Fact("processors", str(os.cpu_count())),

@@ -55,7 +55,7 @@ class PanelSpec(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigurePlan:
-    """A figure, for seeds and for datasets that are there; a horizon, if given, holds for all of it."""
+    """A figure as runs: its panels, tuning studies and seeds; a given horizon is that of every panel."""
 
     figure: Figure
     horizon: int | None = None
@@ -90,7 +90,7 @@ class FigurePlan:
         )
 
     def study(self, panel: PanelSpec, policy: str, data: DataFiles) -> Study:
-        """Where the constants of a policy in a panel come from."""
+        """The tuning study of a policy in a panel."""
         rounds = self.protocol.rounds(panel.horizon)
         files, seeds = data.sha256(panel.tuned_in), self.figure.trial_seeds
         return Study(panel.tuned_in, policy, rounds, files, panel.widths, seeds)
@@ -168,7 +168,7 @@ def available(figures: Sequence[Figure], missing: Sequence[str]) -> list[Figure]
 
 
 def _is_played(variation: Variation, figure: Figure) -> bool:
-    """Is there a dataset for this variation?"""
+    """Whether the figure has a dataset for this variation."""
     wanted = figure.datasets if variation.datasets is None else variation.datasets
     return bool(set(wanted) & set(figure.datasets))
 
@@ -178,7 +178,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReproduceOptions:
-    """What to reproduce, from which data, how long, and where to.
+    """Options of a reproduction: figures, data, length and output.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ class Reproduction(NamedTuple):
     Parameters
     ----------
     options : ReproduceOptions
-        What was asked for.
+        The options.
     figures : tuple of FigureResult
         Results of each figure.
     skipped : tuple of str
@@ -322,7 +322,7 @@ def write_files(found: Reproduction) -> Reproduction:
 
 
 def _missing(figure: Figure, data: DataFiles) -> dict[str, str]:
-    """Find the datasets of a figure whose files are not there, with how to get them."""
+    """Datasets of a figure whose files are missing, with instructions to get them."""
     missing: dict[str, str] = {}
     for environment in dict.fromkeys(_environments(figure)):
         try:
@@ -334,7 +334,7 @@ def _missing(figure: Figure, data: DataFiles) -> dict[str, str]:
 
 
 def _environments(figure: Figure) -> Iterator[EnvironmentSpec]:
-    """What a figure is played in, on each of its datasets."""
+    """The environments of a figure, on each of its datasets."""
     for variation in figure.variations:
         for name in figure.datasets:
             if variation.datasets is None or name in variation.datasets:

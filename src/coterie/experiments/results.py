@@ -1,4 +1,4 @@
-"""What was measured for a figure: panels of policies, each with a trace a seed."""
+"""Measured results: panels of policies, each policy with one trace for each seed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from coterie.simulation import Trace
 from coterie.types import Floats
 
 AUTO, ORACLE = "AutoCLUB", "LinUCBOracle"
-"""Our policy, and the one that is told the true clusters and so is nobody's rival."""
+"""Our policy, and the one that knows the true clusters, which is excluded from rankings."""
 
 DATASET_NAMES = {"synthetic": "Synthetic", "movielens": "MovieLens", "lastfm": "Last.fm", "yelp": "Yelp"}
-"""Datasets as people write them."""
+"""Names of datasets in titles."""
 
 
 class Band(NamedTuple):
@@ -74,7 +74,7 @@ class PolicyResult(NamedTuple):
         return _mean_error([final_value(trace, column) for trace in self.traces])
 
     def seconds(self) -> MeanError:
-        """How long a run took; NaN where it was not measured."""
+        """Seconds of a run; NaN where they were not measured."""
         return _mean_error([trace.seconds for trace in self.traces])
 
     def microseconds(self) -> float:
@@ -84,14 +84,14 @@ class PolicyResult(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """The greatest regret wanted, as a multiple of that of the policy `of`; None: of the best other one."""
+    """An upper limit on regret, as a multiple of that of the policy `of`; None: of the best other one."""
 
     factor: float
     of: str | None = None
 
 
 class Headline(NamedTuple):
-    """What a paper claims of a world like this: the regret of `lower` is below that of `higher`."""
+    """A paper's claim about such a world: the regret of `lower` is below that of `higher`."""
 
     lower: str
     higher: str
@@ -112,7 +112,7 @@ class Panel(NamedTuple):
 
     @property
     def dataset_name(self) -> str:
-        """The dataset as people write it."""
+        """The dataset's name in titles."""
         return DATASET_NAMES.get(self.dataset, self.dataset)
 
     @property
@@ -159,7 +159,7 @@ class RegretRatio(NamedTuple):
 
     @property
     def limit(self) -> Limit | None:
-        """The greatest ratio wanted here."""
+        """The upper limit of the ratio in this panel."""
         return self.panel.limit
 
     @property
@@ -169,7 +169,7 @@ class RegretRatio(NamedTuple):
 
     @property
     def within_limit(self) -> bool | None:
-        """Is the ratio within the limit? None where there is no limit."""
+        """Whether the ratio is within the limit; None where there is no limit."""
         return None if self.limit is None else self.value <= self.limit.factor
 
 
@@ -193,7 +193,8 @@ def regret_ratios(panels: Sequence[Panel], policy: str = AUTO) -> Iterator[Regre
 def multiples(panels: Sequence[Panel]) -> dict[str, list[float]]:
     """Regret of each policy as a multiple of the least of each panel, best policy first; NaN where absent.
 
-    The oracle's is nobody's least. Policies are ordered by their mean logarithm beside that of each panel.
+    The oracle is never the least. Policies are ordered by the mean logarithm of their multiples, less the
+    mean of each panel.
     """
     least = [panel.ranking()[0].mean_regret for panel in panels]
     found = {
@@ -210,7 +211,7 @@ def multiples(panels: Sequence[Panel]) -> dict[str, list[float]]:
 
 
 def labels_of(specs: Sequence[PolicySpec]) -> tuple[str, ...]:
-    """A label for each spec, no two alike: parameters are told where a name is shared.
+    """A distinct label for each spec: parameters are added where specs share a name.
 
     >>> labels_of([PolicySpec("CLUB", {"beta": 1}), PolicySpec("CLUB", {"beta": 2}), PolicySpec("SCLUB")])
     ('CLUB (beta 1)', 'CLUB (beta 2)', 'SCLUB')

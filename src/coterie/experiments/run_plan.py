@@ -107,7 +107,7 @@ class RunPlan(NamedTuple):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of the policies, no two alike."""
+        """Distinct labels of the policies."""
         return labels_of(self.policies)
 
     def label(self, run: Run) -> str:
@@ -168,7 +168,7 @@ def usual_environment(
 ) -> dict[str, Any]:
     """Parameters of an environment that follow from those that are given.
 
-    Unless told otherwise there are no more clusters than users, the dataset has as many users as play, and
+    Unless given, there are no more clusters than users, the dataset has as many users as play, and
     rewards with an offset have an intercept. Real feedback has parameters and a dataset of its own.
     """
     defaults = EnvironmentSpec()
@@ -185,7 +185,7 @@ def usual_environment(
 
 
 def guessed_dataset(path: str | None) -> str:
-    """The dataset whose file this is, or holds; your own table where it is none.
+    """The dataset of a file or folder, by its name; 'interactions' for any other file.
 
     >>> guessed_dataset("downloads/ml-25m.zip"), guessed_dataset("clicks.csv")
     ('movielens', 'interactions')
@@ -225,7 +225,7 @@ def uniform_deviation(world: World) -> float:
 
 
 def possible_horizon(world: World, horizon: int) -> int:
-    """The horizon; all events where there are fewer than the default asks for."""
+    """The horizon; by default at most the number of events."""
     most = getattr(world, "n_rounds", None)
     if most is None or horizon <= most:
         return horizon

@@ -1,4 +1,4 @@
-"""A run, the id that everything about it gives, and the folder that keeps finished runs.
+"""A run, its id, which is a hash of everything that determines it, and the folder of finished runs.
 
 Results are Parquet files, one a run, whole or absent.
 """
@@ -121,7 +121,7 @@ class Run:
 
 @contextmanager
 def naming_policy(name: str, seed: int) -> Iterator[None]:
-    """Name the policy and the seed in errors that somebody's own policy raises."""
+    """Name the policy and the seed in errors that a policy from outside this library raises."""
     try:
         yield
     except Exception as error:
@@ -137,7 +137,7 @@ def naming_policy(name: str, seed: int) -> Iterator[None]:
 
 
 def read_description(text: str) -> Run:
-    """The run that a description tells of; its id differs if the code has changed since.
+    """Read a run from its description; its id differs if the code has changed since.
 
     >>> policy = PolicySpec("LinUCBInd", {"beta": 0.1})
     >>> run = Run(environment=EnvironmentSpec(), policy=policy, horizon=1000, seed=0)

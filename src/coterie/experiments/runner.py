@@ -1,4 +1,4 @@
-"""Play runs: where datasets come from, which engine plays, who hears of progress."""
+"""Playing runs: their datasets, the engine that plays them, and callbacks for progress."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WARM_UP = 300
 
 
 class Callback(Protocol):
-    """Protocol of what is told of progress; its methods are called from any thread.
+    """Protocol of an object that follows progress; its methods are called from any thread.
 
     Examples
     --------
@@ -204,14 +204,14 @@ class PlayedRun(NamedTuple):
 
 
 class Engine(Protocol):
-    """Where runs are played."""
+    """Protocol of an engine, which plays runs."""
 
     def play(self, runs: Sequence[Run], data: DataFiles, callback: Callback) -> Iterator[PlayedRun]:
         """Every run once, in whatever order they finish; closing the iterator stops the rest."""
 
 
 class Runner(NamedTuple):
-    """All that is needed to play runs and to keep their results."""
+    """Plays runs on an engine and stores their results."""
 
     store: Store
     engine: Engine
@@ -283,7 +283,7 @@ def _time_file(run: Run, folder: Path) -> Path:
 
 @cache
 def processor() -> str:
-    """The processor as its maker calls it."""
+    """The model name of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -293,14 +293,14 @@ def processor() -> str:
 
 
 RETRIES = 5
-"""How often a run is played again when its worker, or the worker's machine, is lost."""
+"""Times that a run is played again if its worker, or the worker's machine, is lost."""
 
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_AUTH_MODE": "disabled",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
-"""For a Ray that we start ourselves: it reports to nobody, asks for no token and does not warn about GPUs."""
+"""For a Ray that is started here: no usage statistics, no authentication, no warning about GPUs."""
 
 
 class LocalEngine:
@@ -331,7 +331,7 @@ class LocalEngine:
         data : DataFiles
             Datasets of the runs.
         callback : Callback
-            Told of progress.
+            Informed of progress.
 
         Returns
         -------
@@ -385,7 +385,7 @@ class RayEngine:
         data : DataFiles
             Datasets of the runs.
         callback : Callback
-            Told of progress.
+            Informed of progress.
 
         Yields
         ------
@@ -399,7 +399,7 @@ class RayEngine:
         waiting: dict[Any, Run] = {}
         started = self._connect()
         try:
-            waiting.update(submitted(runs, data))  # one by one: what went out before an error is known
+            waiting.update(submitted(runs, data))  # one by one, so that an error leaves those submitted known
             while waiting:
                 ready, _ = ray.wait(list(waiting), num_returns=1)
                 run = waiting.pop(ready[0])

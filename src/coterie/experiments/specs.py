@@ -61,7 +61,7 @@ class Params(Mapping[str, Value]):
         return iter(self._values)
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of parameters."""
         return len(self._values)
 
     def __hash__(self) -> int:
@@ -78,7 +78,7 @@ class Params(Mapping[str, Value]):
 
 
 def format_value(value: Value) -> str:
-    """Format a value for people: numbers to six digits."""
+    """Format a value for display: numbers to six digits."""
     return str(value) if isinstance(value, str | bool) else f"{value:g}"
 
 
@@ -96,7 +96,7 @@ def _plain(name: str, value: object) -> Value:
 
 
 World: TypeAlias = Stochastic | Smoothed | Cascade | Duel | Disturbed | Payoffs | Stream | Shifted
-"""What policies play in."""
+"""Environments that policies can play in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class PolicySpec:
         """Make the policy, before its first round.
 
         The maker is given those of n_users (the users present at the start), dim, seed and the parameters
-        that its signature names; only one that names `labels` or `graph` is told the true clusters. Where
+        that its signature names; only one that names `labels` or `graph` gets the true clusters. Where
         there are none, the graph is that of friendships.
 
         Parameters
@@ -160,7 +160,7 @@ class PolicySpec:
         return self.make_for(world.present(0), world.dim, seed, world=world)
 
     def make_for(self, n_users: int, dim: int, seed: int, *, world: World | None = None) -> Any:
-        """Make the policy for users of whom only the number is known, unless their world is given.
+        """Make the policy for a number of users, without an environment unless one is given.
 
         Parameters
         ----------
@@ -171,7 +171,7 @@ class PolicySpec:
         seed : int
             Seed of the policy.
         world : Environment, optional
-            Environment that tells true clusters or friendships, as for `make`.
+            Environment with true clusters or friendships, as for `make`.
 
         Returns
         -------
@@ -180,25 +180,23 @@ class PolicySpec:
         """
         maker = find_maker(self.name)
         maker.check(self.params)
-        asked: dict[str, Callable[[], Any]] = {
+        special: dict[str, Callable[[], Any]] = {
             "labels": lambda: None if world is None else self._labels(world),
             "graph": lambda: None if world is None else self._graph(world),
             "confidence": lambda: tuned_confidence(self.name, self.params),
         }
-        made = {name: asked[name]() for name in asked if name in maker.arguments}
+        made = {name: special[name]() for name in special if name in maker.arguments}
         offered = {"n_users": n_users, "dim": dim, "seed": seed, **self.params}
         offered.update((name, value) for name, value in made.items() if value is not None)
         return maker({name: value for name, value in offered.items() if maker.passes(name)})
 
     def _labels(self, world: World) -> Ints | None:
-        """The true clusters of those who are there; only an own policy can do without."""
+        """The true clusters of the users present; only a policy of your own can do without."""
         if world.labels is not None:
             return np.asarray(world.labels[: world.present(0)])
         if is_own(self.name):
             return None
-        raise ArgumentError(
-            f"{self.name} is told the true clusters, and real feedback has none: leave it out"
-        )
+        raise ArgumentError(f"{self.name} needs the true clusters, and real feedback has none: leave it out")
 
     def _graph(self, world: World) -> Bools | Floats | None:
         """The graph that joins users of one cluster, or that of friendships."""
@@ -218,7 +216,7 @@ def same_cluster(labels: np.ndarray[Any, Any]) -> Bools:
 
 
 Data: TypeAlias = Dataset | PayoffTable
-"""What worlds are made of: vectors of users and items, or payoffs that users told."""
+"""Data that environments are made of: vectors of users and items, or payoffs of real feedback."""
 
 
 NOISES: Mapping[str, Callable[[float], Noise]] = MappingProxyType(
@@ -230,12 +228,12 @@ NOISES: Mapping[str, Callable[[float], Noise]] = MappingProxyType(
         "contaminated": Contaminated,
     }
 )
-"""How rewards scatter, by name, for a given σ."""
+"""Kinds of noise by name, for a given σ."""
 
 DISTURBANCES: Mapping[str, float] = MappingProxyType(
     {"liars": 0, "outlier": 0.0, "uneven": 1.0, "within": 0.0}
 )
-"""Parameters of `Disturbed` that change something, with the values that change nothing."""
+"""Parameters of `Disturbed` with their neutral values."""
 
 ENVIRONMENTS: Mapping[str, type[Stochastic] | type[Smoothed]] = MappingProxyType(
     {"stochastic": Stochastic, "smoothed": Smoothed}
@@ -297,7 +295,7 @@ class EnvironmentSpec:
     duels : float, default 0.0
         `sharpness` of duels between two arms, in place of rewards (`Duel`); 0 for none.
     liars, liar_sd, outlier, uneven, within
-        As for `Disturbed`; only for rewards that are made up and not 0 or 1.
+        As for `Disturbed`; only for simulated rewards that are not 0 or 1.
     onehot : bool, default False
         Whether the vectors of items are the unit vectors (`onehot`).
     feature_scale, feature_spread : float, default 1.0
@@ -370,16 +368,16 @@ class EnvironmentSpec:
             known = ", ".join((*ENVIRONMENTS, *REAL))
             raise ArgumentError(f"setting must be one of {known}, got {self.setting!r}")
         if nonnegative("duels", self.duels) and (self.is_real or self.list_length > 1 or self.disturbances):
-            raise ArgumentError("duels are between two arms of a made-up world without lists or disturbances")
+            raise ArgumentError("duels need simulated rewards, without lists or disturbances")
         if self.rewards not in NOISES:
             raise ArgumentError(f"rewards must be one of {', '.join(NOISES)}, got {self.rewards!r}")
         if self.disturbances and (self.is_real or self.rewards == "bernoulli"):
             names = " and ".join(self.disturbances)
-            raise ArgumentError(f"{names}: for made-up rewards that are not 0 or 1")
+            raise ArgumentError(f"{names}: only for simulated rewards that are not 0 or 1")
         if self.is_real and (self.onehot, self.feature_scale, self.feature_spread, self.rank) != (0, 1, 1, 0):
             raise ArgumentError(f"the setting {self.setting!r} has features and users of its own")
         if self.attraction != 1 and (self.is_real or self.rewards != "bernoulli"):
-            raise ArgumentError("attraction is for made-up rewards of 0 or 1: rewards must be 'bernoulli'")
+            raise ArgumentError("attraction is for simulated rewards of 0 or 1: rewards must be 'bernoulli'")
         nonnegative("noise", self.noise)
         whole("rank", self.rank, 0)
         for name in ("feature_scale", "feature_spread"):
@@ -405,7 +403,7 @@ class EnvironmentSpec:
 
     @property
     def is_real(self) -> bool:
-        """Whether rewards are what users told, not made up."""
+        """Whether rewards are real feedback, not simulated."""
         return self.setting in REAL
 
     @property
@@ -445,7 +443,7 @@ class EnvironmentSpec:
 
     @property
     def disturbances(self) -> dict[str, Any]:
-        """What `Disturbed` is to change: its parameters that are not as usual."""
+        """Parameters of `Disturbed` that differ from their neutral values."""
         given = {name: getattr(self, name) for name in DISTURBANCES}
         return {name: value for name, value in given.items() if value != DISTURBANCES[name]}
 
@@ -478,7 +476,7 @@ class EnvironmentSpec:
         return Shifted(world, self.offset, intercept=self.intercept)
 
     def _real(self, table: PayoffTable, seed: int) -> Payoffs | Stream | Cascade:
-        """Make a world of real feedback, with as many users as there are, `n_users` at most."""
+        """Make an environment of real feedback, with at most `n_users` of its users."""
         options: dict[str, Any] = {"n_arms": self.n_arms, "seed": seed}
         kind: type[Payoffs | Stream] = Stream
         if self.setting != "stream":
@@ -491,7 +489,7 @@ class EnvironmentSpec:
         return world if self.list_length == 1 else Cascade(world, self.list_length)
 
     def _made(self, dataset: Dataset, seed: int) -> Stochastic | Smoothed | Cascade | Disturbed | Duel:
-        """Make a world whose rewards are made up."""
+        """Make an environment with simulated rewards."""
         data = self._reshaped(dataset)
         kind = ENVIRONMENTS[self.setting]
         taken = [name for name in signature(kind).parameters if name in self.names()]
@@ -506,7 +504,7 @@ class EnvironmentSpec:
         return world if self.list_length == 1 else Cascade(world, self.list_length)
 
     def _reshaped(self, dataset: Dataset) -> Dataset:
-        """The dataset with the preferences and the features that are asked for."""
+        """The dataset with the preferences and features of this specification."""
         data = with_smaller_gap(low_rank(dataset, self.rank) if self.rank else dataset, self)
         data = onehot(data) if self.onehot else data
         if self.feature_scale == self.feature_spread == 1:

@@ -213,12 +213,12 @@ def _ratio_row(found: RegretRatio) -> tuple[str, ...]:
 
 
 def winner_table(panels: Sequence[Panel]) -> TextTable:
-    """Who has the least regret in each panel, who cannot be told apart from it, and who comes next."""
+    """The best policy of each panel, those not distinguishable from it, and the next one."""
     return TextTable(
-        "Who wins where: the least regret, mean ± standard error, and the first who is told apart from it",
-        ("world", "least regret", "regret", "not told apart", "next", "ratio"),
+        "Winners: the least regret, mean ± standard error, and the next policy distinguishable from it",
+        ("world", "least regret", "regret", "not distinguishable", "next", "ratio"),
         tuple(_winner_row(panel) for panel in panels),
-        prose=("not told apart",),
+        prose=("not distinguishable",),
     )
 
 

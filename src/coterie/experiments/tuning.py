@@ -1,8 +1,8 @@
-"""One protocol for the parameters of every policy: which are tried, and which are chosen.
+"""The tuning protocol of every policy: the parameters that are tried, and the choice among them.
 
 Grids are in units that fit every environment: α, β and σ in units of the noise, lengths of exploration in
 rounds a user. The protocol knows σ and the number of users, and nothing else about the environment. The
-factor β of the confidence widths is tuned too, or set to what the theory asks for.
+factor β of the confidence widths is tuned too, or set to the value of the theory.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ BUDGET = 24
 """Points tried for every policy that has a grid."""
 
 Widths: TypeAlias = Literal["tuned", "theory"]
-"""Where β comes from: a grid like the other parameters, or the theory."""
+"""Source of β: a grid, as for other parameters, or the theory."""
 
 USUAL: Mapping[str, float] = MappingProxyType(
     {"alpha": 15.0, "beta": 1.0, "explore": 10.0, "phase": 4.0, "noise": 1.0}
 )
-"""Places to start from, in the units of grids."""
+"""Parameters to start from, in the units of grids."""
 
 
 def in_units(name: str, value: float, environment: EnvironmentSpec) -> float:
@@ -66,7 +66,7 @@ def theory_beta(environment: EnvironmentSpec, horizon: int, *, ridge: float = 1.
 def candidates(
     policy: str, environment: EnvironmentSpec, *, widths: Widths = "tuned", horizon: int = 1
 ) -> list[PolicySpec]:
-    """What is tried for a policy in an environment: every point of its grid; one point if it has none.
+    """The points of a policy's grid in an environment; one point if it has no grid.
 
     With `widths="theory"` the factor of the width is that of the theory for this horizon, and the rest of
     the grid is tried.
@@ -101,7 +101,7 @@ def width_parameter(policy: str) -> str:
 
 
 def usual_spec(policy: str, environment: EnvironmentSpec) -> PolicySpec:
-    """A policy with parameters to start from; what an own policy has defaults for stays as it is.
+    """A policy with parameters to start from; a policy of your own keeps its defaults.
 
     >>> print(usual_spec("UniCLUB", EnvironmentSpec()))
     UniCLUB (alpha 1.5, beta 0.1, explore 500)
@@ -200,7 +200,7 @@ def trials(study: Study, protocol: TuningProtocol) -> list[list[Run]]:
 
 
 def tuning_runs(studies: Iterable[Study], protocol: TuningProtocol) -> list[Run]:
-    """All runs that must be finished before constants can be chosen; none where there is no choice."""
+    """All runs that the choice of constants needs; none for a study of a single point."""
     points = [trials(study, protocol) for study in studies]
     return [run for study in points if len(study) > 1 for point in study for run in point]
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError
-from coterie.policies.archives import ByteProgress
-from coterie.policies.memory import check_graph
+from coterie.policies.array_files import ByteProgress
+from coterie.policies.memory_use import check_graph
 from coterie.policies.pairs import Paired
 from coterie.policies.plans import MOST_USERS, PLANS, grown
 from coterie.policies.plans import Plan as Plan

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError
-from coterie.policies._learner import Learner
-from coterie.policies.explanations import UserExplanation, explained
-from coterie.policies.memory import MemoryUse, memory_use
+from coterie.policies.autoclub.explanations import UserExplanation, explained
+from coterie.policies.kernel.learner import Learner
+from coterie.policies.memory_use import MemoryUse, memory_use
 from coterie.policies.plans import PLANS, by_appearance, checked, frozen, too_long
 from coterie.policies.schedule import Schedule
 from coterie.seeding import stream
@@ -210,7 +210,7 @@ class Inspected:
         array of int
             Users, ascending.
         """
-        from coterie.policies.rclubwcu import find_suspects
+        from coterie.policies.robust.rclubwcu import find_suspects
 
         lies = self._arguments.get("threshold", 0.0) * self._arguments.get("corruption", 0.0)
         with self._lock:

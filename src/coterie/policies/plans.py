@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError
-from coterie.policies._choice import LONGEST2
-from coterie.policies._learner import Learner
 from coterie.policies.confidence import Confidence
-from coterie.policies.memory import check_graph
+from coterie.policies.kernel.learner import LONGEST2, Learner
+from coterie.policies.memory_use import check_graph
 from coterie.policies.schedule import Schedule
 from coterie.seeding import check_seed
 from coterie.types import Ints

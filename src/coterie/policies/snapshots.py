@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from coterie.errors import CoterieError, MissingSnapshot, SnapshotError
-from coterie.policies.archives import (
+from coterie.policies.array_files import (
     UNREADABLE,
     Archive,
     Array,
@@ -158,7 +158,7 @@ def load(path: str | PathLike[str], *, progress: ByteProgress | None = None) -> 
     Parameters
     ----------
     path : str or path
-        File that `LinearBandit.save` wrote, with this version of Coterie or an earlier one.
+        File that `LinearBandit.save` wrote.
     progress : callable, optional
         Called as progress(done, total) with the bytes read so far and those there are in all.
 
@@ -224,7 +224,6 @@ def _room(source: ArraySource) -> int:
 class Header(NamedTuple):
     """What a snapshot says of itself before its arrays."""
 
-    version: int
     policy: str
     arguments: dict[str, Any]
     generator: dict[str, Any]
@@ -239,13 +238,11 @@ def _header(content: Array) -> Header:
         raise SnapshotError("is not a Coterie snapshot") from None
     if stated != FORMAT:
         raise SnapshotError(f"holds {shown(stated)}, not {FORMAT!r}")
-    if version not in (1, VERSION):
-        raise SnapshotError(
-            f"is of format version {shown(version)}; this Coterie reads versions 1 to {VERSION}"
-        )
+    if version != VERSION:
+        raise SnapshotError(f"is of format version {shown(version)}; this Coterie reads version {VERSION}")
     numbers = fields.get("numbers", {})
-    header = Header(version, fields.get("policy"), fields.get("arguments"), fields.get("generator"), numbers)
-    kinds = zip(header, Header.__annotations__, (int, str, dict, dict, dict), strict=True)
+    header = Header(fields.get("policy"), fields.get("arguments"), fields.get("generator"), numbers)
+    kinds = zip(header, Header.__annotations__, (str, dict, dict, dict), strict=True)
     for value, name, kind in kinds:
         if not isinstance(value, kind):
             raise SnapshotError(f"has a header whose {name!r} is of the wrong kind")
@@ -259,21 +256,13 @@ def _rebuilt(header: Header, archive: ArraySource, meter: Meter) -> LinearBandit
         arguments = _arguments(header, archive)
         plan = PLANS[header.policy](**arguments)
         stored = {n.removeprefix("state/"): a for n, a in archive.stored.items() if n.startswith("state/")}
-        numbers, arrays = header.numbers, Arrays()
-        if header.version == 1:
-            from coterie.policies.snapshots_v1 import upgraded
-
-            arrays, numbers = upgraded(plan.learner, {name: archive.read(f"state/{name}") for name in stored})
+        numbers = header.numbers
         if set(numbers) != set(plan.learner.NUMBERS) or not all(np.isfinite(list(numbers.values()))):
             raise SnapshotError("has other numbers in its header than this policy")
         shapes = plan.learner.shapes(arguments["n_users"], arguments["dim"], numbers, **plan.settings)
-        _check_shapes(shapes, arrays or stored)
+        _check_shapes(shapes, stored)
 
         def fill(name: str, out: Array) -> None:
-            if name in arrays:
-                out[...] = arrays[name]
-                check_values(name, out)
-                return
             for piece in archive.fill(f"state/{name}", out):
                 check_values(name, piece)
                 meter.advance(piece.nbytes)
@@ -306,7 +295,7 @@ def _arguments(header: Header, archive: ArraySource) -> dict[str, Any]:
     if "confidence" in arguments:
         fields = dict(arguments["confidence"])
         kind = fields.pop("kind")
-        arguments["confidence"] = KINDS["SmoothedTheory" if kind == "Smoothed" else kind](**fields)
+        arguments["confidence"] = KINDS[kind](**fields)
     for name in archive.stored:
         if name.startswith("argument/"):
             arguments[name.removeprefix("argument/")] = archive.read(name)

@@ -1,4 +1,4 @@
-"""Simulation: policies play in environments, and traces record what they gained."""
+"""Simulation: runs policies in environments and records regret, reward and clusters as traces."""
 
 from coterie.simulation.simulator import Stopped, simulate, simulate_many
 from coterie.simulation.traces import Trace

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 
 from coterie.environments.blocks import Block
-from coterie.policies._learner import Learner
+from coterie.policies.kernel.learner import Learner
 from coterie.types import Floats, Ints
 
 class AnyPolicy(Learner):

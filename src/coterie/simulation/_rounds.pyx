@@ -1,6 +1,7 @@
-"""The only loop over rounds: a learner meets a block of rounds that an environment has drawn.
+# optimize: 2
+"""The only loop over rounds: runs a learner on a block of rounds that an environment has generated.
 
-Compiled policies are learners; any other policy plays through `AnyPolicy`. Both meet the same rounds in the same loop.
+Compiled policies are learners; any other policy is wrapped by `AnyPolicy`. Both use the same loop and the same rounds.
 """
 
 from operator import index
@@ -13,8 +14,8 @@ cimport numpy as cnp
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
-from coterie.policies._learner cimport Learner
-from coterie.policies._offers cimport Memory, Offer, largest
+from coterie.policies.kernel.learner cimport Learner
+from coterie.policies.kernel.learner cimport Memory, Offer, largest
 
 from coterie.errors import ArgumentError
 from coterie.policies.base import too_long
@@ -25,12 +26,12 @@ cnp.import_array()
 
 
 cdef class AnyPolicy(Learner):
-    """A policy that is driven through its methods, as a learner.
+    """A learner that calls the methods of a policy.
 
     Parameters
     ----------
     policy : Policy
-        Any object with `recommend` and `update`, or with those of lists or of pairs.
+        Any object with `recommend` and `update`, or with the corresponding methods for lists or pairs.
     """
 
     cdef readonly object policy
@@ -45,10 +46,10 @@ cdef class AnyPolicy(Learner):
         self, Py_ssize_t user, Offer *offer, Memory *memory, Py_ssize_t k, int64_t *out
     ) except -1 nogil:
         with gil:
-            return self.ask(user, offer, k, out)
+            return self.call_recommend(user, offer, k, out)
 
-    cdef int ask(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1:
-        """The policy's choice, if it is one."""
+    cdef int call_recommend(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1:
+        """Call `recommend` or `recommend_list` and validate the returned arms."""
         cdef Py_ssize_t j
         arms = copied_rows(offer.items, offer.picks, offer.n, self.dim)
         self.explored = bool(getattr(self.policy, "exploring", False))
@@ -67,12 +68,12 @@ cdef class AnyPolicy(Learner):
         self, Py_ssize_t user, const double *xs, const double *rewards, Py_ssize_t n, Py_ssize_t shown
     ) except -1 nogil:
         with gil:
-            return self.tell(user, xs, rewards, n, shown)
+            return self.call_update(user, xs, rewards, n, shown)
 
-    cdef int tell(
+    cdef int call_update(
         self, Py_ssize_t user, const double *xs, const double *rewards, Py_ssize_t n, Py_ssize_t shown
     ) except -1:
-        """Hand the policy what was observed."""
+        """Call `update` or `update_list` with the observed feedback."""
         rows = copied_rows(xs, NULL, shown, self.dim)
         self.rounds += n
         if shown == 1:
@@ -86,14 +87,14 @@ cdef class AnyPolicy(Learner):
             return self.write_labels(out)
 
     cdef int write_labels(self, int64_t *out) except -1:
-        """The policy's labels, or -1 for each user where it has none."""
+        """Write the policy's labels, or -1 for each user if it has no method `labels`."""
         cdef Py_ssize_t user
         labels = np.full(self.n_users, -1)
         if hasattr(self.policy, "labels"):
             labels = np.asarray(self.policy.labels())
             if labels.shape != (self.n_users,) or labels.dtype.kind not in "iu" or labels.min() < 0:
                 raise ArgumentError(
-                    f"labels() must give a whole number of at least 0 for each of {self.n_users} users, "
+                    f"labels() must return an integer of at least 0 for each of {self.n_users} users, "
                     f"got {labels.dtype} of shape {labels.shape}"
                 )
         for user in range(self.n_users):
@@ -101,12 +102,12 @@ cdef class AnyPolicy(Learner):
         return 0
 
     def grow(self, Py_ssize_t n_users):
-        """There are so many users now."""
+        """Set the number of users."""
         self.n_users = n_users
 
 
 cdef object copied_rows(const double *items, const int64_t *picks, Py_ssize_t n, Py_ssize_t dim):
-    """A matrix of its own for whoever is handed it."""
+    """Copy rows into a new matrix, so that a policy may keep or change it."""
     rows = np.empty((n, dim))
     cdef double *out = <double *> cnp.PyArray_DATA(rows)
     cdef Py_ssize_t k
@@ -116,7 +117,7 @@ cdef object copied_rows(const double *items, const int64_t *picks, Py_ssize_t n,
 
 
 cdef int64_t arm_of(str method, object arm, Py_ssize_t n) except -1:
-    """What a policy chose, if it is the number of an arm."""
+    """Validate that a policy returned the number of an arm."""
     try:
         chosen = index(arm)
     except TypeError:
@@ -127,19 +128,19 @@ cdef int64_t arm_of(str method, object arm, Py_ssize_t n) except -1:
 
 
 cdef class Ledger:
-    """What is written down at each mark, and the running totals.
+    """Running totals, and their values recorded at each mark.
 
-    Of the labels only those of the last mark are kept: `judge(labels)` tells at once how many clusters they are and their
-    Rand index. `judging` is the time that this took, which is no time of the policy's.
+    Labels are not stored, except those of the last mark: `judge(labels)` returns the number of clusters and the Rand index.
+    `judging` is the time spent in `judge`, which is not part of the policy's time.
 
     Parameters
     ----------
     marks : array of int
-        The rounds after which to write down, ascending.
+        The rounds after which to record, ascending.
     n_users : int
-        Users in the end.
+        Number of users at the horizon.
     judge : callable
-        Called with the label of each user, -1 for who is not there yet, whenever they have changed.
+        Called with the label of each user, -1 for users that have not appeared yet, whenever labels have changed.
     """
 
     cdef readonly object marks, regrets, rewards, uniforms, uniform_rounds, clusters, ari
@@ -157,7 +158,7 @@ cdef class Ledger:
         self._labels, self._before = np.full(n_users, -1, np.int64), None
 
     def add(self, Learner learner, double regret, double reward, double uniform, bint explored):
-        """One more round."""
+        """Add a round to the totals."""
         self.regret += regret
         self.reward += reward
         self.uniform += uniform
@@ -167,7 +168,7 @@ cdef class Ledger:
             self.note(learner)
 
     cdef int note(self, Learner learner) except -1:
-        """Write down where things stand."""
+        """Record the totals, the clusters and the Rand index at a mark."""
         self.regrets[self.passed], self.rewards[self.passed] = self.regret, self.reward
         self.uniforms[self.passed] = self.uniform
         self.uniform_rounds[self.passed] = self.explored
@@ -183,7 +184,7 @@ cdef class Ledger:
 
 
 cdef class Pending:
-    """Feedback that has not arrived yet: one slot a round, by round number modulo the number of slots."""
+    """Ring buffer of delayed feedback: the slot of a round is its number modulo the number of slots."""
 
     cdef Py_ssize_t slots, length, dim
     cdef int64_t[::1] due, users, observed
@@ -199,7 +200,7 @@ cdef class Pending:
         self.xs, self.rewards = np.zeros((room, length, dim)), np.zeros((room, length))
 
     cdef int deliver(self, Learner learner, int64_t t) except -1 nogil:
-        """Hand over what is due by round t, oldest round first."""
+        """Pass the feedback that is due by round t to the learner, oldest round first."""
         cdef int64_t back, slot
         for back in range(self.slots - 1, -1, -1):
             slot = (t - back) % self.slots
@@ -212,7 +213,7 @@ cdef class Pending:
 
 
 cdef class Remembered:
-    """Widths of lasting items, remembered for each row of a learner: `Memory` with its arrays."""
+    """Width cache: bounds on the widths of lasting items for each row of a learner, with the arrays of `Memory`."""
 
     cdef object _arrays
     cdef Memory memory
@@ -230,7 +231,7 @@ cdef class Remembered:
 
 
 cdef double click_probability(const double *means, const int64_t *arms, Py_ssize_t k) noexcept nogil:
-    """1 − Π(1 − w) over the arms of a list."""
+    """Probability of a click on a list, 1 − Π(1 − w) over its arms."""
     cdef double missed = 1.0
     cdef Py_ssize_t j
     for j in range(k):
@@ -239,9 +240,9 @@ cdef double click_probability(const double *means, const int64_t *arms, Py_ssize
 
 
 cdef double uniform_reward(const double *means, Py_ssize_t n, Py_ssize_t k, double *missed) noexcept nogil:
-    """The expected reward of k different arms drawn uniformly: their mean, or the probability of a click on a list.
+    """Expected reward of k distinct arms drawn uniformly: their mean, or for a list the probability of a click.
 
-    missed[j] is the mean of Π(1 − w) over all sets of j of the arms seen so far.
+    missed[j] is the mean of Π(1 − w) over all subsets of j of the arms processed so far.
     """
     cdef double total = 0.0
     cdef Py_ssize_t i, j
@@ -259,7 +260,7 @@ cdef double uniform_reward(const double *means, Py_ssize_t n, Py_ssize_t k, doub
 
 
 def play(Learner learner, block, Ledger ledger, Pending pending, Remembered remembered):
-    """Play the rounds of a block; without the GIL, unless the policy needs it."""
+    """Run the rounds of a block, without the GIL unless the policy needs it."""
     cdef const int64_t[::1] users = block.users
     cdef const double[:, ::1] items = block.items
     cdef const int64_t[:, ::1] picks = block.picks
@@ -275,10 +276,10 @@ def play(Learner learner, block, Ledger ledger, Pending pending, Remembered reme
     cdef double[::1] rewards = np.empty(k), missed = np.empty(k + 1)
     cdef Py_ssize_t t, j, slot, observed, dim = learner.dim
     if k != pending.length or (pending.slots == 0 and delays.shape[0] and np.max(block.delays) > 0):
-        raise ArgumentError("the environment must show lists of one length, and state its longest delay")
+        raise ArgumentError("the environment must have lists of constant length and the correct longest_delay")
     cdef double mean, best, reward
     cdef const double[::1] signs = np.empty(0) if block.signs is None else block.signs
-    cdef bint honest = block.signs is None
+    cdef bint corrupted = block.signs is not None
     offer.items, offer.n = &items[0, 0], picks.shape[1]
     learner.reserve(offer.n)
     with nogil:
@@ -292,9 +293,10 @@ def play(Learner learner, block, Ledger ledger, Pending pending, Remembered reme
             reward = 0.0
             for j in range(k):
                 memcpy(&xs[j, 0], offer.items + offer.picks[chosen[j]] * dim, dim * sizeof(double))
-                if observed == j and (j == 0 or rewards[j - 1] != 1.0):  # nothing was clicked above
+                # The user scans a list until the first click: positions below a click are not observed.
+                if observed == j and (j == 0 or rewards[j - 1] != 1.0):
                     mean = means[t, chosen[j]]
-                    if not honest:
+                    if corrupted:
                         mean = signs[t] * mean + (0.5 * (1.0 - signs[t]) if binary else 0.0)
                     rewards[j] = (1.0 if noise[t, j] < mean else 0.0) if binary else mean + noise[t, j]
                     reward = rewards[j]

@@ -1,4 +1,4 @@
-"""Rounds in which two arms are shown and one of them is preferred."""
+"""Rounds in which a policy chooses two arms and the feedback is which one the user prefers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from math import tanh
 
 from coterie.environments.blocks import Block
 from coterie.errors import ArgumentError
-from coterie.policies._learner import Learner
+from coterie.policies.kernel.learner import Learner
 from coterie.policies.protocols import PairPolicy
 from coterie.simulation._rounds import Ledger
 from coterie.validation import shown
 
 
 def play_duels(policy: PairPolicy, learner: Learner, block: Block, ledger: Ledger) -> None:
-    """Play the duels of a block; `learner` tells the clusters of the policy."""
+    """Run the duels of a block; `learner` provides the cluster labels of the policy."""
     for user, picks, means, noise in zip(
         block.users.tolist(), block.picks, block.means, block.noise.tolist(), strict=True
     ):
@@ -29,7 +29,7 @@ def play_duels(policy: PairPolicy, learner: Learner, block: Block, ledger: Ledge
 
 
 def win_probability(gap: float) -> float:
-    """1/(1 + e^(−gap)), whatever the gap.
+    """Compute 1/(1 + e^(−gap)) without overflow for any gap.
 
     >>> win_probability(0.0), win_probability(-1e9), win_probability(1e9)
     (0.5, 0.0, 1.0)
@@ -38,7 +38,7 @@ def win_probability(gap: float) -> float:
 
 
 def pair_of(answer: object, n_arms: int) -> tuple[int, int]:
-    """What a policy chose, if it is two numbers of arms."""
+    """Validate that a policy returned the row numbers of two arms."""
     if isinstance(answer, tuple | list) and len(answer) == 2:
         first, second = answer
         if all(hasattr(one, "__index__") and 0 <= int(one) < n_arms for one in answer):

@@ -1,4 +1,4 @@
-"""Measures of how well clusters fit the truth."""
+"""Adjusted Rand index between estimated and true clusters, and the number of clusters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from coterie.types import Ints
 
 ROOM = 4
-"""Entries a user that a table may have; where it would have more, labels are sorted instead."""
+"""Maximal size of a counting table, in entries per user; with more entries, labels are sorted instead."""
 
 
 def adjusted_rand(a: Ints, b: Ints) -> float:
@@ -41,19 +41,19 @@ def adjusted_rand(a: Ints, b: Ints) -> float:
 
 
 def n_labels(labels: Ints) -> int:
-    """Count the clusters that labels tell."""
+    """Count the distinct labels."""
     return int(np.count_nonzero(np.bincount(_compact(labels))))
 
 
 def _compact(labels: Ints) -> Ints:
-    """The same partition by labels that a table of a few entries a user holds."""
+    """Relabel a partition so that a counting table over its labels has at most ROOM entries per user."""
     if len(labels) == 0 or labels.max() < ROOM * len(labels):
         return labels
     return np.asarray(np.unique(labels, return_inverse=True)[1], np.int64)
 
 
 def _counts_of_both(a: Ints, b: Ints) -> Ints:
-    """How many users each pair of labels has; by sorting, unless all pairs are no more than a few a user."""
+    """Count the users of each pair of labels; by a table if it is small enough, otherwise by sorting."""
     if len(a) == 0:
         return np.empty(0, np.int64)
     width = int(b.max()) + 1

@@ -14,8 +14,8 @@ import numpy as np
 from coterie.environments.blocks import BLOCK, Block, Environment
 from coterie.errors import ArgumentError
 from coterie.parallel import run_all
-from coterie.policies._learner import Learner
 from coterie.policies.base import LinearBandit, too_long
+from coterie.policies.kernel.learner import Learner
 from coterie.policies.protocols import ListPolicy, PairPolicy, Policy
 from coterie.progress import Progress, progress_bar
 from coterie.simulation._rounds import AnyPolicy, Ledger, Pending, Remembered, play
@@ -35,17 +35,17 @@ KINDS: Mapping[str, tuple[type, str]] = MappingProxyType(
         "duels": (PairPolicy, "recommend_pair and update_pair"),
     }
 )
-"""The protocol that a policy must have for what is shown in a round, and its methods."""
+"""The protocol that a policy must implement for each kind of round, and the names of its methods."""
 
 MOST_REMEMBERED = 2**26
-"""Bytes that remembered widths, 8 for each row of statistics and lasting item, may take in a run.
+"""Maximal memory of the width cache of a run in bytes: 8 for each row of statistics and lasting item.
 
-Where they would take more none is remembered: every width is bounded anew, with the same decisions.
+A run that would need more has no cache: every width is then bounded from scratch, with the same decisions.
 """
 
 
 class Stopped(Exception):
-    """Raised by `simulate` soon after its `stop` was set.
+    """Raised by `simulate` soon after its `stop` event was set.
 
     Examples
     --------
@@ -69,33 +69,35 @@ def simulate(
     stop: threading.Event | None = None,
     progress: Progress | None = None,
 ) -> Trace:
-    """Play a policy in an environment.
+    """Run a policy in an environment.
 
-    The policy goes on from where it is, and has learnt from the rounds afterwards.
+    The policy continues from its current state and learns from the rounds.
 
     Parameters
     ----------
     policy : Policy, ListPolicy or PairPolicy
-        Any object with `recommend(user, arms)` and `update(user, x, reward)`; where the environment shows
-        lists, with `recommend_list` and `update_list`, and for duels with `recommend_pair` and `update_pair`.
-        Our policies are played without the GIL, duels excepted, with the same numbers. A policy with fewer
-        users than the environment gets them by `add_users` as they appear.
+        Any object with `recommend(user, arms)` and `update(user, x, reward)`; for environments with lists,
+        with `recommend_list` and `update_list`; for duels, with `recommend_pair` and `update_pair`.
+        Policies of this package run without the GIL (except in duels), with the same results. If a policy
+        has fewer users than the environment, its `add_users` is called when new users appear.
     environment : Environment
-        Where users, arms and rewards come from, such as `Stochastic(...)`. Its rounds depend on its seed
-        alone, never on the policy.
+        Source of users, arms and rewards, such as `Stochastic(...)`. Its rounds depend only on its seed,
+        never on the policy.
     horizon : int
         Number of rounds, at least 1.
     record : int, default 500
-        Number of evenly spaced points to record, at least 1; no more than `horizon` are.
+        Number of evenly spaced points to record, at least 1; at most `horizon` points are recorded.
     stop : threading.Event, optional
-        Event that ends the simulation soon after it is set, by `Stopped`.
+        Event that stops the simulation: soon after it is set, `Stopped` is raised.
     progress : callable, optional
-        Called as progress(rounds, regret) with the rounds just played and the regret so far.
+        Called as progress(rounds, regret) with the number of rounds since the last call and the regret so
+        far.
 
     Returns
     -------
     Trace
-        Cumulative regret, reward and clusters. `seconds` counts playing alone, not drawing the rounds.
+        Cumulative regret, reward and clusters. `seconds` is the time of the policy, without that of
+        generating the rounds.
 
     Raises
     ------
@@ -115,18 +117,18 @@ def simulate(
     """
     horizon = whole("horizon", horizon, 1)
     check_horizon(environment, horizon)
-    game = _Game(policy, environment, horizon, whole("record", record, 1))
+    run = _Run(policy, environment, horizon, whole("record", record, 1))
     for number in range(-(-horizon // BLOCK)):
         if stop is not None and stop.is_set():
             raise Stopped
-        rounds = game.play(number)
+        rounds = run.play(number)
         if progress is not None:
-            progress(rounds, game.ledger.regret)
-    return game.trace()
+            progress(rounds, run.ledger.regret)
+    return run.trace()
 
 
-class _Game:
-    """A policy in an environment, on its way to a trace."""
+class _Run:
+    """State of a simulation: policy, environment, position and recorded values."""
 
     def __init__(self, policy: AnyKind, environment: Environment, horizon: int, record: int) -> None:
         self.known = check(policy, environment)
@@ -144,15 +146,16 @@ class _Game:
         self.seconds = 0.0
 
     def play(self, number: int) -> int:
-        """Play a block and return the number of its rounds."""
-        self._let_in(self.environment.present(number))
+        """Run a block and return its number of rounds."""
+        self._add_new_users(self.environment.present(number))
         block = self.environment.block(number).first(self.horizon - number * BLOCK)
         pending = self.pending = self.pending or self._start(block)
         began = perf_counter()
         with self.lock:
             if self.learner.n_users > self.environment.n_users:
                 raise ArgumentError(
-                    "users were added to the policy while it was simulated, more than there are"
+                    "the policy must not have more users than the environment: "
+                    "users were added to it during the simulation"
                 )
             check_block(block, self.learner.n_users, self.environment.dim, self.environment.longest_delay)
             if block.lasting and (self.remembered is None or self.remembered.n_rows != self.learner.n_rows):
@@ -165,27 +168,27 @@ class _Game:
         return len(block.users)
 
     def _start(self, block: Block) -> Pending:
-        """Check that the policy has the methods that the rounds need."""
+        """Check that the policy has the required methods, and allocate memory for delayed feedback."""
         kind, wanted = KINDS["duels" if block.sharpness > 0 else "lists" if block.length > 1 else "arms"]
         if not isinstance(self.policy, kind):
             raise ArgumentError(f"policy must have the methods {wanted} here, got {shown(self.policy)}")
         return Pending(self.environment.longest_delay, block.length, self.environment.dim)
 
-    def _let_in(self, present: int) -> None:
-        """Add the users who have appeared; only the oracles are told their clusters."""
+    def _add_new_users(self, present: int) -> None:
+        """Add the users that have appeared; only oracle policies receive their true clusters."""
         known, self.known = self.known, max(self.known, present)
         if known >= present:
             return
-        told = "labels" in getattr(self.policy, "arguments", ())
+        oracle = "labels" in getattr(self.policy, "arguments", ())
         truth = self.environment.labels
-        labels = {"labels": truth[known:present]} if told and truth is not None else {}
+        labels = {"labels": truth[known:present]} if oracle and truth is not None else {}
         if hasattr(self.policy, "add_users"):
             self.policy.add_users(present - known, **labels)
         if isinstance(self.learner, AnyPolicy):
             self.learner.grow(present)
 
     def _remember(self, block: Block) -> Remembered | None:
-        """Make room for the widths of lasting items, for policies with rows of statistics."""
+        """Allocate the width cache of lasting items; None if the policy cannot use it or it is too large."""
         if not isinstance(self.policy, LinearBandit):
             return None
         if not self.learner.accepts(block.items):
@@ -194,7 +197,7 @@ class _Game:
         return Remembered(block.items, rows) if 8 * rows * len(block.items) <= MOST_REMEMBERED else None
 
     def trace(self) -> Trace:
-        """Collect what was recorded."""
+        """Return the recorded values."""
         ledger = self.ledger
         return Trace(
             policy=str(getattr(self.policy, "name", type(self.policy).__name__)),
@@ -211,9 +214,9 @@ class _Game:
 
 
 def judged(labels: Ints, truth: Ints | None) -> tuple[int, float]:
-    """How many clusters labels tell, and their adjusted Rand index; −1 labels nobody, and comes last.
+    """Compute the number of clusters and the adjusted Rand index (NaN without true clusters).
 
-    Without true clusters the index is NaN.
+    Users that have not appeared yet have the label −1; their numbers are the highest.
     """
     known = labels[labels >= 0]
     if len(known) == 0:
@@ -231,32 +234,32 @@ def simulate_many(
     jobs: int | None = None,
     progress: bool | None = None,
 ) -> list[Trace]:
-    """Play several policies in the environments of several seeds, on all processors.
+    """Run several policies in the environments of several seeds, on all processors.
 
-    The traces are the same as those of single calls of `simulate`.
+    The traces are the same as those of separate calls of `simulate`. Ctrl-C stops all runs.
 
     Parameters
     ----------
     policies : mapping of str to callable
-        Functions that make a policy, by name; each is called as make(environment, seed).
+        Functions that create a policy, by name; each is called as make(environment, seed).
     environment : callable
-        Function that makes the environment of a seed, called as environment(seed).
+        Function that creates the environment of a seed, called as environment(seed).
     horizon : int
         Number of rounds of each run, at least 1.
     seeds : iterable of int, default range(5)
-        Seeds, each at least 0; all policies meet the same users, arms and noise in each. Take 5 or more to
-        see how results vary.
+        Seeds, each at least 0; for each seed all policies see the same users, arms and noise. Use 5 or more
+        to see how results vary.
     record : int, default 500
         Number of evenly spaced points to record in each run, at least 1.
     jobs : int, optional
-        Runs at a time, at least 1; by default one for each processor.
+        Number of parallel runs, at least 1; by default one per processor.
     progress : bool, optional
         Whether to show a progress bar; by default on a terminal or in a notebook, after two seconds.
 
     Returns
     -------
     list of Trace
-        A trace for each policy and seed, by policy, then by seed. Ctrl-C stops all runs.
+        One trace per policy and seed, ordered by policy, then by seed.
 
     Raises
     ------
@@ -277,11 +280,11 @@ def simulate_many(
     made = policies.values() if isinstance(policies, Mapping) else ()
     if not callable(environment) or not made or not all(map(callable, made)):
         raise ArgumentError(
-            "policies must map names to makers that get a world and a seed, "
-            "and environment must make the world of a seed"
+            "policies must map names to functions of (environment, seed) that return a policy, "
+            "and environment must be a function of a seed that returns an environment"
         )
     if not isinstance(seeds, Iterable):
-        raise ArgumentError(f"seeds must be whole numbers such as range(5), got {shown(seeds)}")
+        raise ArgumentError(f"seeds must be integers such as range(5), got {shown(seeds)}")
     chosen = list(seeds)
     tasks = [(name, seed) for name in policies for seed in chosen]
     stop = threading.Event()
@@ -302,9 +305,11 @@ def simulate_many(
 
 
 def check(policy: AnyKind, environment: Environment) -> int:
-    """Refuse what cannot be simulated; return how many users the policy knows."""
+    """Check that the policy and the environment fit; return the number of users of the policy."""
     if not hasattr(environment, "block"):
-        raise ArgumentError(f"environment must be a world such as Stochastic(...), got {shown(environment)}")
+        raise ArgumentError(
+            f"environment must be an Environment such as Stochastic(...), got {shown(environment)}"
+        )
     if isinstance(policy, type) or not isinstance(policy, Policy | ListPolicy | PairPolicy):
         raise ArgumentError(f"policy must have the methods recommend and update, got {shown(policy)}")
     dim = getattr(policy, "dim", environment.dim)
@@ -324,21 +329,23 @@ def check(policy: AnyKind, environment: Environment) -> int:
 
 
 def check_horizon(environment: Environment, horizon: int) -> None:
-    """Refuse to play longer than the rounds that a world has, if it has only so many (`n_rounds`)."""
+    """Check the horizon of an environment with a limited number of rounds (`n_rounds`)."""
     most = getattr(environment, "n_rounds", None)
     if most is not None and horizon > most:
         raise ArgumentError(
-            f"horizon must be at most {most}, the rounds that the environment has, got {horizon}"
+            f"horizon must be at most {most}, the number of rounds of the environment, got {horizon}"
         )
 
 
 def check_block(block: Block, n_users: int, dim: int, longest: int) -> None:
-    """Refuse rounds with wrong users, items or delays: compiled code trusts them."""
+    """Check users, items and delays of a block, because the compiled code does not check them."""
     n, width = block.picks.shape
     shapes = (block.users.shape, block.means.shape, block.noise.size, block.delays.shape)
-    told = block.signs is None or block.signs.shape == (n,)
-    if shapes != ((n,), (n, width), n * block.length, (n,)) or block.items.shape[1:] != (dim,) or not told:
-        raise ArgumentError("the environment must give a block whose arrays have the shapes that Block tells")
+    signed = block.signs is None or block.signs.shape == (n,)
+    if shapes != ((n,), (n, width), n * block.length, (n,)) or block.items.shape[1:] != (dim,) or not signed:
+        raise ArgumentError(
+            "the environment must return a block whose arrays have the shapes that Block documents"
+        )
     within = (
         (block.users, n_users, "users"),
         (block.picks, len(block.items), "picks"),
@@ -346,6 +353,6 @@ def check_block(block: Block, n_users: int, dim: int, longest: int) -> None:
     )
     for numbers, limit, name in within:
         if numbers.size and not (numbers.min() >= 0 and numbers.max() < limit):
-            raise ArgumentError(f"the environment must give {name} from 0 to {limit - 1}")
+            raise ArgumentError(f"the environment must return {name} from 0 to {limit - 1}")
     if not 1 <= block.length <= width:
         raise ArgumentError(f"the environment must show lists of 1 to {width} arms, got {block.length}")

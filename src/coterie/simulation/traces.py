@@ -1,4 +1,4 @@
-"""Traces: what a simulation recorded."""
+"""Traces: the recorded results of a simulation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Trace:
-    """Regret, reward and clusters of a run, at evenly spaced rounds, as `simulate` returns them.
+    """Regret, reward and clusters of a run at evenly spaced rounds, as returned by `simulate`.
 
     Parameters
     ----------
@@ -29,20 +29,20 @@ class Trace:
     rounds : array of int, shape (n,)
         Rounds at which the other arrays were recorded.
     regret : array of float, shape (n,)
-        Cumulative pseudo-regret: expected reward of the best arm less that of the chosen one, summed.
+        Cumulative pseudo-regret: the sum of the expected reward of the best arm minus that of the chosen arm.
     reward : array of float, shape (n,)
         Cumulative reward.
     uniform : array of float, shape (n,)
-        Cumulative expected reward of uniform play in the same rounds.
+        Cumulative expected reward of uniformly random decisions in the same rounds.
     clusters : array of int, shape (n,)
         Number of clusters; −1 if the policy has no `labels`.
     ari : array of float, shape (n,)
-        Adjusted Rand index of the clusters with the true ones, 1 at best; NaN if the policy has no `labels`,
-        or the environment no true clusters.
+        Adjusted Rand index between the clusters and the true ones, at most 1; NaN if the policy has no
+        `labels` or the environment has no true clusters.
     explored : array of float, shape (n,)
-        Share of uniform rounds so far.
+        Fraction of uniform rounds so far.
     seconds : float
-        Time of playing in seconds, without drawing the rounds.
+        Time of the policy in seconds, without the time of generating the rounds.
 
     Examples
     --------
@@ -67,8 +67,9 @@ class Trace:
 
     @property
     def relative(self) -> Floats:
-        """Reward as a multiple of that of uniform play; NaN where uniform play earns nothing or loses."""
-        earned = np.where(self.uniform > 1e-9 * self.rounds, self.uniform, np.nan)  # less is rounding
+        """Reward divided by that of uniformly random decisions; NaN if the latter is not positive."""
+        # Sums of exact zeros carry rounding errors: anything below 1e-9 per round counts as not positive.
+        earned = np.where(self.uniform > 1e-9 * self.rounds, self.uniform, np.nan)
         return np.asarray(self.reward / earned)
 
     def named(self, name: str) -> Trace:
@@ -87,7 +88,7 @@ class Trace:
         return replace(self, policy=name)
 
     def __repr__(self) -> str:
-        """Show the outcome in one line."""
+        """Summarise the result in one line."""
         pace = 1e6 * self.seconds / int(self.rounds[-1])
         clusters = int(self.clusters[-1])
         found = f", {counted(clusters, 'cluster')}" if clusters >= 0 else ""
@@ -98,12 +99,13 @@ class Trace:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Convert to a data frame of pandas.
+        """Convert to a pandas data frame.
 
         Returns
         -------
         pandas.DataFrame
-            One row for each recorded point: policy, seed, rounds, regret, reward, clusters, ari, explored.
+            One row per recorded point: policy, seed, rounds, regret, reward, uniform, clusters, ari,
+            explored.
         """
         need("pandas", "a frame")
         import pandas as pd

@@ -1,9 +1,9 @@
-"""What the paper proves, in numbers: lengths of exploration, radii, and regret bounds.
+"""Formulas of the paper as functions: lengths of exploration, radii, and regret bounds.
 
 Pure functions of scalars. All logarithms are natural unless a docstring says log₂. Equations, lemmas and
 algorithms are cited by their number in Li, Liu, Dai and Lui, "Demystifying Online Clustering of Bandits"
-(ICLR 2025); u, d, m, K, T, L, λ are the paper's letters for users, dimension, clusters, arms, horizon,
-the longest arm and the ridge.
+(ICLR 2025). As in the paper, u is the number of users, d the dimension, m the number of clusters, K the
+number of arms, T the horizon, L the length of the longest arm and λ the ridge.
 """
 
 from coterie.theory.bounds import (

@@ -1,4 +1,4 @@
-"""The full right-hand sides of Theorems 1–4, term by term, as the appendix has them before the O(·)."""
+"""The full right-hand sides of Theorems 1–4, term by term, as in the appendix before the O(·)."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from coterie.theory.setup import Setup
 
 
 class Bound(NamedTuple):
-    """An upper bound on the expected regret E[R(T)], and its parts.
+    """An upper bound on the expected regret E[R(T)], and its terms.
 
     Parameters
     ----------
     algorithm : str
         Name of the algorithm.
     exploration : float
-        Regret of the uniform rounds, each charged 1.
+        Regret of the uniform rounds, counted as 1 each.
     misclustering : float
-        Regret of rounds played with a cluster that still holds users of another; only PhaseUniCLUB has these.
+        Regret of rounds in which the cluster still contains users of another cluster; nonzero only for
+        PhaseUniCLUB.
     learning : float
         Regret of the linear bandit of each true cluster, the √T term.
     failure : float
@@ -41,16 +42,16 @@ class Bound(NamedTuple):
 
     @property
     def total(self) -> float:
-        """The whole right-hand side, the sum of the four parts."""
+        """The full right-hand side, the sum of the four terms."""
         return self.exploration + self.misclustering + self.learning + self.failure
 
     def vacuous(self, horizon: float) -> bool:
-        """Tell whether the bound says no more than R(T) ≤ 2T, which needs no theorem.
+        """Return whether the bound is no better than the trivial R(T) ≤ 2T.
 
         Parameters
         ----------
         horizon : float
-            Number T of rounds, each of which costs at most 2.
+            Number T of rounds, each with a regret of at most 2.
 
         Returns
         -------
@@ -71,7 +72,7 @@ def theorem_1(setup: Setup) -> Bound:
     Returns
     -------
     Bound
-        The four parts and their sum.
+        The four terms and their sum.
 
     Notes
     -----
@@ -98,7 +99,7 @@ def theorem_2(setup: Setup) -> Bound:
     Returns
     -------
     Bound
-        The four parts and their sum.
+        The four terms and their sum.
 
     Notes
     -----
@@ -121,25 +122,25 @@ def theorem_3(setup: Setup, growth: float = 2.0) -> Bound:
     setup : Setup
         The problem.
     growth : float, default 2.0
-        Growth α of the phases, above 1/2; Theorem 3 itself is α = 2.
+        Growth α of the phases, above 1/2; Theorem 3 itself is the case α = 2.
 
     Returns
     -------
     Bound
-        The four parts and their sum.
+        The four terms and their sum.
 
     Notes
     -----
     With phases of 2^(αs) T^(s) rounds, C_p = 2048ud ln(uT)/λ_x and δ = 1/T, E[R(T)] is at most the sum of
 
         16u ln(uT) + 4u · 8L²/λ_x ln(udT)                  T_init
-        + 2T^(1/(α+1)) C_p^(α/(α+1)) + 2C_p                the uniform part of the phases
+        + 2T^(1/(α+1)) C_p^(α/(α+1)) + 2C_p                uniform rounds of the phases
         + 8L²/(γ^(2α+1) λ_x) C_p                           misclustering, while 2^(-s/2) > γ
         + 2β √(2mTd ln(1 + TL²/(λd + 4L²)))                learning
         + 4/(α+1) log₂(2^(α+1) 2048udT/λ_x + 1)            failure
 
-    The step to the misclustering term needs α > 1/2 (the paper says α > 0), and α > 1 keeps the phases below
-    √T.
+    The step to the misclustering term requires α > 1/2 (the paper says α > 0), and α > 1 keeps the phase
+    term below √T.
 
     Examples
     --------
@@ -168,13 +169,14 @@ def theorem_4(setup: Setup) -> Bound:
     Returns
     -------
     Bound
-        The four parts and their sum.
+        The four terms and their sum.
 
     Notes
     -----
-    Theorem 1 with λ̃_x for λ_x and 1 + √d R for L. The paper prints no right-hand side; it says that the
-    proof of Theorem 1 carries over with these replacements, and this is what that sentence yields.
-    `exploration` is the time until the clusters are right, charged 1 a round: SACLUB never plays uniformly.
+    Theorem 1 with λ̃_x for λ_x and 1 + √d R for L. The paper gives no explicit right-hand side; it says
+    that the proof of Theorem 1 carries over with these replacements, and this function makes them.
+    `exploration` is the time until the clusters are correct, counted as 1 per round: SACLUB has no uniform
+    rounds.
 
     Examples
     --------
@@ -196,11 +198,11 @@ def theorem_4_sets(setup: Setup) -> Bound:
     Returns
     -------
     Bound
-        The four parts and their sum.
+        The four terms and their sum.
 
     Notes
     -----
-    Theorem 2 with λ̃_x for λ_x and 1 + √d R for L, derived as `theorem_4` is.
+    Theorem 2 with λ̃_x for λ_x and 1 + √d R for L, derived in the same way as `theorem_4`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Lengths of uniform exploration: T0, T_init and T^(s), as the real numbers that the paper writes."""
+"""Lengths of uniform exploration: T0, T_init and T^(s), not rounded to whole rounds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import math
 def pulls_needed(
     n_users: int, dim: int, *, gamma: float, lambda_x: float, delta: float, norm: float
 ) -> float:
-    """Compute how often each user must be served uniformly before f ≤ γ/4   (Eq. 5).
+    """Compute the number of uniform rounds of each user that ensure f ≤ γ/4   (Eq. 5).
 
     Parameters
     ----------
@@ -17,9 +17,10 @@ def pulls_needed(
     dim : int
         Length d of an arm's vector.
     gamma : float
-        Gap γ: the least distance between the preferences of two clusters, positive and at most 2.
+        Gap γ: the smallest distance between the preferences of two clusters, positive and at most 2.
     lambda_x : float
-        Least eigenvalue λ_x of E[XXᵀ], positive and at most L²/d. 1/d is its order for uniform unit vectors.
+        Smallest eigenvalue λ_x of E[XXᵀ], positive and at most L²/d. 1/d is its order for uniform unit
+        vectors.
     delta : float
         Probability δ of failure, between 0 and 1; the proofs use 1/T.
     norm : float
@@ -28,7 +29,7 @@ def pulls_needed(
     Returns
     -------
     float
-        Rounds of each user.
+        Rounds per user.
 
     Notes
     -----
@@ -54,9 +55,10 @@ def t0(n_users: int, dim: int, *, gamma: float, lambda_x: float, delta: float, n
     dim : int
         Length d of an arm's vector.
     gamma : float
-        Gap γ: the least distance between the preferences of two clusters, positive and at most 2.
+        Gap γ: the smallest distance between the preferences of two clusters, positive and at most 2.
     lambda_x : float
-        Least eigenvalue λ_x of E[XXᵀ], positive and at most L²/d. 1/d is its order for uniform unit vectors.
+        Smallest eigenvalue λ_x of E[XXᵀ], positive and at most L²/d. 1/d is its order for uniform unit
+        vectors.
     delta : float
         Probability δ of failure, between 0 and 1; the proofs use 1/T.
     norm : float
@@ -65,7 +67,7 @@ def t0(n_users: int, dim: int, *, gamma: float, lambda_x: float, delta: float, n
     Returns
     -------
     float
-        T0, in rounds of all users together.
+        T0, the total number of rounds of all users.
 
     Notes
     -----
@@ -91,7 +93,8 @@ def t_init(n_users: int, dim: int, *, lambda_x: float, delta: float, norm: float
     dim : int
         Length d of an arm's vector.
     lambda_x : float
-        Least eigenvalue λ_x of E[XXᵀ], positive and at most L²/d. 1/d is its order for uniform unit vectors.
+        Smallest eigenvalue λ_x of E[XXᵀ], positive and at most L²/d. 1/d is its order for uniform unit
+        vectors.
     delta : float
         Probability δ of failure, between 0 and 1; the proofs use 1/T.
     norm : float
@@ -100,7 +103,7 @@ def t_init(n_users: int, dim: int, *, lambda_x: float, delta: float, norm: float
     Returns
     -------
     float
-        T_init, in rounds of all users together.
+        T_init, the total number of rounds of all users.
 
     Notes
     -----
@@ -127,14 +130,15 @@ def t_phase(s: int, *, n_users: int, dim: int, lambda_x: float, delta: float) ->
     dim : int
         Length d of an arm's vector.
     lambda_x : float
-        Least eigenvalue λ_x of E[XXᵀ], positive and at most L²/d. 1/d is its order for uniform unit vectors.
+        Smallest eigenvalue λ_x of E[XXᵀ], positive and at most L²/d. 1/d is its order for uniform unit
+        vectors.
     delta : float
         Probability δ of failure, between 0 and 1; the proofs use 1/T.
 
     Returns
     -------
     float
-        T^(s), in rounds of all users together.
+        T^(s), the total number of rounds of all users.
 
     Notes
     -----
@@ -150,7 +154,7 @@ def t_phase(s: int, *, n_users: int, dim: int, lambda_x: float, delta: float) ->
 
 
 def whole(x: float) -> int:
-    """Round a length up to whole rounds.
+    """Round a length up to a whole number of rounds.
 
     Parameters
     ----------
@@ -160,7 +164,7 @@ def whole(x: float) -> int:
     Returns
     -------
     int
-        The fewest rounds that are at least x.
+        The smallest integer that is at least x.
 
     Examples
     --------

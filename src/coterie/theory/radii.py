@@ -1,4 +1,4 @@
-"""How sure an estimate is: the factor β, the radius f, and the smoothed eigenvalue λ̃_x."""
+"""Confidence of an estimate: the factor β, the radius f, and the smoothed eigenvalue λ̃_x."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import NamedTuple
 
 
 class Radius(NamedTuple):
-    """The radius f within which an estimate is trusted, as seven numbers.
+    """The confidence radius f of an estimate, as seven numbers.
 
     Parameters
     ----------
     base, slope, scale, shift, floor, growth : float
         The numbers of the formula below.
     offset : float, default 0.0
-        What no data takes away: of users whose rewards deviate from a linear model, or are corrupted.
+        Error that does not vanish with more data: for rewards that deviate from a linear model, or are
+        corrupted.
 
     Notes
     -----
@@ -22,7 +23,7 @@ class Radius(NamedTuple):
 
         f(T) = (√(base + slope·ln(1 + scale·T)) + shift) / √(floor + growth·T) + offset
 
-    with an offset of 0. `RCLUMB`, `RSCLUMB` and `RCLUBWCU` give it another.
+    with an offset of 0. `RCLUMB`, `RSCLUMB` and `RCLUBWCU` have a nonzero offset.
 
     Examples
     --------
@@ -58,7 +59,7 @@ class Radius(NamedTuple):
 def radius_shape(
     n_users: int, dim: int, ridge: float, *, lambda_x: float, delta: float, norm: float
 ) -> Radius:
-    """Compute the numbers of the paper's f   (Alg. 1; Eq. 4).
+    """Compute the coefficients of the paper's f   (Alg. 1; Eq. 4).
 
     Parameters
     ----------
@@ -69,7 +70,8 @@ def radius_shape(
     ridge : float
         λ of the ridge regressions, positive; 1 is usual.
     lambda_x : float
-        Least eigenvalue λ_x of E[XXᵀ], positive and at most L²/d. 1/d is its order for uniform unit vectors.
+        Smallest eigenvalue λ_x of E[XXᵀ], positive and at most L²/d. 1/d is its order for uniform unit
+        vectors.
     delta : float
         Probability δ of failure, between 0 and 1; the proofs use 1/T.
     norm : float
@@ -150,7 +152,8 @@ def radius(
     ridge : float
         λ of the ridge regressions, positive; 1 is usual.
     lambda_x : float
-        Least eigenvalue λ_x of E[XXᵀ], positive and at most L²/d. 1/d is its order for uniform unit vectors.
+        Smallest eigenvalue λ_x of E[XXᵀ], positive and at most L²/d. 1/d is its order for uniform unit
+        vectors.
     delta : float
         Probability δ of failure, between 0 and 1; the proofs use 1/T.
     norm : float
@@ -184,7 +187,7 @@ def lambda_tilde(sigma: float, n_arms: int, *, c1: float = 1.0) -> float:
     n_arms : int
         Number K of arms.
     c1 : float, default 1.0
-        Constant c₁, which the paper leaves open.
+        Constant c₁, which the paper does not specify.
 
     Returns
     -------
@@ -193,8 +196,9 @@ def lambda_tilde(sigma: float, n_arms: int, *, c1: float = 1.0) -> float:
 
     Notes
     -----
-    λ̃_x = c₁ σ²/ln K (Lemma 10). For K = 1 the paper divides by ln 1 = 0; a single arm is always the selected
-    one and keeps its variance, so c₁ σ² is returned there. That is a convention, not a limit.
+    λ̃_x = c₁ σ²/ln K (Lemma 10). For K = 1 the paper divides by ln 1 = 0. A single arm is always selected
+    and keeps its variance, so c₁ σ² is returned in this case, by convention; it is not the limit of the
+    formula.
 
     Examples
     --------

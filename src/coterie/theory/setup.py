@@ -1,4 +1,4 @@
-"""The numbers that describe a problem, checked once."""
+"""The numbers that describe a problem, with validation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ROUNDING = 1 + 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """A problem of clustering bandits, as the theorems see it   (Sec. 3.1; Assumptions 1–4).
+    """The parameters of a clustering-of-bandits problem in the theorems   (Sec. 3.1; Assumptions 1–4).
 
     Parameters
     ----------
@@ -28,20 +28,20 @@ class Setup:
     horizon : int
         Number T of rounds, at least 1.
     gamma : float
-        Gap γ: the least distance between the preferences of two clusters, positive and at most 2.
+        Gap γ: the smallest distance between the preferences of two clusters, positive and at most 2.
     lambda_x : float
-        Least eigenvalue λ_x of E[XXᵀ], positive and at most norm²/dim.
+        Smallest eigenvalue λ_x of E[XXᵀ], positive and at most norm²/dim.
     ridge : float, default 1.0
         λ of the ridge regressions, positive.
     norm : float, default 1.0
         Bound L on the length of an arm's vector, positive.
     sigma : float, default √0.1
-        Standard deviation σ of the perturbation of smoothed arms, positive; σ² = 1/10 is the paper's
-        experiment (App. G.1). It matters to Theorem 4 alone, as do the next two.
+        Standard deviation σ of the perturbation of smoothed arms, positive; the paper's experiment uses
+        σ² = 1/10 (App. G.1). Only Theorem 4 uses this parameter and the next two.
     truncation : float, default 1.0
-        Bound R on the perturbation of each coordinate, positive; the paper names none.
+        Bound R on the perturbation of each coordinate, positive; the paper does not state it.
     c1 : float, default 1.0
-        Constant c₁ of Lemma 10, positive; the paper names none.
+        Constant c₁ of Lemma 10, positive; the paper does not state it.
 
     Raises
     ------
@@ -94,11 +94,11 @@ class Setup:
 
     @property
     def delta(self) -> float:
-        """δ = 1/T, as the proofs of all four theorems choose it."""
+        """δ = 1/T, as in the proofs of all four theorems."""
         return 1 / self.horizon
 
     def smoothed(self) -> Setup:
-        """Put λ̃_x in the place of λ_x and 1 + √d R in the place of L   (Sec. 4.2).
+        """Replace λ_x by λ̃_x and L by 1 + √d R   (Sec. 4.2).
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Table 1 of the paper, with the numbers of a given setup filled in."""
+"""Table 1 of the paper, evaluated for a given setup."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class BoundRow(NamedTuple):
     contexts : str
         "i.i.d." or "adversarial".
     assumption : str
-        What is assumed of contexts and gap.
+        Assumptions on contexts and gap.
     formula : str
         Regret of clustering, inside its Õ(·).
     clustering : float
-        That formula in numbers, without constants and logarithms; inf where a float cannot hold it.
+        Value of the formula, without constants and logarithms; inf if it exceeds the range of a float.
     constants : str
         Order of the eigenvalue that the formula divides by.
     eigenvalue : float
-        Value taken for it: λ_x or λ̃_x of the setup, or its order with constant 1.
+        Value used for it: λ_x or λ̃_x of the setup, or its order with constant 1.
     bounds : tuple of Bound
-        Explicit bounds, one for each algorithm; empty where the paper has none.
+        Explicit bounds, one per algorithm; empty if the paper has none.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class BoundRow(NamedTuple):
 
 
 def table_1(setup: Setup) -> tuple[BoundRow, ...]:
-    """Compute Table 1: assumptions and the regret of clustering, for a setup   (Sec. 1).
+    """Compute Table 1 for a setup: assumptions and the regret of clustering   (Sec. 1).
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def table_1(setup: Setup) -> tuple[BoundRow, ...]:
     Returns
     -------
     tuple of BoundRow
-        One row for each group of algorithms.
+        One row per group of algorithms.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def table_1(setup: Setup) -> tuple[BoundRow, ...]:
 
 
 def markdown(rows: Iterable[BoundRow]) -> str:
-    """Format rows as a table in Markdown.
+    """Format rows as a Markdown table.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def markdown(rows: Iterable[BoundRow]) -> str:
     Returns
     -------
     str
-        The table, a line for each row after two of heading.
+        The table: two heading lines, then one line per row.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def _line(row: BoundRow) -> str:
 
 
 def _sub_gaussian(setup: Setup) -> BoundRow:
-    """CLUB and its relatives, with the assumption on the variance."""
+    """CLUB and similar algorithms, with the assumption on the variance."""
     return BoundRow(
         algorithms=("CLUB", "CLUB-cascade", "SCLUB", "FCLUB"),
         contexts="i.i.d.",
@@ -131,7 +131,7 @@ def _no_variance(setup: Setup) -> BoundRow:
     """Algorithms without the assumption on the variance."""
     eigenvalue = 1 / setup.dim ** (
         2 * setup.n_arms + 1
-    )  # an exact integer, so that only the quotient may round to 0
+    )  # the divisor is an exact integer, so only the quotient can round to 0
     return BoundRow(
         algorithms=("RCLUMB", "RSCLUMB", "RCLUB-WCU", "FedC³UCB-H"),
         contexts="i.i.d.",
@@ -188,7 +188,7 @@ def _smoothed(setup: Setup) -> BoundRow:
 
 
 def _two_terms(setup: Setup, eigenvalue: float) -> float:
-    """u(d/(γ²λ) + 1/λ²), or inf where λ² is below the smallest float."""
+    """u(d/(γ²λ) + 1/λ²), or inf if λ² is below the smallest float."""
     if eigenvalue**2 == 0:
         return math.inf
     return setup.n_users * (setup.dim / (setup.gamma**2 * eigenvalue) + 1 / eigenvalue**2)

@@ -107,8 +107,8 @@ def listens(place: Source = None, *, dim: int = 25, unit: bool = False) -> Payof
 
     Notes
     -----
-    Users all of whose artists have no tags are left out. Friendships are those of `user_friends.dat`, where
-    it is there.
+    Users who listened only to artists without tags are left out. Friendships are those of `user_friends.dat`,
+    if the file exists.
     """
     need("polars", "reading a table")
     heard, hash_heard = _read_file(LISTENS, place)
@@ -123,7 +123,7 @@ def listens(place: Source = None, *, dim: int = 25, unit: bool = False) -> Payof
     everyone = heard["userID"].n_unique()
     left_out = (
         f"{heard['artistID'].n_unique() - len(artists):,} artists without tags",
-        f"{everyone - len(users):,} of {everyone:,} users, who heard no other",
+        f"{everyone - len(users):,} of {everyone:,} users, who listened to no other artist",
     )
     hashed = sha256(f"{hash_heard} {hash_tagged}".encode()).hexdigest()
     return PayoffTable(
@@ -149,13 +149,13 @@ def _tag_vectors(tagged: pl.DataFrame, artists: Ints, dim: int, unit: bool) -> F
 
 
 def _counted(rows: Ints, row_ids: Ints, columns: Ints, column_ids: Ints) -> SparseTable:
-    """How often each pair of ids occurs."""
+    """The number of times that each pair of ids occurs."""
     places = np.searchsorted(row_ids, rows), np.searchsorted(column_ids, columns)
     return SparseTable(*places, np.ones(len(rows)), (len(row_ids), len(column_ids)))
 
 
 def _friends(place: Source, users: Ints) -> SparseTable | None:
-    """Who is whose friend, either way; None without the file."""
+    """The symmetric graph of friendships; None without the file."""
     try:
         pairs, _ = _read_file(FRIENDS, place)
     except MissingData:

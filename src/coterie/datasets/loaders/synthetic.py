@@ -40,8 +40,8 @@ def make(request: Request) -> Dataset:
     )
 
 
-def _draw(request: Request, whose: str, count: int) -> Floats:
-    generator = stream(request.seed, "datasets", "synthetic", whose)
+def _draw(request: Request, kind: str, count: int) -> Floats:
+    generator = stream(request.seed, "datasets", "synthetic", kind)
     vectors = generator.uniform(-1.0, 1.0, size=(count, request.dim))
     return SCALES[request.scale](vectors, np.ones(request.dim))
 

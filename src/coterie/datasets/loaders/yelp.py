@@ -61,7 +61,7 @@ def _rows(path: Path) -> pl.DataFrame:
 
 
 def _parse(block: LineBlock) -> pl.DataFrame:
-    """Ids, stars and date of each review; the text, nine tenths of the file, is let go at once."""
+    """Ids, stars and date of each review; the text, nine tenths of the file, is dropped at once."""
     import polars as pl
 
     users, items, stars, dates = [], [], [], []
@@ -85,7 +85,7 @@ def _parse(block: LineBlock) -> pl.DataFrame:
 
 
 def _fault(line: bytes) -> str:
-    """What is wrong with a line that is not a review."""
+    """The fault of a line that is not a review."""
     try:
         review = json.loads(line)
     except (ValueError, RecursionError) as error:

@@ -24,8 +24,8 @@ from typing import IO
 import numpy as np
 
 from coterie.errors import StoreError
-from coterie.policies._learner import Learner
-from coterie.policies.archives import Array, FileArray
+from coterie.policies.array_files import Array, FileArray
+from coterie.policies.kernel.learner import Learner
 from coterie.service.core.state import PolicyState
 from coterie.service.storage import state_snapshots
 from coterie.service.storage.event_store import one_line

@@ -17,7 +17,7 @@ import numpy as np
 
 from coterie.errors import CoterieError, SnapshotError, StoreError
 from coterie.policies import snapshots as policy_snapshots
-from coterie.policies.archives import (
+from coterie.policies.array_files import (
     UNREADABLE,
     Array,
     Arrays,

@@ -1,4 +1,0 @@
-from coterie.policies._learner import Learner
-
-class GibbsClusters(Learner):
-    concentration: float

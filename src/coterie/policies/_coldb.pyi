@@ -1,3 +1,0 @@
-from coterie.policies._club import Components
-
-class LogisticComponents(Components): ...

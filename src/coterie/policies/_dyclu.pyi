@@ -1,3 +1,0 @@
-from coterie.policies._dyclu_models import LeastSquares
-
-class HomogeneousUsers(LeastSquares): ...

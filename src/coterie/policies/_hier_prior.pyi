@@ -1,3 +1,0 @@
-from coterie.policies._hier_rows import UserRows
-
-class LearntPrior(UserRows): ...

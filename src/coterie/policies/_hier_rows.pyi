@@ -1,3 +1,0 @@
-from coterie.policies._learner import Learner
-
-class UserRows(Learner): ...

@@ -1,3 +1,0 @@
-from coterie.policies._rows import FixedRows
-
-class SampledRows(FixedRows): ...

@@ -1,4 +1,0 @@
-from coterie.policies._learner import Learner
-
-class Neighbourhoods(Learner):
-    n_neighbourhoods: int

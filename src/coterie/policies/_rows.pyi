@@ -1,6 +1,0 @@
-from coterie.policies._learner import Learner
-
-class OneRow:
-    def __init__(self, n_users: int) -> None: ...
-
-class FixedRows(Learner): ...

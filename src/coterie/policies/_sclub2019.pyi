@@ -1,3 +1,0 @@
-from coterie.policies._sclub import SplitMerge
-
-class SnapshotSets(SplitMerge): ...

@@ -1,5 +1,0 @@
-from coterie.policies._learner import Learner
-
-class Sets(Learner):
-    n_clusters: int
-    compare_all: bool

@@ -1,0 +1,1 @@
+"""AutoCLUB: clusters by evidence, without constants to set."""

@@ -1,0 +1,66 @@
+"""AutoCLUB: clustering of bandits without constants to set."""
+
+from __future__ import annotations
+
+from coterie.policies.autoclub.average import Levelled
+from coterie.policies.entries import Style, register
+from coterie.policies.plans import Plan
+
+
+@register(
+    summary="clusters by marginal likelihood; no constants to set",
+    use_when="you have no reason to choose another",
+    style=Style("AutoCLUB", "#A5112B", "d", "-"),
+    cost=25.0,
+)
+def AutoCLUB(n_users: int, dim: int, *, ridge: float = 1.0, seed: int = 0) -> Plan:
+    """Make an AutoCLUB policy: clusters by evidence, with no constants to set.
+
+    The policy to start with. It needs no gap, no noise level and no horizon: noise, prior and mean preference
+    are estimated from all users. Each user is reviewed at ever longer intervals and put where its data is
+    explained best, in a cluster or alone. Beside the clusters a hierarchical model, that of `HierUCB`, learns
+    how people differ by degrees; decisions follow each as far as it has foretold rewards. Users whose rewards
+    are much noisier than others' count for less, and no single reward can spoil the rest.
+
+    Parameters
+    ----------
+    n_users : int
+        Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
+    dim : int
+        Length d of an arm's vector, at least 1.
+    ridge : float, default 1.0
+        Initial λ of the ridge regressions, in units of the mean of ‖x‖²; positive. λ itself is estimated.
+        Clusters act with up to three times as much, as far as that is no more than the ridge.
+    seed : int, default 0
+        Seed of the policy's own random numbers; AutoCLUB draws none.
+
+    Returns
+    -------
+    LinearBandit
+        The policy, before its first round.
+
+    Raises
+    ------
+    ArgumentError
+        If a value is outside its range.
+
+    Notes
+    -----
+    A grouping is judged by the marginal likelihood of its rewards, with (S, c) the sums of a cluster about μ:
+
+        E = ½(d ln λ − ln det(λI + S) + cᵀ(λI + S)⁻¹c/σ̂²)
+
+    Clusters score an arm by xᵀθ̂ + σ̂ √(w² max(1, 2 ln(Nw²/d))), w² = xᵀMx, the hierarchical model by its
+    upper bound; the arm of largest weighted sum is played. The method is ours, not the paper's; its page
+    among the algorithms has every line.
+
+    Examples
+    --------
+    >>> policy = AutoCLUB(n_users=3, dim=2)
+    >>> policy.update_many([0, 0], [[1.0, 0.0], [0.0, 1.0]], [0.8, 0.1])
+    >>> policy.recommend(1, [[1.0, 0.0], [-1.0, 0.0]])
+    0
+    >>> policy.labels().tolist()
+    [0, 0, 0]
+    """
+    return Plan(Levelled, {})

@@ -1,0 +1,396 @@
+"""AutoCLUB as it acts: by clusters and by people, each as far as it is trusted, and by what a user has told of an arm before.
+
+Where users fall into clusters, ByEvidence foretells best; where they differ by degrees, a learnt covariance of preferences
+does.
+"""
+
+import numpy as np
+
+cimport numpy as cnp
+from libc.math cimport INFINITY, fabs, sqrt
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy, memset
+
+from coterie.policies.autoclub.people cimport ClustersAndPeople
+from coterie.policies.autoclub.repeat_memory cimport (
+    GROUPS, SLOTS, Agreement, Repeats, add_repeat, disagreement, fill_slot, find_slot, key_of
+)
+from coterie.policies.kernel.learner cimport Memory, Offer, View, bonus, row
+from coterie.policies.kernel.linalg cimport largest_eigenvalue, means, quadratics
+
+from coterie.policies.autoclub.people import ClustersAndPeople as Base
+from coterie.policies.kernel.arrays import Field
+
+cnp.import_array()
+
+
+cdef double SLACK = 1.0 + 1e-9  # bounds of widths hold up to rounding
+cdef enum:
+    AT_A_TIME = 8  # exact widths are computed for so many arms together
+cdef double FAITH = 5.0  # rewards for the same vector are first taken to differ by the noise, as if so many had done so
+cdef double LASTS = 0.5  # more than this part of the noise must come again with the same vector to count as no noise
+
+
+cdef enum:
+    LOOKED_AT = 32  # columns are judged by the vectors of so many rewards
+    DISTINCT = 16  # if so many of them differ
+    MOST_LEVELLED = 20  # a column is divided by at most 2 to this power
+cdef double UNLIKE = 20.0  # columns are levelled if one varies more than so many times as much as another
+
+
+cdef struct Both:
+    # What a decision rests on: the weight of people, what clusters say, what people say, and the arms with intercepts
+    double trust
+    View seen
+    View people
+    Offer longer
+    bint recalls
+
+
+cdef struct Recalled:
+    # What a user has told of an arm: its share in the arm's score, the mean reward, and its variance relative to σ²
+    double share
+    double mean
+    double variance
+
+
+cdef struct Best:
+    int64_t arm
+    double score
+
+
+cdef inline double weighted(Both *both, double width2, double people2) noexcept nogil:
+    """The bonus by both models, from xᵀMx and xᵀVx."""
+    return (1.0 - both.trust) * bonus(&both.seen, width2) + both.trust * bonus(&both.people, people2)
+
+
+cdef class Averaged(ClustersAndPeople):
+    """Decisions by the weighted scores of clusters and people.
+
+    `recurring` is φ, the part of the noise that comes again when a user is asked for the same vector; if it is not 0, such
+    rewards are remembered, not learnt.
+    """
+
+    FIELDS = {
+        **Base.FIELDS,
+        "repeats": Field(("users",), "int64"),
+        "repeats.keys": Field(("slots",), "int64"),
+        "repeats.means": Field(("slots",)),
+        "repeats.counts": Field(("slots",), "int64"),
+        "repeats.groups": Field(("groups", "agreement")),
+    }
+    NUMBERS = (*Base.NUMBERS, "recurring")
+    cdef public double recurring
+    cdef double *people_means
+    cdef double *people_widths
+    cdef Repeats repeats
+    cdef int64_t *unlearnt
+    cdef Recalled *recalled
+
+    @classmethod
+    def extents(cls, n_users, dim, **settings):
+        room = {"slots": SLOTS, "groups": GROUPS, "agreement": sizeof(Agreement) // sizeof(double)}
+        return {**Base.extents(n_users, dim, **settings), **room}
+
+    cdef int bind(self) except -1:
+        self.unlearnt = <int64_t *> self.pointer("repeats")
+        self.repeats.keys, self.repeats.counts = <int64_t *> self.pointer("repeats.keys"), <int64_t *> self.pointer("repeats.counts")
+        self.repeats.means, self.repeats.groups = <double *> self.pointer("repeats.means"), <Agreement *> self.pointer("repeats.groups")
+        return ClustersAndPeople.bind(self)
+
+    cdef int reserve(self, Py_ssize_t n_arms) except -1:
+        """Room for the scores of both models."""
+        if n_arms > self.n_arms:
+            self._scratch["people"] = np.empty((2, n_arms))
+            self.people_means = <double *> cnp.PyArray_DATA(self._scratch["people"])
+            self.people_widths = self.people_means + n_arms
+            self._scratch["recalled"] = np.empty((n_arms, 3))
+            self.recalled = <Recalled *> cnp.PyArray_DATA(self._scratch["recalled"])
+        return ClustersAndPeople.reserve(self, n_arms)
+
+    def refresh(self):
+        ClustersAndPeople.refresh(self)
+        counts = self.array("repeats.counts")
+        if not (0 <= self.recurring <= 1 and 0 <= self.skipped == self.array("repeats").sum() <= self.rounds):
+            raise ValueError("has rewards that were not learnt and cannot be")
+        if counts.min() < 0 or not np.array_equal(counts > 0, self.array("repeats.keys") != 0):
+            raise ValueError("has numbers of remembered rewards that count nothing")
+
+    # Both learn.
+
+    cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil:
+        """Both models learn a reward, unless it only says again what the user has told of this vector."""
+        cdef int64_t key = key_of(user, x, self.dim)
+        cdef Py_ssize_t slot = find_slot(&self.repeats, key)
+        if slot >= 0 and fabs(reward) <= self.second:
+            self.compare_repeat(slot, user, reward)
+            if self.recurring > 0.0:
+                self.skipped += 1
+                self.unlearnt[user] += 1
+                return 0
+        ClustersAndPeople.absorb(self, user, x, reward)
+        if slot < 0:
+            fill_slot(&self.repeats, key, self.within_reason(reward))
+        return 0
+
+    cdef void compare_repeat(self, Py_ssize_t slot, Py_ssize_t user, double reward) noexcept nogil:
+        """How much of what both models leave unexplained comes again with the same vector."""
+        cdef double part
+        add_repeat(&self.repeats, slot, user, reward, self.precisions[user])
+        part = 1.0 - disagreement(&self.repeats, self.noise2, FAITH)
+        self.recurring = part if part > LASTS else 0.0
+
+    # Both decide.
+
+    cdef void recall(self, Py_ssize_t user, Offer *offer) noexcept nogil:
+        """What the user has told of these arms: r̄ of n rewards, with the share k = nφ/(nφ + 1 − φ) and the variance k(1 − φ)/n."""
+        cdef Py_ssize_t k, slot
+        cdef double n
+        cdef Recalled *arm
+        for k in range(offer.n):
+            arm = &self.recalled[k]
+            arm.share = arm.mean = arm.variance = 0.0
+            slot = find_slot(&self.repeats, key_of(user, row(offer, k, self.dim), self.dim))
+            if slot >= 0:
+                n, arm.mean = <double> self.repeats.counts[slot], self.repeats.means[slot]
+                arm.share = n * self.recurring / (n * self.recurring + 1.0 - self.recurring)
+                arm.variance = arm.share * (1.0 - self.recurring) / n
+
+    cdef void look_at_both(self, Py_ssize_t user, Offer *offer, Both *both, double *mean) noexcept nogil:
+        """What both models say of a user, and the mean of every arm by both, weighted."""
+        cdef Py_ssize_t k
+        cdef int64_t pulls = self.pulls[user]
+        both.trust, both.longer = self.trust(), self.people.lengthened(offer)
+        if both.trust < 1.0:
+            self.view(user, &both.seen)
+            means(both.seen.estimate, offer.items, offer.picks, offer.n, self.dim, mean)
+        else:  # clusters are not asked
+            both.seen.beta, both.seen.usual = 0.0, INFINITY
+            memset(mean, 0, offer.n * sizeof(double))
+        self.look_up(user, &both.people.estimate, &both.people.inverse)
+        both.people.beta = sqrt(self.people.noise2)
+        both.people.usual = <double> self.people.size / pulls if pulls > 0 else INFINITY
+        means(both.people.estimate, both.longer.items, NULL, offer.n, self.people.size, self.people_means)
+        for k in range(offer.n):
+            mean[k] = (1.0 - both.trust) * (mean[k] + self.offset) + both.trust * self.people_means[k]
+        both.recalls = self.recurring > 0.0
+        if both.recalls:
+            self.recall(user, offer)
+            for k in range(offer.n):
+                mean[k] += self.recalled[k].share * (self.recalled[k].mean - mean[k])
+
+    cdef void find_widths(
+        self, Offer *offer, Both *both, const int64_t *arms, Py_ssize_t n, double *out
+    ) noexcept nogil:
+        """The bonus of some arms, by both models, weighted; of the first n where `arms` is NULL."""
+        cdef Py_ssize_t j
+        cdef double left
+        cdef Recalled *arm
+        cdef int64_t rows[AT_A_TIME]
+        cdef const int64_t *found = offer.picks
+        if arms != NULL and offer.picks != NULL:
+            for j in range(n):
+                rows[j] = offer.picks[arms[j]]
+            found = rows
+        elif arms != NULL:
+            found = arms
+        if both.trust < 1.0:
+            quadratics(both.seen.inverse, offer.items, found, n, self.dim, out)
+        else:
+            memset(out, 0, n * sizeof(double))
+        quadratics(both.people.inverse, both.longer.items, arms, n, self.people.size, self.people_widths)
+        for j in range(n):
+            out[j], self.people_widths[j] = max(out[j], 0.0), max(self.people_widths[j], 0.0)
+            if both.recalls:
+                arm = &self.recalled[j if arms == NULL else arms[j]]
+                left = (1.0 - arm.share) * (1.0 - arm.share)
+                out[j], self.people_widths[j] = left * out[j] + arm.variance, left * self.people_widths[j] + arm.variance
+            out[j] = weighted(both, out[j], self.people_widths[j])
+
+    cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, Memory *memory) except -2 nogil:
+        """The first arm of largest score, -1 if an arm is too long; widths are bounded first, and few computed."""
+        cdef Both both
+        cdef Py_ssize_t k, top = 0, count = 0
+        cdef double first = 0.0, second
+        cdef double *mean = self.widths
+        cdef Best best
+        if self.trust() == 0.0 and self.recurring == 0.0:
+            return ClustersAndPeople.decide(self, user, offer, memory)
+        if memory != NULL:
+            for k in range(offer.n):
+                self.bounds[k] = memory.squares[offer.picks[k]]
+        elif self.too_long(offer):
+            return -1
+        if self.recurring > 0.0:
+            self.rank(user, offer, 1, &best.arm)
+            return best.arm
+        self.look_at_both(user, offer, &both, mean)
+        if both.trust < 1.0:
+            first = SLACK * min(largest_eigenvalue(both.seen.inverse, self.work, self.dim), 1.0 / both.seen.ridge)
+        second = SLACK * largest_eigenvalue(both.people.inverse, self.people.scratch, self.people.size)
+        for k in range(offer.n):
+            self.upper[k] = mean[k] + weighted(&both, first * self.bounds[k], second * (1.0 + self.bounds[k]))
+            if self.upper[k] > self.upper[top]:
+                top = k
+        best.arm, best.score, self.waiting[0] = top, -INFINITY, top
+        self.consider(offer, &both, mean, 1, &best)
+        for k in range(offer.n):
+            if k != top and self.upper[k] >= best.score:
+                self.waiting[count] = k
+                count += 1
+                if count == AT_A_TIME:
+                    self.consider(offer, &both, mean, count, &best)
+                    count = 0
+        self.consider(offer, &both, mean, count, &best)
+        return best.arm
+
+    cdef void consider(
+        self, Offer *offer, Both *both, const double *mean, Py_ssize_t count, Best *best
+    ) noexcept nogil:
+        """The exact scores of the waiting arms against the best so far."""
+        cdef Py_ssize_t j
+        cdef int64_t k
+        cdef double[AT_A_TIME] found
+        self.find_widths(offer, both, self.waiting, count, found)
+        for j in range(count):
+            k = self.waiting[j]
+            if mean[k] + found[j] > best.score or (mean[k] + found[j] == best.score and k < best.arm):
+                best.arm, best.score = k, mean[k] + found[j]
+
+    cdef int judge(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
+        """Expected reward and bonus of every arm."""
+        cdef Both both
+        self.look_at_both(user, offer, &both, mean)
+        self.find_widths(offer, &both, NULL, offer.n, width)
+        return 0
+
+    def modelled(self, Py_ssize_t user, arms):
+        """Expected reward of every arm by both models, whatever the user has told of it; that by people, and what the places
+        beside its cluster add to that by clusters."""
+        recurring, self.recurring = self.recurring, 0.0
+        try:
+            mean, _ = Averaged.scores(self, user, arms)
+        finally:
+            self.recurring = recurring
+        return mean, self._scratch["people"][0, : len(arms)].copy(), arms @ self.array("mixtures")[user]
+
+    def explained(self, Py_ssize_t user):
+        """What is known of a user, by name."""
+        known = ClustersAndPeople.explained(self, user)
+        return {**known, "rewards": self.pulls[user] + self.unlearnt[user], "people": self.trust()}
+
+    def pulls_of_users(self):
+        """How many rewards each user has given."""
+        return self.array("pulls") + self.array("repeats")
+
+
+cdef class Levelled(Averaged):
+    """AutoCLUB for columns in any units: those of very different size are divided by powers of two, and all starts anew.
+
+    `columns.first` are the vectors of the first rewards, `columns.scales` what columns are divided by, 0 if they are not.
+    """
+
+    FIELDS = {**Averaged.FIELDS, "columns.first": Field(("first", "dim")), "columns.scales": Field(("dim",))}
+    cdef double *first
+    cdef double *scales
+    cdef double *even
+
+    def __init__(self, n_users, dim, **others):
+        self.dim = dim  # which room for arms asks for
+        Averaged.__init__(self, n_users, dim, **others)
+
+    @classmethod
+    def extents(cls, n_users, dim, **settings):
+        return {**Averaged.extents(n_users, dim, **settings), "first": LOOKED_AT}
+
+    cdef int bind(self) except -1:
+        self.first, self.scales = <double *> self.pointer("columns.first"), <double *> self.pointer("columns.scales")
+        return Averaged.bind(self)
+
+    cdef int reserve(self, Py_ssize_t n_arms) except -1:
+        if n_arms > self.n_arms:
+            self._scratch["even"] = np.empty((n_arms, self.dim))
+            self.even = <double *> cnp.PyArray_DATA(self._scratch["even"])
+        return Averaged.reserve(self, n_arms)
+
+    def refresh(self):
+        Averaged.refresh(self)
+        scales = self.array("columns.scales")
+        if not (0 <= scales.min() and (scales >= 1).all() == scales.any() and scales.max() <= 2.0**MOST_LEVELLED):
+            raise ValueError("has scales of columns that are none")
+
+    cdef Offer levelled(self, const double *items, const int64_t *picks, Py_ssize_t n) noexcept nogil:
+        """Vectors with their columns divided by the scales."""
+        cdef Offer offer = Offer(items, picks, n)
+        cdef Py_ssize_t k, i
+        if self.scales[0] == 0.0:
+            return offer
+        for k in range(n):
+            for i in range(self.dim):
+                self.even[k * self.dim + i] = row(&offer, k, self.dim)[i] / self.scales[i]
+        return Offer(self.even, NULL, n)
+
+    cdef int choose(
+        self, Py_ssize_t user, Offer *offer, Memory *memory, Py_ssize_t k, int64_t *out
+    ) except -1 nogil:
+        cdef Offer even
+        if self.scales[0] == 0.0:
+            return Averaged.choose(self, user, offer, memory, k, out)
+        if self.too_long(offer):
+            return 1
+        even = self.levelled(offer.items, offer.picks, offer.n)
+        return Averaged.choose(self, user, &even, NULL, k, out)
+
+    cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil:
+        if self.rounds <= LOOKED_AT:
+            memcpy(self.first + (self.rounds - 1) * self.dim, x, self.dim * sizeof(double))
+        elif self.rounds == LOOKED_AT + 1:
+            with gil:
+                self.settle_columns()
+        return Averaged.absorb(self, user, self.levelled(x, NULL, 1).items, reward)
+
+    def settle_columns(self):
+        """Start anew with columns that vary alike, if they do not; what was learnt is forgotten."""
+        scales = scales_of_columns(self.array("columns.first"))
+        if scales is None:
+            return
+        fresh = type(self)(
+            self.n_users, self.dim, ridge=self.ridge, schedule=self.schedule, generator=np.random.default_rng(0), seats=self.most_seats
+        )
+        rounds = self.rounds
+        kept = {"repeats": self.pulls_of_users(), "columns.first": self.array("columns.first").copy(), "columns.scales": scales}
+
+        def fill(name, out):
+            out[...] = kept.get(name, fresh.array(name))
+
+        self.restore(fill, {**fresh.numbers(), "rounds": LOOKED_AT, "skipped": LOOKED_AT})
+        self.rounds = rounds
+
+    def divided(self, vectors):
+        """Vectors with their columns divided by the scales, or as they are."""
+        scales = self.array("columns.scales")
+        return vectors / scales if scales.any() else vectors
+
+    def scores(self, Py_ssize_t user, arms):
+        """Expected reward and bonus of every arm."""
+        return Averaged.scores(self, user, self.divided(arms))
+
+    def modelled(self, Py_ssize_t user, arms):
+        """The same as of vectors that are divided."""
+        return Averaged.modelled(self, user, self.divided(arms))
+
+    def estimates(self):
+        """Each user's own ridge regression, of vectors as they came."""
+        return self.divided(Averaged.estimates(self))
+
+
+def scales_of_columns(vectors):
+    """Powers of two that make columns vary alike, or None if they do within reason, or too few vectors tell."""
+    distinct = np.unique(vectors, axis=0)
+    spread = distinct.std(axis=0)
+    varies = spread > 1e-6 * np.abs(distinct).max(axis=0)
+    if len(distinct) < DISTINCT or not varies.any() or spread[varies].max() <= UNLIKE * spread[varies].min():
+        return None
+    powers = np.frexp(spread)[1]
+    lowest = max(powers[varies].min(), powers[varies].max() - MOST_LEVELLED)
+    return np.where(varies, 2.0 ** np.maximum(powers - lowest, 0), 1.0)

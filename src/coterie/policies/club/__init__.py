@@ -1,0 +1,1 @@
+"""CLUB and its kin: a graph over users that loses edges."""

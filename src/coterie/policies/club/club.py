@@ -1,0 +1,219 @@
+"""CLUB, UniCLUB and SACLUB: clusters are the components of a graph over users that loses edges."""
+
+from __future__ import annotations
+
+from coterie.policies.club.components import Components
+from coterie.policies.confidence import Confidence
+from coterie.policies.entries import ALPHAS, Grid, Style, register
+from coterie.policies.plans import Plan
+from coterie.policies.schedule import Schedule, never, uniform_first
+
+GRID = Grid(alpha=ALPHAS, beta=(0.25, 0.5, 1.0, 2.0))
+UNIFORM_GRID = Grid(alpha=ALPHAS, beta=(0.5, 1.0), explore=(2.0, 20.0))
+
+
+def _plan(n_users: int, dim: int, confidence: Confidence, ridge: float, schedule: Schedule) -> Plan:
+    """Plan a policy that clusters by connected components."""
+    beta, shape = confidence.bonus(dim, ridge), confidence.shape(n_users, dim, ridge)
+    return Plan(Components, {"beta": beta, "shape": shape}, schedule)
+
+
+@register(
+    summary="removes edges of a user graph; clusters are its components",
+    use_when="you need a classic baseline",
+    style=Style("CLUB", "#E69F00", "o", "--"),
+    grid=GRID,
+)
+def CLUB(
+    n_users: int,
+    dim: int,
+    *,
+    confidence: Confidence,
+    growing: bool = False,
+    ridge: float = 1.0,
+    seed: int = 0,
+) -> Plan:
+    """Make a CLUB policy: users share data while a graph connects them   (Gentile et al. 2014).
+
+    All users are connected at the start. When the estimates of two users differ too much their edge is cut;
+    the connected components are the clusters.
+
+    Parameters
+    ----------
+    n_users : int
+        Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
+    dim : int
+        Length d of an arm's vector, at least 1.
+    confidence : Confidence
+        β of the bonus and the radius f(T) within which estimates count as equal. Use
+        `Tuned(alpha=15σ, beta=σ)` with σ the standard deviation of the noise: `Tuned(alpha=1.5, beta=0.1)`
+        for σ = 0.1, `Tuned(alpha=7.5, beta=0.5)` for clicks. A smaller alpha separates users
+        sooner: too small and every user ends up alone, too large and all stay together. Try several on a
+        simulation of your size. `Theory` has the paper's constants; at the paper's size they separate
+        two users only after about 10⁶ pulls each.
+    growing : bool, default False
+        Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
+    ridge : float, default 1.0
+        λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
+    seed : int, default 0
+        Seed of the policy's own random numbers; CLUB draws none.
+
+    Returns
+    -------
+    LinearBandit
+        The policy, before its first round.
+
+    Raises
+    ------
+    ArgumentError
+        If a value is outside its range, or `confidence` is no `Confidence`.
+
+    Notes
+    -----
+    Alg. 1 of the paper (Li, Liu, Dai and Lui, ICLR 2025) without its uniform rounds. Each round plays the arm
+    of largest
+
+        xᵀθ̂_V + β √(xᵀM_V⁻¹x),   M_V = λI + Σ_{i∈V} Sᵢ,   θ̂_V = M_V⁻¹ Σ_{i∈V} bᵢ
+
+    with V the connected component of the user (Alg. 1, lines 6–9). Then the edges between the user i and
+    every ℓ with
+
+        ‖θ̂ᵢ − θ̂_ℓ‖ > f(Tᵢ) + f(T_ℓ)
+
+    are cut (line 12). With `Tuned`, f(T) = α √((1 + ln(1 + T))/(1 + T)); α is the `alpha` of `Tuned`.
+
+    Examples
+    --------
+    >>> from coterie import Tuned
+    >>> policy = CLUB(n_users=3, dim=2, confidence=Tuned(alpha=1.5, beta=0.1))
+    >>> policy.update(0, [1.0, 0.0], 0.8)
+    >>> policy.recommend(1, [[1.0, 0.0], [-1.0, 0.0]])
+    0
+    >>> policy.labels().tolist()
+    [0, 0, 0]
+    """
+    return _plan(n_users, dim, confidence, ridge, never())._replace(growing=growing)
+
+
+@register(
+    summary="CLUB after uniform exploration",
+    use_when="the gap between clusters is known",
+    style=Style("UniCLUB", "#D55E00", "o", "-"),
+    grid=UNIFORM_GRID,
+)
+def UniCLUB(
+    n_users: int,
+    dim: int,
+    *,
+    confidence: Confidence,
+    growing: bool = False,
+    ridge: float = 1.0,
+    seed: int = 0,
+) -> Plan:
+    """Make a UniCLUB policy: CLUB after T0 rounds of uniform exploration   (Li et al. 2025, Alg. 1).
+
+    Parameters
+    ----------
+    n_users : int
+        Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
+    dim : int
+        Length d of an arm's vector, at least 1.
+    confidence : Confidence
+        β, f(T) and the length T0 of exploration. Use `Tuned(alpha=15σ, beta=σ, explore=10 * n_users)` with σ
+        the standard deviation of the noise: 2 to 20 uniform rounds a user are usual; alpha and beta are as
+        for `CLUB`. `Theory(..., gamma=...)` has the paper's T0, about 10¹⁰ rounds at the paper's size.
+    growing : bool, default False
+        Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
+    ridge : float, default 1.0
+        λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
+    seed : int, default 0
+        Seed of the uniform rounds, at least 0.
+
+    Returns
+    -------
+    LinearBandit
+        The policy, before its first round.
+
+    Raises
+    ------
+    ArgumentError
+        If a value is outside its range, or `confidence` has no exploration length.
+
+    Notes
+    -----
+    The first T0 rounds play a uniformly random arm (line 3), with (Eq. 3)
+
+        T0 = 16u ln(u/δ) + 4u max{8L²/λ_x ln(ud/δ), 512d/(γ²λ_x) ln(u/δ)}
+
+    or T0 = `explore` with `Tuned`. Edges are cut from the first round on. Afterwards it plays as `CLUB` does.
+    A round counts when its reward is absorbed.
+
+    Examples
+    --------
+    >>> from coterie import Tuned
+    >>> policy = UniCLUB(n_users=3, dim=2, confidence=Tuned(alpha=1.5, beta=0.1, explore=30))
+    >>> policy.exploring, policy.exploration.first
+    (True, 30)
+    """
+    return _plan(
+        n_users, dim, confidence, ridge, uniform_first(confidence.exploration(n_users, dim))
+    )._replace(growing=growing)
+
+
+@register(
+    summary="CLUB for smoothed contexts",
+    use_when="arms are chosen adversarially and perturbed by noise",
+    style=Style("SACLUB", "#E69F00", "P", "-"),
+    grid=GRID,
+)
+def SACLUB(
+    n_users: int,
+    dim: int,
+    *,
+    confidence: Confidence,
+    growing: bool = False,
+    ridge: float = 1.0,
+    seed: int = 0,
+) -> Plan:
+    """Make a SACLUB policy: CLUB for smoothed adversarial contexts   (Li et al. 2025, Sec. 4.2).
+
+    Parameters
+    ----------
+    n_users : int
+        Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
+    dim : int
+        Length d of an arm's vector, at least 1.
+    confidence : Confidence
+        β and f(T). `SmoothedTheory(...)` has the paper's constants, which at the paper's size separate two
+        users only after about 10⁶ pulls each. In practice use `Tuned(alpha=15σ, beta=σ)`, with σ the standard
+        deviation of the noise of rewards, as for `CLUB`.
+    growing : bool, default False
+        Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
+    ridge : float, default 1.0
+        λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
+    seed : int, default 0
+        Seed of the policy's own random numbers; SACLUB draws none.
+
+    Returns
+    -------
+    LinearBandit
+        The policy, before its first round.
+
+    Raises
+    ------
+    ArgumentError
+        If a value is outside its range, or `confidence` is no `Confidence`.
+
+    Notes
+    -----
+    CLUB with λ̃_x = c₁σ²/ln K in place of λ_x and 1 + √d R in place of L in f (Sec. 4.2, Theorem 4); that is
+    what `SmoothedTheory` computes. With any other `confidence` it is `CLUB`.
+
+    Examples
+    --------
+    >>> from coterie import SmoothedTheory
+    >>> confidence = SmoothedTheory(horizon=1000, sigma=0.3, n_arms=10, truncation=1.0)
+    >>> SACLUB(n_users=3, dim=2, confidence=confidence).exploring
+    False
+    """
+    return _plan(n_users, dim, confidence, ridge, never())._replace(growing=growing)

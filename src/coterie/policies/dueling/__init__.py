@@ -1,0 +1,1 @@
+"""Policies for duels: a user tells which of two arms it prefers."""

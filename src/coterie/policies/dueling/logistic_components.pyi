@@ -1,0 +1,3 @@
+from coterie.policies.club.components import Components
+
+class LogisticComponents(Components): ...

@@ -1,0 +1,1 @@
+"""Policies for users who change."""

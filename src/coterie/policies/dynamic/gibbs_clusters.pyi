@@ -1,0 +1,4 @@
+from coterie.policies.kernel.learner import Learner
+
+class GibbsClusters(Learner):
+    concentration: float

@@ -1,0 +1,1 @@
+"""Policies that are given a graph over users."""

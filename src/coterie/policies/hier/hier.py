@@ -1,0 +1,166 @@
+"""Hierarchical models: every user has a preference of its own, drawn from a prior that all users teach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from coterie.errors import ArgumentError
+from coterie.policies.base import Plan
+from coterie.policies.entries import Style, register
+from coterie.policies.hier.hierarchy import PosteriorSamples, UpperBounds
+from coterie.types import Floats
+from coterie.validation import finite, flag, positive, reals
+
+COST = 20.0
+
+
+def _settings(
+    dim: int, noise: float | None, mean: ArrayLike | None, covariance: ArrayLike | None, intercept: bool
+) -> dict[str, Any]:
+    """What a learner is made with; arrays are copies."""
+    size = dim + flag("intercept", intercept)
+    return {
+        "intercept": intercept,
+        "noise": None if noise is None else positive("noise", noise),
+        "mean": None if mean is None else _array("mean", mean, (size,), intercept),
+        "covariance": None if covariance is None else _covariance(covariance, size, intercept),
+    }
+
+
+def _array(name: str, value: ArrayLike, shape: tuple[int, ...], intercept: bool) -> Floats:
+    array = finite(name, reals(name, value, f"an array of shape {shape}"))
+    if array.shape != shape:
+        first = ", the intercept first" if intercept else ""
+        raise ArgumentError(f"{name} must have shape {shape}{first}, got {array.shape}")
+    return array.copy()
+
+
+def _covariance(value: ArrayLike, size: int, intercept: bool) -> Floats:
+    matrix = _array("covariance", value, (size, size), intercept)
+    if not np.allclose(matrix, matrix.T, rtol=1e-9, atol=0.0):
+        raise ArgumentError("covariance must be symmetric")
+    least = float(np.linalg.eigvalsh(matrix)[0])
+    if not least > 1e-12 * float(np.trace(matrix)):
+        raise ArgumentError(f"covariance must be positive definite, got the eigenvalue {least:.3g}")
+    return np.ascontiguousarray(0.5 * (matrix + matrix.T))
+
+
+@register(
+    summary="hierarchical model: user preferences around a learned mean",
+    use_when="feedback is real, and preferences vary continuously",
+    style=Style("HierUCB", "#00677F", "h", "-"),
+    cost=COST,
+    clusters=False,
+)
+def HierUCB(
+    n_users: int,
+    dim: int,
+    *,
+    noise: float | None = None,
+    mean: ArrayLike | None = None,
+    covariance: ArrayLike | None = None,
+    intercept: bool = True,
+    growing: bool = False,
+    ridge: float = 1.0,
+    seed: int = 0,
+) -> Plan:
+    """UCB in a hierarchical model whose prior is learnt from all users   (after Hong et al. 2022).
+
+    Every user has its own preference θ ~ N(μ, Σ), and a reward is xᵀθ + N(0, σ²). σ, μ and the whole Σ are
+    learnt unless they are given. The arm of largest posterior mean plus standard deviation is played.
+
+    Parameters
+    ----------
+    n_users, dim : int
+        How many users there are, and the length d of an arm's vector.
+    noise : float, optional
+        σ, the standard deviation of rewards; learnt by default.
+    mean : array_like, shape (d + 1,) or (d,), optional
+        μ, the mean preference, the intercept first if there is one; learnt by default.
+    covariance : array_like, shape (d + 1, d + 1) or (d, d), optional
+        Σ, how preferences differ, the intercept first; learnt by default.
+    intercept : bool
+        Put a feature of 1 before those of each arm: then it does not matter what is added to all rewards.
+    growing : bool
+        Multiply the standard deviation by √ln(t + 1), as much of the literature does with its bonus; HierUCB
+        explores more then than most feedback repays.
+    ridge : float
+        Preferences are first taken to have the variance σ²/ridge, for features of unit length.
+    seed : int
+        Seed of the policy's own random numbers; HierUCB draws none.
+
+    Returns
+    -------
+    LinearBandit
+        The policy, before its first round.
+
+    Examples
+    --------
+    >>> policy = HierUCB(n_users=3, dim=2)
+    >>> policy.update(0, [1.0, 0.0], 1.0)
+    >>> policy.update(0, [0.0, 1.0], 0.0)
+    >>> policy.recommend(1, [[0.0, 0.9], [0.9, 0.0]])
+    1
+    """
+    return Plan(UpperBounds, _settings(dim, noise, mean, covariance, intercept), growing=growing)
+
+
+@register(
+    summary="Thompson sampling in HierUCB's hierarchical model",
+    use_when="feedback is real, and decisions should be randomized",
+    style=Style("HierTS", "#00677F", "h", "--"),
+    cost=COST,
+    clusters=False,
+)
+def HierTS(
+    n_users: int,
+    dim: int,
+    *,
+    noise: float | None = None,
+    mean: ArrayLike | None = None,
+    covariance: ArrayLike | None = None,
+    scale: float = 0.25,
+    intercept: bool = True,
+    ridge: float = 1.0,
+    seed: int = 0,
+) -> Plan:
+    """Thompson sampling in a hierarchical model whose prior is learnt   (after Hong et al. 2022).
+
+    The model is that of `HierUCB`. Each decision draws a preference from the user's posterior, nearer to
+    the mean than it says, and plays the arm that is best for it.
+
+    Parameters
+    ----------
+    n_users, dim : int
+        How many users there are, and the length d of an arm's vector.
+    noise : float, optional
+        σ, the standard deviation of rewards; learnt by default.
+    mean : array_like, shape (d + 1,) or (d,), optional
+        μ, the mean preference, the intercept first if there is one; learnt by default.
+    covariance : array_like, shape (d + 1, d + 1) or (d, d), optional
+        Σ, how preferences differ, the intercept first; learnt by default.
+    scale : float
+        The part of the posterior's standard deviation by which samples deviate; 1 is plain Thompson
+        sampling, which explores more than users who come a few dozen times repay.
+    intercept : bool
+        Put a feature of 1 before those of each arm: then it does not matter what is added to all rewards.
+    ridge : float
+        Preferences are first taken to have the variance σ²/ridge, for features of unit length.
+    seed : int
+        Seed of the draws.
+
+    Returns
+    -------
+    LinearBandit
+        The policy, before its first round.
+
+    Examples
+    --------
+    >>> HierTS(n_users=3, dim=2).labels().tolist()
+    [0, 1, 2]
+    """
+    settings = _settings(dim, noise, mean, covariance, intercept)
+    return Plan(PosteriorSamples, {**settings, "scale": positive("scale", scale)})

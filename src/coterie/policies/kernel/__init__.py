@@ -1,0 +1,1 @@
+"""What all families share: linear algebra, named arrays, the base of all learners, sets of users."""

@@ -1,0 +1,165 @@
+"""The base of all learners, the arms of a round, what a decision rests on, and small steps of choosing; see learner.pyx."""
+
+cimport numpy as cnp
+from libc.math cimport INFINITY, sqrt
+from libc.stdint cimport int64_t
+from numpy.random cimport bitgen_t
+from numpy.random.c_distributions cimport random_standard_normal
+
+from coterie.policies.kernel.arrays cimport NamedArrays
+from coterie.policies.kernel.linalg cimport cholesky, dot, natural_log
+from coterie.policies.kernel.ridge cimport Ridge
+
+
+cdef struct View:
+    # What the decision for one user rests on: θ̂, M̄⁻¹ and β. `row` names them for `Memory`, -1 if nothing may be
+    # remembered. No eigenvalue of M̄ is less than `ridge`. Arms with xᵀM̄⁻¹x above what is `usual` get a greater bonus.
+    const double *estimate
+    const double *inverse
+    double beta
+    Py_ssize_t row
+    double ridge
+    double usual
+
+
+cdef inline void show_row(
+    View *seen, Ridge *pools, Py_ssize_t row, double beta, double ridge, Py_ssize_t d
+) noexcept nogil:
+    """A decision that rests on a row of pooled statistics   (Alg. 1, lines 6-8)."""
+    seen.estimate, seen.inverse = pools.estimate + row * d, pools.inverse + row * d * d
+    seen.beta, seen.row, seen.ridge, seen.usual = beta, row, ridge, INFINITY
+
+
+cdef struct Offer:
+    # The arms of a round: rows of `items`, those that `picks` names, or the first n where it is NULL
+    const double *items
+    const int64_t *picks
+    Py_ssize_t n
+
+
+cdef struct Memory:
+    # The last known xᵀM̄⁻¹x of every lasting item for every row, the epoch it stems from, and ‖x‖²
+    double *bounds
+    int64_t *epochs
+    const double *squares
+    Py_ssize_t n_items
+
+
+cdef inline double bonus(View *seen, double width2) noexcept nogil:
+    """β√(xᵀM̄⁻¹x), in Alg. 1, line 9; √(2 ln q) times as much if xᵀM̄⁻¹x is q times what is usual, q > √e."""
+    if width2 > seen.usual:
+        width2 *= max(1.0, 2.0 * natural_log(width2 / seen.usual))
+    return seen.beta * sqrt(width2)
+
+
+cdef inline const double *row(Offer *offer, Py_ssize_t k, Py_ssize_t d) noexcept nogil:
+    """The vector of arm k."""
+    return offer.items + (k if offer.picks == NULL else offer.picks[k]) * d
+
+
+cdef inline void largest(const double *values, Py_ssize_t n, Py_ssize_t k, int64_t *out) noexcept nogil:
+    """The indices of the k largest values, largest first, the lower index first on ties; by insertion."""
+    cdef Py_ssize_t count = 0, i, j
+    for i in range(n):
+        if count == k and values[i] <= values[out[k - 1]]:
+            continue
+        j = count if count < k else k - 1
+        while j > 0 and values[i] > values[out[j - 1]]:
+            out[j] = out[j - 1]
+            j -= 1
+        out[j] = i
+        count = min(count + 1, k)
+
+
+cdef inline Offer offer_of(object arms, Py_ssize_t dim) except *:
+    """The rows of a contiguous matrix of doubles."""
+    cdef Offer offer
+    if not (
+        cnp.PyArray_CheckExact(arms)  # what a masked array hides must not be read
+        and cnp.PyArray_TYPE(arms) == cnp.NPY_FLOAT64
+        and cnp.PyArray_NDIM(arms) == 2
+        and cnp.PyArray_DIM(arms, 0) > 0
+        and cnp.PyArray_DIM(arms, 1) == dim
+        and cnp.PyArray_ISCARRAY_RO(arms)
+    ):
+        raise TypeError(f"a contiguous (K, {dim}) matrix of float64 is needed")
+    offer.items, offer.picks = <const double *> cnp.PyArray_DATA(arms), NULL
+    offer.n = cnp.PyArray_DIM(arms, 0)
+    return offer
+
+
+cdef inline const double *vector_of(object x, Py_ssize_t n) except NULL:
+    """A contiguous vector of doubles."""
+    if not (
+        cnp.PyArray_CheckExact(x)
+        and cnp.PyArray_TYPE(x) == cnp.NPY_FLOAT64
+        and cnp.PyArray_NDIM(x) == 1
+        and cnp.PyArray_DIM(x, 0) == n
+        and cnp.PyArray_ISCARRAY_RO(x)
+    ):
+        raise TypeError(f"a contiguous vector of {n} float64 is needed")
+    return <const double *> cnp.PyArray_DATA(x)
+
+
+cdef inline void draw_sample(
+    View *seen, bitgen_t *bitgen, double *factor, double *work, double *sample, Py_ssize_t d
+) noexcept nogil:
+    """θ̃ = θ̂ + βLz with LLᵀ = M⁻¹ and z standard normal; `sample` has room for z behind θ̃."""
+    cdef Py_ssize_t i
+    cdef double *normals = sample + d
+    cholesky(seen.inverse, factor, work, d)
+    for i in range(d):
+        normals[i] = random_standard_normal(bitgen)
+    for i in range(d):
+        sample[i] = seen.estimate[i] + seen.beta * dot(factor + i * d, normals, i + 1)
+
+
+cdef class Learner(NamedArrays):
+    cdef readonly double ridge
+    cdef readonly bint explored
+    cdef public bint grows
+    cdef public double limit
+    cdef readonly object schedule
+    cdef readonly object generator
+    cdef object _scratch
+    cdef bitgen_t *bitgen
+    cdef int64_t first
+    cdef double phase
+    cdef double growth
+    cdef double longest2
+    cdef double *work
+    cdef Py_ssize_t n_arms
+    cdef double *bounds
+    cdef double *upper
+    cdef double *widths
+    cdef int64_t *waiting
+
+    cdef int follow(self, schedule) except -1
+    cdef int reserve(self, Py_ssize_t n_arms) except -1
+    cdef bint explores(self) noexcept nogil
+
+    cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil
+    cdef int look(self, Py_ssize_t user, View *seen) except -1 nogil
+    cdef double time_factor(self) noexcept nogil
+
+    cdef int choose(
+        self, Py_ssize_t user, Offer *offer, Memory *memory, Py_ssize_t k, int64_t *out
+    ) except -1 nogil
+    cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, Memory *memory) except -2 nogil
+    cdef bint bound_widths(self, View *seen, Offer *offer, Memory *memory) noexcept nogil
+    cdef void remember_widths(self, View *seen, Offer *offer, Memory *memory) noexcept nogil
+    cdef bint too_long(self, Offer *offer) noexcept nogil
+    cdef Py_ssize_t best(self, View *seen, Offer *offer) noexcept nogil
+    cdef void compare(
+        self, View *seen, Offer *offer, const double *mean, Py_ssize_t count, Py_ssize_t *best, double *score
+    ) noexcept nogil
+    cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil
+    cdef int judge(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil
+
+    cdef int welcome(self, Py_ssize_t known) except -1
+    cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil
+    cdef int review(self, Py_ssize_t user) except -1 nogil
+    cdef int label(self, int64_t *out) except -1 nogil
+    cdef int learn(
+        self, Py_ssize_t user, const double *xs, const double *rewards, Py_ssize_t n, Py_ssize_t shown
+    ) except -1 nogil

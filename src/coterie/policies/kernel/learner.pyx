@@ -1,0 +1,426 @@
+# optimize: 2
+"""The base of all compiled policies: how an arm is chosen, and what is done with a reward.
+
+A family subclasses `Learner` and gives bodies to `view` (whose data counts for a user), `absorb` (add a reward to the
+statistics), `review` (let the rule act) and `label`. Loops over rounds know nothing else. An arm's score is xᵀθ̂ plus a bonus.
+"""
+
+import numpy as np
+
+cimport cython
+cimport numpy as cnp
+from cpython.pycapsule cimport PyCapsule_GetPointer
+from libc.math cimport INFINITY, ceil, sqrt
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy
+
+from coterie.policies.kernel.arrays cimport NamedArrays
+from coterie.policies.kernel.linalg cimport (
+    ARMS_AT_A_TIME, dot, largest_eigenvalue, means, natural_log, power_of_two, quadratic, quadratics, squares
+)
+
+cnp.import_array()
+
+cdef double SLACK = 1.0 + 1e-9  # a width remembered from an earlier round bounds today's up to rounding
+LONGEST2 = 1e12
+"""‖x‖² may be so many times the ridge: beyond it, rounding destroys the inverse."""
+
+
+cdef class Learner(NamedArrays):
+    """The compiled side of a policy: named arrays, decisions by them, and the steps that change them.
+
+    Parameters
+    ----------
+    n_users, dim : int
+        Users known at the start, and the length d of an arm's vector.
+    ridge : float
+        λ, no eigenvalue of any M is less.
+    schedule : Schedule
+        When arms are played uniformly.
+    generator : numpy.random.Generator
+        Where random decisions are drawn from; shared with the policy.
+    """
+
+    DUEL_REWARDS = (-0.5, 0.5)  # what a lost and a won duel count
+    FITS = False  # whether its rule may act once for each user, after all rewards
+
+    def __init__(self, Py_ssize_t n_users, Py_ssize_t dim, *, double ridge, schedule, generator):
+        self.ridge, self.longest2, self.limit = ridge, LONGEST2 * ridge, INFINITY
+        self.generator = generator
+        self.follow(schedule)
+        self.bitgen = <bitgen_t *> PyCapsule_GetPointer(generator.bit_generator.capsule, "BitGenerator")
+        self._scratch = {**(self._scratch or {}), "work": np.empty(2 * dim * dim + 4 * dim)}
+        self.work = <double *> cnp.PyArray_DATA(self._scratch["work"])
+        self.reserve(1)
+        NamedArrays.__init__(self, n_users, dim)
+        self.welcome(0)
+
+    # What a family defines.
+
+    cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil:
+        """What the decision for this user rests on   (Alg. 1, lines 6-8)."""
+        return 0
+
+    cdef int welcome(self, Py_ssize_t known) except -1:
+        """Users from number `known` on are new; 0 at the start."""
+        return 0
+
+    cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil:
+        """Add one reward to the statistics   (Alg. 1, line 11); `rounds` counts it already."""
+        return 0
+
+    cdef int review(self, Py_ssize_t user) except -1 nogil:
+        """Let the rule act on a user whose statistics have changed   (Alg. 1, line 12)."""
+        return 0
+
+    cdef int label(self, int64_t *out) except -1 nogil:
+        """Write each user's cluster label: those that are kept, unless a family says otherwise."""
+        memcpy(out, self.row_of, self.n_users * sizeof(int64_t))
+        return 0
+
+    def estimates(self):
+        """The most personal estimate θ̂ held for each user: that of its own data, unless a family says otherwise."""
+        return self.array("users.estimate").copy()
+
+    def pulls_of_users(self):
+        """How many rewards each user has given."""
+        return self.array("users.pulls").copy()
+
+    def cluster_of(self, Py_ssize_t user):
+        """The users whose data counts for this one, ascending."""
+        labels = self.labels()
+        return np.flatnonzero(labels == labels[user])
+
+    # The choice of an arm.
+
+    cdef int follow(self, schedule) except -1:
+        """Play uniformly when this schedule says."""
+        self.schedule = schedule
+        self.first, self.phase, self.growth = schedule
+        return 0
+
+    @cython.final
+    cdef int look(self, Py_ssize_t user, View *seen) except -1 nogil:
+        """What the decision rests on, with a β that grows if it should."""
+        self.view(user, seen)
+        seen.beta *= self.time_factor()
+        return 0
+
+    @cython.final
+    cdef double time_factor(self) noexcept nogil:
+        """√ln(t + 1) if the bonus grows, else 1; t is the round to be played."""
+        return sqrt(natural_log(self.rounds + 2.0)) if self.grows else 1.0
+
+    cdef int reserve(self, Py_ssize_t n_arms) except -1:
+        """Room for decisions among so many arms."""
+        if n_arms <= self.n_arms:
+            return 0
+        scratch = np.empty((3, n_arms))
+        waiting = np.empty(n_arms, np.int64)
+        self._scratch.update(scores=scratch, waiting=waiting)
+        self.bounds = <double *> cnp.PyArray_DATA(scratch)
+        self.upper = self.bounds + n_arms
+        self.widths = self.upper + n_arms
+        self.waiting = <int64_t *> cnp.PyArray_DATA(waiting)
+        self.n_arms = n_arms
+        return 0
+
+    cdef bint explores(self) noexcept nogil:
+        """Is the next round uniform?
+
+        `first` rounds are; then the first T⁽ˢ⁾ = ⌈2ˢ·phase⌉ of each phase s, which lasts ⌈2^(growth·s)·T⁽ˢ⁾⌉ rounds
+        (Alg. 2, lines 7-10).
+        """
+        if self.rounds < self.first:
+            return True
+        if self.phase <= 0.0:
+            return False
+        cdef double left = <double> (self.rounds - self.first), uniform, length, s = 0.0
+        while True:
+            uniform = ceil(self.phase * power_of_two(s))
+            length = ceil(power_of_two(self.growth * s) * uniform)
+            if left < length:
+                return left < uniform
+            left -= length
+            s += 1.0
+
+    cdef int choose(
+        self, Py_ssize_t user, Offer *offer, Memory *memory, Py_ssize_t k, int64_t *out
+    ) except -1 nogil:
+        """The arm to play, or the k best in order; 1 if some arm is too long for its width."""
+        cdef Py_ssize_t i, j
+        self.explored = self.explores()
+        if self.explored:
+            for j in range(offer.n):
+                self.waiting[j] = j
+            for j in range(k):  # the start of a Fisher–Yates shuffle
+                i = j + <Py_ssize_t> (self.bitgen.next_double(self.bitgen.state) * (offer.n - j))
+                self.waiting[j], self.waiting[i] = self.waiting[i], self.waiting[j]
+                out[j] = self.waiting[j]
+            return 0
+        if k > 1:
+            return self.rank(user, offer, k, out)
+        out[0] = self.decide(user, offer, memory)
+        return 1 if out[0] < 0 else 0
+
+    cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, Memory *memory) except -2 nogil:
+        """argmax of xᵀθ̂ plus its bonus, the first on ties   (Alg. 1, line 9); -1 if an arm is too long."""
+        cdef View seen
+        cdef int64_t arm
+        self.look(user, &seen)
+        if seen.beta < 0.0:  # a bound on a width bounds no score from above
+            return -1 if self.too_long(offer) or self.rank(user, offer, 1, &arm) else arm
+        if not self.bound_widths(&seen, offer, memory):
+            return -1
+        arm = self.best(&seen, offer)
+        self.remember_widths(&seen, offer, memory)
+        return arm
+
+    @cython.final
+    cdef bint bound_widths(self, View *seen, Offer *offer, Memory *memory) noexcept nogil:
+        """Fill `bounds` with upper bounds of xᵀM̄⁻¹x; returns False if an arm is too long.
+
+        A bound is ‖x‖² times the largest eigenvalue of M̄⁻¹, or the width² of an earlier round: while data only
+        accumulates no width grows.
+        """
+        cdef Py_ssize_t k
+        cdef double most = 1.0 / seen.ridge
+        cdef double *remembered
+        if memory == NULL or seen.row < 0:
+            if self.too_long(offer):
+                return False
+            most = min(largest_eigenvalue(seen.inverse, self.work, self.dim), most)
+            for k in range(offer.n):
+                self.bounds[k] *= most
+            return True
+        remembered = memory.bounds + seen.row * memory.n_items
+        if memory.epochs[seen.row] != self.epochs[seen.row]:
+            for k in range(memory.n_items):
+                remembered[k] = most * memory.squares[k]
+            memory.epochs[seen.row] = self.epochs[seen.row]
+        for k in range(offer.n):
+            self.bounds[k] = remembered[offer.picks[k]]
+        return True
+
+    @cython.final
+    cdef void remember_widths(self, View *seen, Offer *offer, Memory *memory) noexcept nogil:
+        """Keep the bounds of this round for later ones."""
+        cdef Py_ssize_t k
+        if memory != NULL and seen.row >= 0:
+            for k in range(offer.n):
+                memory.bounds[seen.row * memory.n_items + offer.picks[k]] = self.bounds[k]
+
+    cdef bint too_long(self, Offer *offer) noexcept nogil:
+        """Is ‖x‖² of an arm beyond what an inverse can bear? `bounds` is left holding ‖x‖²."""
+        cdef Py_ssize_t k
+        squares(offer.items, offer.picks, offer.n, self.dim, self.bounds)
+        for k in range(offer.n):
+            if not self.bounds[k] <= self.longest2:
+                return True
+        return False
+
+    cdef Py_ssize_t best(self, View *seen, Offer *offer) noexcept nogil:
+        """The best arm exactly, computing few of the widths; exact values replace the bounds they came from.
+
+        The arm on top of the upper scores gets its exact width first. Then only arms whose upper score is above the best
+        exact one can be better: they are taken several at a time.
+        """
+        cdef Py_ssize_t k, best = 0, count = 0, n = offer.n
+        cdef double score
+        cdef double *mean = self.widths
+        means(seen.estimate, offer.items, offer.picks, n, self.dim, mean)
+        for k in range(n):
+            self.upper[k] = min(mean[k] + bonus(seen, self.bounds[k] * SLACK), self.limit)
+            if self.upper[k] > self.upper[best]:
+                best = k
+        self.bounds[best] = max(quadratic(seen.inverse, row(offer, best, self.dim), self.dim), 0.0)
+        score = min(mean[best] + bonus(seen, self.bounds[best]), self.limit)
+        self.upper[best] = -INFINITY
+        for k in range(n):
+            if self.upper[k] > score or (self.upper[k] == score and k < best):
+                self.waiting[count] = k
+                count += 1
+                if count == ARMS_AT_A_TIME:
+                    self.compare(seen, offer, mean, count, &best, &score)
+                    count = 0
+        if count:
+            self.compare(seen, offer, mean, count, &best, &score)
+        return best
+
+    @cython.final
+    cdef void compare(
+        self, View *seen, Offer *offer, const double *mean, Py_ssize_t count, Py_ssize_t *best, double *score
+    ) noexcept nogil:
+        """The exact scores of the waiting arms against the best so far."""
+        cdef Py_ssize_t j, k
+        cdef int64_t rows[ARMS_AT_A_TIME]
+        cdef double widths2[ARMS_AT_A_TIME]
+        cdef double ucb
+        for j in range(count):
+            k = self.waiting[j]
+            rows[j] = k if offer.picks == NULL else offer.picks[k]
+        quadratics(seen.inverse, offer.items, rows, count, self.dim, widths2)
+        for j in range(count):
+            k = self.waiting[j]
+            self.bounds[k] = max(widths2[j], 0.0)
+            ucb = min(mean[k] + bonus(seen, self.bounds[k]), self.limit)
+            if ucb > score[0] or (ucb == score[0] and k < best[0]):
+                best[0], score[0] = k, ucb
+
+    cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil:
+        """The k arms with the largest scores, largest first, ties to the lower index."""
+        cdef Py_ssize_t j
+        self.judge(user, offer, self.upper, self.widths)
+        for j in range(offer.n):
+            self.upper[j] = min(self.upper[j] + self.widths[j], self.limit)
+        largest(self.upper, offer.n, k, out)
+        return 0
+
+    cdef int judge(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
+        """xᵀθ̂ and the bonus of every arm."""
+        cdef View seen
+        cdef Py_ssize_t k
+        self.look(user, &seen)
+        means(seen.estimate, offer.items, offer.picks, offer.n, self.dim, mean)
+        quadratics(seen.inverse, offer.items, offer.picks, offer.n, self.dim, width)
+        for k in range(offer.n):
+            width[k] = bonus(&seen, max(width[k], 0.0))
+        return 0
+
+    # What loops call.
+
+    cdef int learn(
+        self, Py_ssize_t user, const double *xs, const double *rewards, Py_ssize_t n, Py_ssize_t shown
+    ) except -1 nogil:
+        """Absorb the n rewards observed in a round in which `shown` arms were shown, then review the user once."""
+        cdef Py_ssize_t j
+        for j in range(n):
+            self.rounds += 1
+            self.absorb(user, xs + j * self.dim, rewards[j])
+        return self.review(user) if n else 0
+
+    # What Python calls; users and shapes have been checked, lengths are checked here.
+
+    def add_users(self, Py_ssize_t n, *, schedule, **settings):
+        """n more users, who join as the algorithm's start says; all or nothing.
+
+        `schedule` and `settings` are those of a learner made with as many users from the start.
+        """
+        cdef Py_ssize_t known = self.n_users
+        before = self.adjust(**settings)
+        try:
+            self.make_room(known + n)
+            self.welcome(known)
+        except BaseException:
+            self.n_users = known
+            self.adjust(**before)
+            raise
+        self.follow(schedule)
+
+    def adjust(self, **settings):
+        """Take over settings that may depend on the number of users; returns those that were in force."""
+        return settings
+
+    @property
+    def exploring(self):
+        """Is the next round uniform?"""
+        return self.explores()
+
+    def recommend(self, Py_ssize_t user, arms):
+        """The arm to play; -1 if one is too long."""
+        cdef int64_t arm = 0
+        cdef int failed
+        cdef Offer offer = offer_of(arms, self.dim)
+        self.reserve(offer.n)
+        if self.explores() and self.too_long(&offer):
+            return -1
+        with nogil:
+            failed = self.choose(user, &offer, NULL, 1, &arm)
+        return -1 if failed else arm
+
+    def recommend_list(self, Py_ssize_t user, arms, Py_ssize_t k):
+        """The k best arms in order; None if one is too long."""
+        out = np.empty(k, np.int64)
+        cdef int failed
+        cdef Offer offer = offer_of(arms, self.dim)
+        cdef int64_t *found = <int64_t *> cnp.PyArray_DATA(out)
+        self.reserve(offer.n)
+        if k > offer.n or self.too_long(&offer):
+            return None
+        with nogil:
+            failed = self.choose(user, &offer, NULL, k, found)
+        return None if failed else out
+
+    def accepts(self, rows):
+        """Is no vector so long that rounding would destroy an inverse?"""
+        cdef Offer offer = offer_of(rows, self.dim)
+        self.reserve(offer.n)
+        return not self.too_long(&offer)
+
+    def scores(self, Py_ssize_t user, arms):
+        """The expected reward and the bonus of every arm."""
+        cdef Offer offer = offer_of(arms, self.dim)
+        mean, width = np.empty(offer.n), np.empty(offer.n)
+        cdef double *first = <double *> cnp.PyArray_DATA(mean)
+        cdef double *second = <double *> cnp.PyArray_DATA(width)
+        self.reserve(offer.n)
+        with nogil:
+            self.judge(user, &offer, first, second)
+        return mean, width
+
+    def scratch(self):
+        """Bytes of the work space."""
+        return sum([array.nbytes for array in self._scratch.values()])
+
+    @property
+    def n_rows(self):
+        """How many rows of statistics decisions can rest on."""
+        return self._extents()["rows"]
+
+    def labels(self):
+        """A cluster label a user, as the rule numbers them."""
+        out = np.empty(self.n_users, np.int64)
+        self.label(<int64_t *> cnp.PyArray_DATA(out))
+        return out
+
+    def update(self, Py_ssize_t user, x, double reward):
+        """Absorb one reward; False, and nothing changes, if the vector is too long."""
+        cdef const double *vector = vector_of(x, self.dim)
+        if not dot(vector, vector, self.dim) <= self.longest2:
+            return False
+        with nogil:
+            self.learn(user, vector, &reward, 1, 1)
+        return True
+
+    def update_list(self, Py_ssize_t user, xs, rewards):
+        """Absorb what was observed in a list; False, and nothing changes, if a vector is too long."""
+        cdef Offer offer = offer_of(xs, self.dim)
+        cdef const double *values = vector_of(rewards, offer.n)
+        self.reserve(offer.n)
+        if self.too_long(&offer):
+            return False
+        with nogil:
+            self.learn(user, offer.items, values, offer.n, offer.n)
+        return True
+
+    def update_many(self, users, xs, rewards, bint fitting=False):
+        """Absorb rewards in order; when fitting, review all users once, at the end; False if a vector is too long."""
+        cdef Offer offer = offer_of(xs, self.dim)
+        cdef const double *values = vector_of(rewards, offer.n)
+        cdef const int64_t[::1] served = users
+        cdef Py_ssize_t k
+        if served.shape[0] != offer.n:
+            raise ValueError("users and xs differ in length")
+        self.reserve(offer.n)
+        if self.too_long(&offer):
+            return False
+        with nogil:
+            for k in range(offer.n):
+                if fitting:
+                    self.rounds += 1
+                    self.absorb(served[k], offer.items + k * self.dim, values[k])
+                else:
+                    self.learn(served[k], offer.items + k * self.dim, values + k, 1, 1)
+            for k in range(self.n_users if fitting else 0):
+                self.review(k)
+        return True

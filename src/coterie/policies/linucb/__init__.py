@@ -1,0 +1,1 @@
+"""LinUCB and linear Thompson sampling: users share statistics by labels that never change."""

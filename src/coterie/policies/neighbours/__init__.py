@@ -1,0 +1,1 @@
+"""Clusters around a user, which differ from arm to arm or overlap."""

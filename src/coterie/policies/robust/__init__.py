@@ -1,0 +1,1 @@
+"""Clusters of users whose rewards are corrupted, or not quite linear."""

@@ -1,0 +1,1 @@
+"""SCLUB and its kin: sets of users that split and merge."""

@@ -1,0 +1,90 @@
+"""SCLUB2019: SCLUB by the rules of its first paper."""
+
+from __future__ import annotations
+
+from coterie.policies.confidence import Confidence
+from coterie.policies.entries import ALPHAS, Grid, Style, register
+from coterie.policies.plans import Plan
+from coterie.policies.sclub.snapshot_sets import SnapshotSets
+from coterie.validation import positive
+
+
+@register(
+    summary="SCLUB of 2019: splits against a snapshot, merges at half the radius",
+    use_when="you compare with the paper of 2019",
+    style=Style("SCLUB 2019", "#56B4E9", "s", ":"),
+    grid=Grid(alpha=ALPHAS, beta=(0.25, 0.5, 1.0, 2.0)),
+    cost=20.0,
+)
+def SCLUB2019(
+    n_users: int,
+    dim: int,
+    *,
+    confidence: Confidence,
+    growing: bool = False,
+    ridge: float = 1.0,
+    seed: int = 0,
+    arrivals: float | None = None,
+) -> Plan:
+    """Make an SCLUB2019 policy: sets that split against a snapshot and merge at half   (Li et al. 2019).
+
+    As `SCLUB`, but a user is compared with its cluster as it was when the phase began, not with each member,
+    and clusters merge at half of the distance at which users part.
+
+    Parameters
+    ----------
+    n_users : int
+        Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
+    dim : int
+        Length d of an arm's vector, at least 1.
+    confidence : Confidence
+        β of the bonus and the radius f(T) within which estimates count as equal. Use
+        `Tuned(alpha=15σ, beta=σ)` with σ the standard deviation of the noise: `Tuned(alpha=1.5, beta=0.1)`
+        for σ = 0.1, `Tuned(alpha=7.5, beta=0.5)` for clicks. A cluster's own radius is small, so that users
+        part sooner than by `SCLUB` with the same alpha, and merge later. Too small an alpha and every user
+        ends up alone, too large and all stay together. Try several on a simulation of your size.
+    growing : bool, default False
+        Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
+    ridge : float, default 1.0
+        λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
+    seed : int, default 0
+        Seed of the policy's own random numbers; SCLUB2019 draws none.
+    arrivals : float, optional
+        Factor α_p of the test on arrival frequencies, positive: users who come at different rates are
+        separated too. Leave it None (no test) if all users come about equally often; the published code has
+        √2.
+
+    Returns
+    -------
+    LinearBandit
+        The policy, before its first round.
+
+    Raises
+    ------
+    ArgumentError
+        If a value is outside its range, or `confidence` is no `Confidence`.
+
+    Notes
+    -----
+    Each round plays the arm of largest xᵀθ̂_V + β √(xᵀM_V⁻¹x), with V the user's cluster. When a phase
+    begins, at t = 1, 2, 4, 8, …, each cluster keeps a snapshot θ̃, T̃ of its estimate and its pulls. The user i
+    is split off V if
+
+        ‖θ̂ᵢ − θ̃_V‖ > f(Tᵢ) + f(T̃_V)
+
+    and two clusters whose members were all checked in this phase are merged if
+    ‖θ̂¹ − θ̂²‖ < ½(f(T¹) + f(T²)). With `Tuned`, f(T) = α √((1 + ln(1 + T))/(1 + T)).
+
+    Examples
+    --------
+    >>> from coterie import Tuned
+    >>> policy = SCLUB2019(n_users=3, dim=2, confidence=Tuned(alpha=1.5, beta=0.1))
+    >>> policy.cluster_of(1).tolist()
+    [0, 1, 2]
+    """
+    settings = {
+        "beta": confidence.bonus(dim, ridge),
+        "shape": confidence.shape(n_users, dim, ridge),
+        "arrivals": 0.0 if arrivals is None else positive("arrivals", arrivals),
+    }
+    return Plan(SnapshotSets, settings, growing=growing)

@@ -1,0 +1,3 @@
+from coterie.policies.sclub.split_merge import SplitMerge
+
+class SnapshotSets(SplitMerge): ...
