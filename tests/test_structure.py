@@ -44,7 +44,8 @@ def graph(*packages: str) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize(
-    "package", ["experiments", "cli", "datasets", "environments", "evaluation", "simulation", "theory"]
+    "package",
+    ["experiments", "cli", "datasets", "environments", "evaluation", "service", "simulation", "theory"],
 )
 def test_no_import_leads_back_to_where_it_came_from(package: str) -> None:
     found = graph(package)
@@ -53,7 +54,9 @@ def test_no_import_leads_back_to_where_it_came_from(package: str) -> None:
 
 
 def test_nor_from_package_to_package() -> None:
-    found = graph("experiments", "cli", "datasets", "environments", "evaluation", "simulation", "theory")
+    found = graph(
+        "experiments", "cli", "datasets", "environments", "evaluation", "service", "simulation", "theory"
+    )
     assert found["coterie.cli.run"] >= {
         "coterie.experiments.run_store",
         "coterie.cli.run_settings",

@@ -19,6 +19,7 @@ from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.live_policy import LivePolicy
 from coterie.service.core.queries import Explanation, Summary, UserEvent, explain, history, summary
 from coterie.service.settings import CHANGEABLE, Changes, PolicySettings
+from coterie.service.storage.event_store import EventStore
 from coterie.service.storage.location import open_store
 from coterie.service.storage.sqlite import SQLiteStore
 
@@ -37,7 +38,7 @@ class Recommender:
         What the policy takes, such as `{"alpha": 1.5, "beta": 0.1}` for CLUB.
     items : mapping, optional
         The catalogue to begin with: a vector for each item's id.
-    store : str or path, optional
+    store : str, path or EventStore, optional
         The path of a SQLite file, `sqlite:///PATH`, or `postgresql://…`: everything survives the end of the
         process, and a call returns only when what it did is on the disk. Without it, everything is in memory.
     name : str
@@ -79,7 +80,7 @@ class Recommender:
         params: Mapping[str, Any] | None = None,
         *,
         items: Mapping[str, ArrayLike] | None = None,
-        store: str | os.PathLike[str] | None = None,
+        store: str | os.PathLike[str] | EventStore | None = None,
         name: str = "default",
         users: Sequence[str] = (),
         seed: int | None = None,
@@ -89,7 +90,7 @@ class Recommender:
         """Open the recommender of this name, or make it."""
         given = {"policy": policy, "params": params, "users": tuple(users) or None, "seed": seed}
         told = {option: value for option, value in given.items() if value is not None}
-        found = open_store(None if store is None else os.fspath(store))
+        found = open_store(os.fspath(store) if isinstance(store, os.PathLike) else store)
         engine = PolicyEngine(found, snapshot_every=snapshot_every)
         self._attach(engine, lambda: open_policy(engine, name, {**told, "dim": dim, **changes}, items))
 

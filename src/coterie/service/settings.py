@@ -136,7 +136,7 @@ class PolicySettings:
         maker.check(params)
         for name in USER_PARAMS:
             if name in maker.arguments and not (name in described and self.users):
-                raise ArgumentError(f"{self.policy} needs users, and {name} in params, which describes them")
+                raise ArgumentError(f"{self.policy} must know its users: give users, and {name} in params")
         confidence = tuned_confidence(self.policy, params) if "confidence" in maker.arguments else None
         offered = {"n_users": max(len(self.users), 1), "dim": self.dim, "seed": self.seed, **params}
         offered.update({name: np.asarray(self.params[name]) for name in described})

@@ -12,19 +12,22 @@ from coterie.service.storage.sqlite import SQLiteStore
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
-def open_store(where: str | None) -> EventStore:
+def open_store(where: str | EventStore | None) -> EventStore:
     """Return the store of a location, not open yet.
 
     Parameters
     ----------
-    where : str or None
-        The path of a SQLite file, `sqlite:///PATH`, or `postgresql://…`; None keeps everything in memory.
+    where : str, EventStore or None
+        The path of a SQLite file, `sqlite:///PATH`, or `postgresql://…`; None keeps everything in memory. A
+        store is returned as it is.
 
     Raises
     ------
     ArgumentError
         If `where` is a URL of another kind. Without this check it would be taken for the path of a file.
     """
+    if isinstance(where, EventStore):
+        return where
     scheme = None if where is None else SCHEME.match(where)
     if where is None or scheme is None:
         return SQLiteStore(where)
