@@ -80,7 +80,9 @@ class Setup:
     def _check_ranges(self) -> None:
         """Check the ranges that depend on other values."""
         if not 1 <= self.n_clusters <= self.n_users:
-            raise ArgumentError(f"n_clusters must be 1 to n_users = {self.n_users}, got {self.n_clusters!r}")
+            raise ArgumentError(
+                f"n_clusters must be from 1 to n_users = {self.n_users}, got {self.n_clusters!r}"
+            )
         if self.gamma > 2:
             raise ArgumentError(f"gamma must be at most 2, since |θ| ≤ 1, got {self.gamma!r}")
         most = self.norm**2 / self.dim  # d λ_min(E[XXᵀ]) ≤ tr E[XXᵀ] ≤ L²
