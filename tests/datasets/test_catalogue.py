@@ -13,7 +13,16 @@ FILES = [name for name in datasets.names() if datasets.about(name).files]
 
 
 def test_the_datasets_are_listed() -> None:
-    assert datasets.names() == ("synthetic", "movielens", "lastfm", "yelp", "jester", "polis", "interactions")
+    assert datasets.names() == (
+        "synthetic",
+        "movielens",
+        "lastfm",
+        "yelp",
+        "jester",
+        "polis",
+        "coat",
+        "interactions",
+    )
 
 
 def test_a_misspelt_name_gets_the_nearest_one() -> None:
