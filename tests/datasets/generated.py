@@ -210,3 +210,18 @@ def coat_folder(folder: Path) -> Path:
     write(features / "item_features.ascii", ascii_matrix(coat_features(15, (2, 4, 3))))
     write(features / "user_features.ascii", ascii_matrix(coat_features(20, (2, 3), seed=1)))
     return folder
+
+
+def tweeted(table: Sequence[Row]) -> str:
+    """Ratings from 0 to 10 of films with seven digits; times are in no order."""
+    lines = (
+        f"{u}::{i:07d}::{2 * r:g}::{1_362_062_307 + (7919 * k) % 1009}" for k, (u, i, r) in enumerate(table)
+    )
+    return "\n".join(lines) + "\n"
+
+
+def tweeted_films(n_films: int = 60) -> str:
+    """Films with words in other letters and two genres at most."""
+    genres, words = ("Drama", "Comedy|Short", "Crime|Drama", ""), ("xero", "yero", "zero")
+    films = range(1, n_films + 1)
+    return "".join(f"{i:07d}::Fantômas no {words[i % 3]} (19{i})::{genres[i % 4]}\n" for i in films)

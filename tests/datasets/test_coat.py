@@ -86,7 +86,7 @@ def test_both_kinds_of_ratings_are_feedback_for_vectors_of_users_and_items(folde
         (
             "user_item_features/item_features.ascii",
             "0 1\n1 0\n",
-            "item_features.ascii has 2 rows, test.ascii has",
+            "item_features.ascii has 2 rows",
         ),
     ],
 )

@@ -15,7 +15,16 @@ from numpy.typing import ArrayLike
 from coterie.datasets.dataset import Ids
 from coterie.datasets.event_table import Events
 from coterie.datasets.item_vectors import from_events, from_ratings
-from coterie.datasets.loaders import coat, interactions, jester, lastfm, movielens, polis, yelp
+from coterie.datasets.loaders import (
+    coat,
+    interactions,
+    jester,
+    lastfm,
+    movielens,
+    movietweetings,
+    polis,
+    yelp,
+)
 from coterie.datasets.loaders.interactions import flat, ids, numbers, refuse_missing
 from coterie.datasets.payoff_table import PayoffSource, PayoffTable, SparseTable
 from coterie.datasets.request import Frame, Source
@@ -36,6 +45,7 @@ EVENTS: Mapping[str, Callable[[Source], Events]] = MappingProxyType(
         "jester": jester.events,
         "polis": polis.events,
         "coat": coat.events,
+        "movietweetings": movietweetings.events,
     }
 )
 """Datasets with rows of their own format."""
@@ -45,6 +55,7 @@ DESCRIPTIONS: Mapping[tuple[str, str], Callable[[Source, Ids, int], tuple[Floats
         ("jester", "text"): jester.text_vectors,
         ("polis", "text"): polis.text_vectors,
         ("coat", "features"): coat.feature_vectors,
+        ("movietweetings", "text"): movietweetings.text_vectors,
     }
 )
 """Vectors of items that need no rating, by dataset and kind, with a hash of the file they are made of."""
@@ -79,8 +90,9 @@ def load_payoffs(
 
     Parameters
     ----------
-    name : {"movielens", "yelp", "lastfm", "jester", "polis", "coat", "interactions"}
-        Name of the dataset; "interactions" for a table of your own.
+    name : str
+        Name of the dataset: "movielens", "yelp", "lastfm", "jester", "polis", "coat", "movietweetings", or
+        "interactions" for a table of your own.
     path : path or data frame, optional
         File, archive or folder; by default the folder `$COTERIE_DATA` is searched.
     setting : {"rated", "complete", "stream", "lastfm-2014", "payoffs"}, default "rated"
@@ -113,7 +125,7 @@ def load_payoffs(
 
         - ``users``: the ratings or events of other users, who are never served: of a random half, or with
           ``complete`` of all who did not rate everything.
-        - ``text``: the words of the items ('jester', 'polis'). All users can be served.
+        - ``text``: the words of the items ('jester', 'polis', 'movietweetings'). All users can be served.
         - ``features``: features that the dataset has of items ('coat'). All users can be served.
     seed : int, default 0
         Seed of the half of the users that makes the vectors, at least 0.

@@ -59,7 +59,7 @@ def events(place: Source) -> Events:
 
 
 def text_vectors(place: Source, films: Ids, dim: int) -> tuple[Floats, str]:
-    """Vectors of these films made of the words of their titles and of their genres, and a hash of the file."""
+    """Vectors of these films made of the words of titles and genres, and a hash of the file."""
     about, path = beside(ABOUT, find_file(ABOUT, place), FILMS)
     texts: dict[int, str] = {}
     with opened(about, path) as stream:
@@ -67,7 +67,9 @@ def text_vectors(place: Source, films: Ids, dim: int) -> tuple[Floats, str]:
             for number, line in block.numbered():
                 film, *words = line.decode("utf-8", errors="replace").split("::")
                 if not film.isdecimal() or not words:
-                    raise block.malformed(number, "expected a film's number, '::', its title, '::', its genres")
+                    raise block.malformed(
+                        number, "expected a film's number, '::', its title, '::', its genres"
+                    )
                 texts[int(film)] = " ".join(words)
     for one in films.tolist():
         if one not in texts:
