@@ -25,7 +25,7 @@ def test_completion_knows_everything_that_has_a_name() -> None:
 
 def test_completion_does_not_care_about_case() -> None:
     assert options.complete_policy("uni") == ["UniCLUB", "UniSCLUB"]
-    assert options.complete_dataset("MOV") == ["movielens"]
+    assert options.complete_dataset("MOVIEL") == ["movielens"]
     assert options.complete_figure("FIG-5") == ["fig-5"]
 
 

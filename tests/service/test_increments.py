@@ -200,7 +200,7 @@ def test_after_a_user_is_removed_the_next_snapshot_is_whole(
 
 def test_a_snapshot_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     """It had the policy as a file within the file, and users in its header."""
-    from coterie.policies import snapshots as policy_snapshots
+    from coterie.policies import snapshot_format
 
     one = Recommender(dim=3)
     teach(one, 5, 1)
@@ -213,7 +213,7 @@ def test_a_snapshot_of_an_earlier_version_is_read(tmp_path: Path) -> None:
         "header": np.frombuffer(json.dumps(header).encode(), np.uint8),
         "items": arrays["items"],
         "waiting": arrays["waiting"],
-        "policy": np.frombuffer(policy_snapshots.dumps(policy_snapshots.captured(one.policy)), np.uint8),
+        "policy": np.frombuffer(snapshot_format.dumps(snapshot_format.captured(one.policy)), np.uint8),
     }
     parts: list[bytes] = []
     _, digest = snapshots.write(old, lambda number, part: parts.append(part))

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from coterie.experiments.run_plan import RunPlan
     from coterie.experiments.run_store import Run, Store
     from coterie.experiments.specs import EnvironmentSpec
-    from coterie.policies.entries import Style
+    from coterie.policies.declarations import Style
 
 COLUMNS = ("policy", "regret", "± s.e.", "clusters", "ARI", "µs/round", "constants")
 REAL_COLUMNS = ("policy", "regret", "± s.e.", "reward", "× uniform", "clusters", "µs/round", "constants")

@@ -22,7 +22,7 @@ from coterie.experiments.run_plan import (
 )
 from coterie.experiments.runner import DataFiles
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec
-from coterie.policies.makers import registered_parameters
+from coterie.policies.factories import registered_parameters
 from coterie.policies.registry import REGISTRY
 from coterie.validation import whole
 

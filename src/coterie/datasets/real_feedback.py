@@ -15,7 +15,16 @@ from numpy.typing import ArrayLike
 from coterie.datasets.dataset import Ids
 from coterie.datasets.event_table import Events
 from coterie.datasets.item_vectors import from_events, from_ratings
-from coterie.datasets.loaders import interactions, jester, lastfm, movielens, yelp
+from coterie.datasets.loaders import (
+    coat,
+    interactions,
+    jester,
+    lastfm,
+    movielens,
+    movietweetings,
+    polis,
+    yelp,
+)
 from coterie.datasets.loaders.interactions import flat, ids, numbers, refuse_missing
 from coterie.datasets.payoff_table import PayoffSource, PayoffTable, SparseTable
 from coterie.datasets.request import Frame, Source
@@ -34,14 +43,30 @@ EVENTS: Mapping[str, Callable[[Source], Events]] = MappingProxyType(
         "lastfm": lastfm.events,
         "yelp": yelp.events,
         "jester": jester.events,
+        "polis": polis.events,
+        "coat": coat.events,
+        "movietweetings": movietweetings.events,
     }
 )
 """Datasets with rows of their own format."""
 
 DESCRIPTIONS: Mapping[tuple[str, str], Callable[[Source, Ids, int], tuple[Floats, str]]] = MappingProxyType(
-    {("jester", "text"): jester.text_vectors}
+    {
+        ("jester", "text"): jester.text_vectors,
+        ("polis", "text"): polis.text_vectors,
+        ("coat", "features"): coat.feature_vectors,
+        ("movietweetings", "text"): movietweetings.text_vectors,
+    }
 )
 """Vectors of items that need no rating, by dataset and kind, with a hash of the file they are made of."""
+
+GROUPS: Mapping[str, Callable[[Source, Ids], tuple[Ints, str]]] = MappingProxyType({"polis": polis.groups})
+"""Groups of users that are known, −1 for none, by dataset, with a hash of the file that tells them."""
+
+USER_FEATURES: Mapping[str, Callable[[Source, Ids], tuple[Floats, str]]] = MappingProxyType(
+    {"coat": coat.user_features}
+)
+"""Features of users, by dataset, with a hash of the file they are in."""
 
 VECTORS = ("users", *sorted({kind for _, kind in DESCRIPTIONS}))
 """What the vectors of items may be made of."""
@@ -65,8 +90,9 @@ def load_payoffs(
 
     Parameters
     ----------
-    name : {"movielens", "yelp", "lastfm", "jester", "interactions"}
-        Name of the dataset; "interactions" for a table of your own.
+    name : str
+        Name of the dataset: "movielens", "yelp", "lastfm", "jester", "polis", "coat", "movietweetings", or
+        "interactions" for a table of your own.
     path : path or data frame, optional
         File, archive or folder; by default the folder `$COTERIE_DATA` is searched.
     setting : {"rated", "complete", "stream", "lastfm-2014", "payoffs"}, default "rated"
@@ -93,20 +119,23 @@ def load_payoffs(
         with a row for each item, in ascending order of their ids.
     unit : bool, default False
         Of ``lastfm-2014``: whether to make the vectors 1 long.
-    vectors : {"users", "text"}, default "users"
+    vectors : {"users", "text", "features"}, default "users"
         Of ``rated``, ``complete`` and ``stream``: what the vectors of items are made of. Nothing that a
         served user did is ever among it.
 
         - ``users``: the ratings or events of other users, who are never served: of a random half, or with
           ``complete`` of all who did not rate everything.
-        - ``text``: the words of the items ('jester'). All users can be served.
+        - ``text``: the words of the items ('jester', 'polis', 'movietweetings'). All users can be served.
+        - ``features``: features that the dataset has of items ('coat'). All users can be served.
     seed : int, default 0
         Seed of the half of the users that makes the vectors, at least 0.
 
     Returns
     -------
     PayoffTable
-        To be given to `coterie.environments.Payoffs`, or for ``stream`` to `coterie.environments.Stream`.
+        To be given to `coterie.environments.Payoffs`, or for ``stream`` to `coterie.environments.Stream`. Of
+        'polis' it has the participants whose opinion group is known, with their groups; of 'coat', the
+        ratings of coats that were drawn at random, and the features of users.
 
     Raises
     ------
@@ -150,7 +179,15 @@ def load_payoffs(
         table = _stream(events, split, size)
     else:
         table = _rated(events, split, size, threshold, setting)
-    return table if describe is None else _described(table, describe(path, table.item_ids, size))
+    if describe is not None:
+        table = _described(table, describe(path, table.item_ids, size))
+    if name in GROUPS and setting != "stream":
+        table = _grouped(table, GROUPS[name](path, table.user_ids))
+    if name in USER_FEATURES:
+        features, hashed = USER_FEATURES[name](path, table.user_ids)
+        features.setflags(write=False)
+        table = table._replace(user_features=features, provenance=_joint(table.provenance, hashed))
+    return table
 
 
 def _description(
@@ -259,8 +296,30 @@ def _described(table: PayoffTable, found: tuple[Floats, str]) -> PayoffTable:
     """The table with vectors that need no ratings; its hash is that of both files."""
     vectors, hashed = found
     vectors.setflags(write=False)
-    both = sha256(f"{table.provenance.sha256} {hashed}".encode()).hexdigest()
-    return table._replace(items=vectors, provenance=replace(table.provenance, sha256=both))
+    return table._replace(items=vectors, provenance=_joint(table.provenance, hashed))
+
+
+def _grouped(table: PayoffTable, found: tuple[Ints, str]) -> PayoffTable:
+    """The table of the users whose group is known, with their groups."""
+    groups, hashed = found
+    kept = np.flatnonzero(groups >= 0)
+    if not len(kept):
+        raise DataError(f"no user of {table.provenance.file} is in a group")
+    source = _joint(table.provenance, hashed)
+    if len(kept) < len(groups):
+        few = f"{len(groups) - len(kept):,} of {len(groups):,} users, who are in no group"
+        source = replace(source, left_out=(*source.left_out, few))
+    return table._replace(
+        payoffs=table.payoffs.select(kept),
+        user_ids=table.user_ids[kept],
+        groups=groups[kept],
+        provenance=source,
+    )
+
+
+def _joint(source: PayoffSource, hashed: str) -> PayoffSource:
+    """The source with the hash of one more file."""
+    return replace(source, sha256=sha256(f"{source.sha256} {hashed}".encode()).hexdigest())
 
 
 def _by_appearance(rows: Events, served: Bools) -> Ints:

@@ -7,41 +7,28 @@ from dataclasses import replace
 from coterie.experiments.results import ORACLE, Headline
 from coterie.experiments.specs import EnvironmentSpec
 from coterie.experiments.variations import Variation
+from coterie.policies.declarations import Feedback
+from coterie.policies.registry import REGISTRY
 
-FIELD_POLICIES = (
-    "AutoCLUB",
-    "HierUCB",
-    "HierTS",
-    "LinUCBInd",
-    "LinUCBOne",
-    "LinTSInd",
-    "LinTSOne",
-    "CLUB",
-    "SCLUB",
-    "UniCLUB",
-    "UniSCLUB",
-    "PhaseUniCLUB",
-    "DynUCB",
-    "SCLUB2019",
-    "RCLUMB",
-    "RSCLUMB",
-    "RCLUBWCU",
-    "CoDBand",
-    "DyClu",
-    "LOCB",
-    "CAB",
-)
-"""All who are told one reward a round and neither clusters nor a graph.
+FIELD_POLICIES = tuple(name for name, entry in REGISTRY.items() if "field" in entry.figures)
+"""Every policy that names the figure `field`: each learns from one reward a round, without known clusters
+or a graph.
 
 SACLUB and SASCLUB are not among them: with tuned constants they are CLUB and SCLUB.
 """
 
+
+def _made_for(feedback: Feedback) -> tuple[str, ...]:
+    """The policies that are made to learn from this kind of feedback."""
+    return tuple(name for name, entry in REGISTRY.items() if entry.feedback == feedback)
+
+
 _SOME = ("AutoCLUB", "HierUCB", "LinUCBInd", "LinUCBOne", "CLUB", "SCLUB", "DynUCB", "CoDBand")
 
-DUELLING = (*_SOME, "COLDB", ORACLE)
+DUELLING = (*_SOME, *_made_for("duels"), ORACLE)
 """Who plays duels: COLDB, and some of the others, by differences of arms."""
 
-LISTING = (*_SOME, "CascadeLinUCB", "CLUBCascade", ORACLE)
+LISTING = (*_SOME, *_made_for("lists"), ORACLE)
 """Who shows lists: the two that are made for it, and some of the others."""
 
 _WITH_ORACLE = (*FIELD_POLICIES, ORACLE)

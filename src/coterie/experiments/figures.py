@@ -131,22 +131,13 @@ _AUTO_WORLDS = (
 )
 """The environments of the figure `auto`; those without a limit are reported all the same."""
 
-_FIELD = ("SCLUB2019", "RCLUMB", "RSCLUMB", "RCLUBWCU", "CoDBand", "DyClu", "LOCB", "CAB", "COLDB")
-_LISTS_AND_LOGS = ("CascadeLinUCB", "CLUBCascade", "OffCLUB")
-
-REAL_POLICIES = tuple(
-    name
-    for name, entry in REGISTRY.items()
-    if name not in (*_FIELD, *_LISTS_AND_LOGS) and not {"labels", "graph"} & set(entry.parameters)
-)
-"""Those who can play without being told clusters or a graph; the rest of the field is not among them yet.
-
-Policies for lists and for logs have worlds of their own."""
+REAL_POLICIES = tuple(name for name, entry in REGISTRY.items() if "real" in entry.figures)
+"""Every policy that names the figure `real`."""
 
 _LISTENS = EnvironmentSpec(setting="lastfm-2014", n_users=2000, n_arms=25, dim=25, noise=0.2)
 _RATED = EnvironmentSpec(setting="rated", n_users=500, n_arms=10, dim=20, noise=0.25)
 _STREAM = EnvironmentSpec(setting="stream", n_users=2000, n_arms=25, dim=25, noise=0.2)
-_UNTUNED = ("AutoCLUB", "HierUCB", "HierTS")
+_UNTUNED = tuple(name for name in REAL_POLICIES if not dict(REGISTRY[name].grid.axes()))
 _FRIENDS = replace(_LISTENS, n_users=150, dim=10, connected=True)
 _BESIDE_GRAPHS = tuple(
     name

@@ -26,8 +26,8 @@ from coterie.experiments.results import (
 )
 from coterie.experiments.specs import PolicySpec
 from coterie.extras import need
-from coterie.policies.entries import Style
-from coterie.policies.makers import is_own
+from coterie.policies.declarations import Style
+from coterie.policies.factories import is_own
 from coterie.policies.registry import find
 from coterie.storage import atomic_write
 

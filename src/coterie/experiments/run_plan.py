@@ -19,7 +19,7 @@ from coterie.experiments.run_store import Run, Store
 from coterie.experiments.runner import DataFiles
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec, World
 from coterie.experiments.tuning import usual_spec
-from coterie.policies.makers import Maker, find_maker
+from coterie.policies.factories import PolicyFactory, find_factory
 
 DEFAULT_POLICIES = ("AutoCLUB", "LinUCBInd")
 """The default policy, and one to measure it by."""
@@ -54,7 +54,7 @@ class SharedParameters(NamedTuple):
     options: Mapping[str, Any]
     params: Mapping[str, Any]
 
-    def check_used(self, makers: Iterable[Maker]) -> None:
+    def check_used(self, makers: Iterable[PolicyFactory]) -> None:
         """Refuse a parameter that none of the policies takes, instead of ignoring it."""
         every = list(dict.fromkeys(makers))
         used = {name for maker in every for name in self.params if maker.takes(name)}
@@ -67,7 +67,7 @@ class SharedParameters(NamedTuple):
 
     def complete(self, spec: PolicySpec, environment: EnvironmentSpec) -> PolicySpec:
         """The policy with its own parameters, then the shared ones, then those to start from."""
-        maker = find_maker(spec.name)
+        maker = find_factory(spec.name)
         maker.check(spec.params)
         shared = {**_as_parameters(maker, self.options), **self.params}
         taken = {name: value for name, value in shared.items() if maker.takes(name)}
@@ -75,7 +75,7 @@ class SharedParameters(NamedTuple):
         return PolicySpec(spec.name, {**usual.params, **taken, **spec.params})
 
 
-def _as_parameters(maker: Maker, options: Mapping[str, Any]) -> dict[str, Any]:
+def _as_parameters(maker: PolicyFactory, options: Mapping[str, Any]) -> dict[str, Any]:
     """Options as parameters: of policies that take a graph, `beta` sets alpha, the factor of their width."""
     if "graph" not in maker.arguments:
         return dict(options)
@@ -83,7 +83,7 @@ def _as_parameters(maker: Maker, options: Mapping[str, Any]) -> dict[str, Any]:
     return {renamed.get(name, name): value for name, value in options.items() if name != "alpha"}
 
 
-def _has_effect(maker: Maker, option: str) -> bool:
+def _has_effect(maker: PolicyFactory, option: str) -> bool:
     """Whether an option such as --alpha sets a parameter of this policy."""
     return any(maker.takes(name) for name in _as_parameters(maker, {option: None}))
 
@@ -149,7 +149,7 @@ def plan_runs(
     """
     if environment.is_real:
         environment = fit_environment(environment, data, seed=seeds[0], has_noise=has_noise)
-    shared.check_used([find_maker(one.name) for one in policies])
+    shared.check_used([find_factory(one.name) for one in policies])
     completed = tuple(dict.fromkeys(shared.complete(one, environment) for one in policies))
     sha256 = data.sha256(environment)
     world = environment.make(data.dataset(environment), seeds[0])

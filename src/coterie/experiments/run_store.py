@@ -21,7 +21,7 @@ from coterie.errors import ArgumentError, CoterieError, DataError, PolicyError
 from coterie.experiments.fingerprint import fingerprint
 from coterie.experiments.specs import Data, EnvironmentSpec, PolicySpec
 from coterie.extras import need
-from coterie.policies.makers import is_own
+from coterie.policies.factories import is_own
 from coterie.progress import Progress
 from coterie.simulation import Stopped, Trace, simulate
 from coterie.storage import atomic_write

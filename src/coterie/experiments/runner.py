@@ -22,7 +22,7 @@ from coterie.experiments.run_store import Run, Store
 from coterie.experiments.specs import Data, EnvironmentSpec
 from coterie.extras import need
 from coterie.parallel import run_all
-from coterie.policies.makers import is_own
+from coterie.policies.factories import is_own
 from coterie.policies.registry import find
 from coterie.simulation import Trace
 from coterie.storage import atomic_write

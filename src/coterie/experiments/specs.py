@@ -35,7 +35,7 @@ from coterie.environments import (
     rescaled,
 )
 from coterie.errors import ArgumentError
-from coterie.policies.makers import find_maker, is_own, tuned_confidence
+from coterie.policies.factories import find_factory, is_own
 from coterie.seeding import stream
 from coterie.types import Bools, Floats, Ints
 from coterie.validation import nonnegative, positive, shown, whole
@@ -178,17 +178,16 @@ class PolicySpec:
         Policy
             An object with `recommend` and `update`.
         """
-        maker = find_maker(self.name)
-        maker.check(self.params)
+        factory = find_factory(self.name)
+        factory.check(self.params)
         special: dict[str, Callable[[], Any]] = {
             "labels": lambda: None if world is None else self._labels(world),
             "graph": lambda: None if world is None else self._graph(world),
-            "confidence": lambda: tuned_confidence(self.name, self.params),
         }
-        made = {name: special[name]() for name in special if name in maker.arguments}
+        made = {name: special[name]() for name in special if name in factory.arguments}
         offered = {"n_users": n_users, "dim": dim, "seed": seed, **self.params}
         offered.update((name, value) for name, value in made.items() if value is not None)
-        return maker({name: value for name, value in offered.items() if maker.passes(name)})
+        return factory({name: value for name, value in offered.items() if factory.passes(name)})
 
     def _labels(self, world: World) -> Ints | None:
         """The true clusters of the users present; only a policy of your own can do without."""

@@ -18,7 +18,7 @@ from coterie.experiments.results import (
     regret_ratios,
 )
 from coterie.experiments.specs import EnvironmentSpec, Value, World
-from coterie.policies.makers import TUNED
+from coterie.policies.factories import TUNED
 from coterie.theory import BoundRow, Setup, table_1
 
 PARAMETERS = (*TUNED, "ridge")

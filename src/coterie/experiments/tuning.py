@@ -19,7 +19,7 @@ import numpy as np
 from coterie.errors import ArgumentError
 from coterie.experiments.run_store import Run, Store
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec
-from coterie.policies.makers import TUNED, find_maker, is_own
+from coterie.policies.factories import TUNED, find_factory, is_own
 from coterie.policies.registry import find
 from coterie.theory import beta
 
@@ -97,7 +97,7 @@ def _with_theory_width(
 
 def width_parameter(policy: str) -> str:
     """The parameter that multiplies a policy's confidence width: alpha for those that take a graph."""
-    return "alpha" if "graph" in find_maker(policy).arguments else "beta"
+    return "alpha" if "graph" in find_factory(policy).arguments else "beta"
 
 
 def usual_spec(policy: str, environment: EnvironmentSpec) -> PolicySpec:
@@ -106,7 +106,7 @@ def usual_spec(policy: str, environment: EnvironmentSpec) -> PolicySpec:
     >>> print(usual_spec("UniCLUB", EnvironmentSpec()))
     UniCLUB (alpha 1.5, beta 0.1, explore 500)
     """
-    maker = find_maker(policy)
+    maker = find_factory(policy)
     usual = {name: in_units(name, value, environment) for name, value in USUAL.items()}
     usual[width_parameter(policy)] = usual["beta"]
     if is_own(policy):

@@ -19,7 +19,7 @@ from coterie.policies.kernel.learner cimport Memory, Offer, largest
 
 from coterie.errors import ArgumentError
 from coterie.policies.base import too_long
-from coterie.policies.schedule import never
+from coterie.policies.confidence import Schedule
 from coterie.validation import shown as printed
 
 cnp.import_array()
@@ -39,7 +39,7 @@ cdef class AnyPolicy(Learner):
     def __init__(self, policy, Py_ssize_t n_users, Py_ssize_t dim):
         self.policy = policy
         Learner.__init__(
-            self, n_users, dim, ridge=1.0, schedule=never(), generator=np.random.Generator(np.random.PCG64(0))
+            self, n_users, dim, ridge=1.0, schedule=Schedule(), generator=np.random.Generator(np.random.PCG64(0))
         )
 
     cdef int choose(

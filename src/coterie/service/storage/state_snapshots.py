@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coterie.errors import CoterieError, SnapshotError
+from coterie.policies import snapshot_format
 from coterie.policies import snapshots as policy_snapshots
 from coterie.policies.array_files import (
     UNREADABLE,
@@ -54,7 +55,7 @@ def capture(state: PolicyState, copy: DiskCopy) -> Capture:
     """Finish a copy of a state; the caller sees to it that nothing changes meanwhile."""
     items = state.catalogue.ids
     with state.policy.lock:
-        policy = policy_snapshots.content_of(policy_snapshots.shared(state.policy)._replace(arrays={}))
+        policy = snapshot_format.content_of(snapshot_format.shared(state.policy)._replace(arrays={}))
         arrays = copy.finish(state.policy.learner)
     return Capture(
         settings=state.settings,
