@@ -167,7 +167,7 @@ def environment_of(settings: RunSettings) -> EnvironmentSpec:
     names = EnvironmentSpec.names()
     for name in settings.world:
         if name not in names:
-            raise unknown("world parameter", name, names, f"The parameters are {', '.join(names)}")
+            raise unknown("environment parameter", name, names, f"The parameters are {', '.join(names)}")
     setting = settings.world.get("setting")
     is_real = setting in REAL_SETTINGS
     if is_real and (settings.missing or settings.separator or settings.encoding):
