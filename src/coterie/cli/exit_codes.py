@@ -39,6 +39,7 @@ def saying_what_is_kept(sentence: Callable[[], str]) -> Iterator[None]:
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; {sentence()}") from None
     except OSError as error:
+        # Without a file name it is not a failed write of ours, and a CoterieError has its own sentence.
         if error.filename is None or isinstance(error, CoterieError):
             raise
         raise WriteFailed(f"{_one_line(error)}; {sentence()}") from error
@@ -85,10 +86,13 @@ class MainGroup(GroupWithExamples):
                 args,
                 prog_name=prog_name,
                 complete_var=complete_var,
+                # Typer would print a usage text of several lines and exit by itself; errors become one line
+                # here.
                 standalone_mode=False,
                 windows_expand_args=windows_expand_args,
                 **extra,
             )
+            # A pipe that was closed early is noticed here, while it can still become an exit code.
             sys.stdout.flush()
         except BrokenPipeError:
             code = _close_quietly()
@@ -108,6 +112,7 @@ class MainGroup(GroupWithExamples):
 def _show_notices() -> None:
     """Let warnings of the library reach the terminal, once."""
     logger = logging.getLogger("coterie")
+    # Commands run several times in one process under test; one handler is enough.
     if not any(isinstance(handler, NoticeHandler) for handler in logger.handlers):
         logger.addHandler(NoticeHandler(logging.WARNING))
 
@@ -147,6 +152,7 @@ def name_option(line: str, typed: Sequence[str], options: Collection[str] = ()) 
     written = [
         f"--{one.replace('_', '-')}" for one in (bare, bare.removeprefix("n_"), SYNONYMS.get(bare, ""))
     ]
+    # The word in front may be a key of `--set` or of the file: then that is the name the user knows.
     known = given if bare in given or "--config" in given else {*given, *options}
     found = next((option for option in written if option in known), None)
     return line if found is None else f"{found}{name[len(bare) :]}{space}{rest}"
@@ -177,6 +183,7 @@ def _print_error(line: str) -> None:
 def _close_quietly() -> int:
     """Redirect output to the null device after a broken pipe, so that nothing fails at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
+    # Python flushes both streams at exit and would report the broken pipe once more.
     for stream in (sys.stdout, sys.stderr):
         os.dup2(nowhere, stream.fileno())
     return CLOSED_PIPE

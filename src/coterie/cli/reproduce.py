@@ -121,6 +121,7 @@ def reproduce(
         protocol=TuningProtocol(horizon=QUICK_TRIALS, n_seeds=1) if quick else TuningProtocol(),
         command=_command(),
     )
+    # The tables are printed before files are written: a full disk then costs no result.
     with saying_what_is_kept(lambda: _resumed(options)):
         with progress_display() as callback:
             found = play_figures(options, chosen, callback)

@@ -241,6 +241,7 @@ def run(
     All policies meet the same users, arms and noise. With --out, each finished run is kept as a Parquet file
     and not repeated: after Ctrl-C the same command goes on where it stopped.
     """
+    # Taken before anything else is assigned: these are exactly the options of the command.
     options = dict(locals())
     one_blas_thread()
     import_from_here()
@@ -510,6 +511,7 @@ def writable_parquet(name: str) -> Path:
         raise ArgumentError(f"--log must be a .parquet file, got {name!r}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        # Found out now rather than after the policy has played.
         with NamedTemporaryFile(dir=path.parent):
             pass
     except OSError as error:

@@ -140,6 +140,7 @@ def parse_policy(word: str) -> PolicySpec:
     CLUB (beta 0.2), mine:Greedy (size 3)
     """
     name, colon, rest = word.partition(":")
+    # `CLUB:alpha=1` and `module:Class` share a syntax: what follows a registered name is never a class.
     if colon and name not in REGISTRY and "=" not in rest.split(":")[0]:
         attribute, _, rest = rest.partition(":")
         name = f"{name}:{attribute}"

@@ -245,10 +245,12 @@ def compared(lower: PolicyResult, higher: PolicyResult) -> tuple[Answer, float]:
 
     A single seed decides nothing.
     """
+    # Seeds are shared, so differences are paired and the noise of environments cancels.
     gaps = lower.finals - higher.finals
     mean = float(gaps.mean())
     error = float(gaps.std(ddof=1) / np.sqrt(len(gaps))) if len(gaps) > 1 else np.inf
     change = 100.0 * mean / float(higher.finals.mean())
+    # With a single seed the error is infinite, and nothing is decided.
     if abs(mean) <= DECISIVE * error or mean == 0.0:
         return "undecided", change
     return ("holds" if mean < 0 else "fails"), change

@@ -160,6 +160,7 @@ def plan_runs(
         for policy in completed
         for seed in seeds
     )
+    # Made once and thrown away: a wrong parameter is an error now, not in the middle of the runs.
     for policy in completed:
         policy.make(world, seeds[0])
     return RunPlan(environment, completed, runs, data)
@@ -216,6 +217,7 @@ def fit_environment(
     fitted = replace(environment, n_users=world.n_users, dim=world.dim - environment.intercept)
     if has_noise:
         return fitted
+    # At most 0.5, the largest standard deviation of rewards in [0, 1].
     return replace(fitted, noise=float(f"{min(0.5, uniform_deviation(world)):.3g}"))
 
 

@@ -122,6 +122,7 @@ class PolicySpec:
 
     def __post_init__(self) -> None:
         """Freeze the parameters."""
+        # Frozen dataclass: the mapping is replaced by one that can be hashed and compared.
         object.__setattr__(self, "params", Params(self.params))
 
     @property
@@ -471,6 +472,7 @@ class EnvironmentSpec:
         ArgumentError
             If the dataset is not what the setting is made of.
         """
+        # Checked here, since the data comes from another object than the specification.
         if isinstance(dataset, PayoffTable) != self.is_real:
             raise ArgumentError(f"the setting {self.setting!r} is not made of {shown(dataset)}")
         world = self._real(dataset, seed) if isinstance(dataset, PayoffTable) else self._made(dataset, seed)
@@ -487,6 +489,7 @@ class EnvironmentSpec:
             options |= {"offers": self.offers or None, "default": self.default_payoff}
             options |= {"window": self.window, "connected": self.connected}
         world = kind(table, **options)
+        # How many users can be served is known only after those with too few payoffs are left out.
         if world.n_users > self.n_users:
             world = kind(table, **options, n_users=self.n_users)
         return world if self.list_length == 1 else Cascade(world, self.list_length)
@@ -495,6 +498,7 @@ class EnvironmentSpec:
         """Make an environment with simulated rewards."""
         data = self._reshaped(dataset)
         kind = ENVIRONMENTS[self.setting]
+        # Stochastic and Smoothed take different parameters; both sets are fields of this specification.
         taken = [name for name in signature(kind).parameters if name in self.names()]
         arguments: dict[str, Any] = {name: getattr(self, name) for name in taken}
         arguments["dataset"] = lifted(data, self.attraction) if self.rewards == "bernoulli" else data

@@ -123,6 +123,7 @@ def tables_csv(tables: Sequence[TextTable]) -> str:
 def _csv(columns: Sequence[str], rows: Sequence[Sequence[str | None]]) -> str:
     import polars as pl
 
+    # Polars writes null as an empty field and an empty string as "".
     empty_as_null = [[value or None for value in row] for row in rows]
     return pl.DataFrame(empty_as_null, schema=dict.fromkeys(columns, pl.String), orient="row").write_csv()
 
