@@ -52,3 +52,8 @@ def test_a_setup_does_not_change() -> None:
     frozen: Any = PAPER
     with pytest.raises(FrozenInstanceError):
         frozen.gamma = 0.1
+
+
+def test_pulls_to_separate_is_where_twice_the_radius_meets_the_gap() -> None:
+    pulls = PAPER.pulls_to_separate()
+    assert 2 * PAPER.radius(pulls) < PAPER.gamma <= 2 * PAPER.radius(pulls / 1.01)
