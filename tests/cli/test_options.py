@@ -8,6 +8,7 @@ from coterie.cli import options
 from coterie.datasets import names
 from coterie.datasets.factorise import SCALES
 from coterie.experiments.figures import FIGURES, PAPER_DATASETS
+from coterie.experiments.run_plan import DEFAULT_POLICIES
 from coterie.experiments.runner import ENGINES
 from coterie.experiments.specs import EnvironmentSpec
 from coterie.policies.registry import REGISTRY
@@ -19,6 +20,7 @@ def test_completion_knows_everything_that_has_a_name() -> None:
     assert PAPER_DATASETS == options.PAPER_DATASETS
     assert tuple(FIGURES) == options.FIGURES
     assert tuple(ENGINES) == options.ENGINES
+    assert " and ".join(DEFAULT_POLICIES) == options.DEFAULT_POLICY_NAMES
     assert tuple(SCALES) == options.SCALES
     assert get_args(get_type_hints(EnvironmentSpec)["setting"]) == options.SETTINGS
 

@@ -38,6 +38,7 @@ FIGURES = (
     "real",
     "field",
 )
+DEFAULT_POLICY_NAMES = "AutoCLUB and LinUCBInd"
 ENGINES = ("local", "ray")
 SETTINGS = ("stochastic", "smoothed", "lastfm-2014", "rated", "complete", "stream", "payoffs")
 SCALES = ("unit", "raw", "sqrt-s")

@@ -157,7 +157,7 @@ def _figures(names: list[str], datasets: str | None) -> tuple[Figure, ...]:
     from coterie.experiments.figures import find_figures
 
     if not names:
-        raise ArgumentError(f"say what to reproduce, got nothing; there are {', '.join(FIGURES)}, and all")
+        raise ArgumentError(f"name what to reproduce: {', '.join(FIGURES)}, or all")
     figures = find_figures(tuple(names))
     return tuple(figures if datasets is None else (figure.on(_datasets(datasets)) for figure in figures))
 

@@ -206,7 +206,7 @@ def _check(log: Log, policies: Mapping[str, Maker], wanted: tuple[str, ...]) -> 
         raise ArgumentError(f"estimators must name at least one of {', '.join(ESTIMATORS)}")
     for name in wanted:
         if name not in ESTIMATORS:
-            raise unknown("estimator", str(name), ESTIMATORS, f"They are {', '.join(ESTIMATORS)}")
+            raise unknown("estimator", str(name), ESTIMATORS, f"The estimators are {', '.join(ESTIMATORS)}")
     if np.all(log.propensities == 1) and np.any(log.sizes > 1):
         raise ArgumentError(DETERMINISTIC)
 

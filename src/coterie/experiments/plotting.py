@@ -331,7 +331,7 @@ RATIO_WIDTH, RATIO_LINE, RATIO_MARGINS = 7.2, 0.19, 1.5
 """Inches: the width, a line, and all that is above and below the lines."""
 
 LABEL_LINES = 1.2
-"""Lines that the name of a world takes."""
+"""Lines that the name of an environment takes."""
 
 RATIO_TICKS = (0.03, 0.06, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 8.0)
 LIMIT_COLOUR = "#555555"
@@ -410,14 +410,14 @@ CELL_WIDTH, CELL_HEIGHT, HEATMAP_MARGINS = 0.82, 0.23, (1.6, 1.9)
 """Inches: a cell, and what is beside and above the cells."""
 
 HEADING_LETTERS = 13
-"""Letters in a line of a world's name."""
+"""Letters in a line of an environment's name."""
 
 DARKEST = 4.0
 """Multiples from here on have the same colour."""
 
 
 def winners(panels: Sequence[Panel]) -> Canvas:
-    """Policies down, the best on average first, worlds across; the least of a world is in bold."""
+    """Policies down, the best on average first, environments across; the least of each in bold."""
     from matplotlib.figure import Figure
 
     found = multiples(panels)

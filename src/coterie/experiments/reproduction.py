@@ -11,7 +11,7 @@ from typing import NamedTuple
 from coterie import datasets
 from coterie.errors import MissingData
 from coterie.experiments.claims import judge_claims, summary_sentence
-from coterie.experiments.figures import Figure
+from coterie.experiments.figures import Figure, Variation
 from coterie.experiments.report import FigureResult, write_report
 from coterie.experiments.results import Panel, PolicyResult
 from coterie.experiments.run_store import Run, Store
@@ -36,7 +36,6 @@ from coterie.experiments.tuning import (
     choose,
     tuning_runs,
 )
-from coterie.experiments.variations import Variation
 from coterie.simulation import Trace
 from coterie.storage import atomic_write
 

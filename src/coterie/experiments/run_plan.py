@@ -20,9 +20,10 @@ from coterie.experiments.runner import DataFiles
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec, World
 from coterie.experiments.tuning import usual_spec
 from coterie.policies.factories import PolicyFactory, find_factory
+from coterie.policies.registry import DEFAULT
 
-DEFAULT_POLICIES = ("AutoCLUB", "LinUCBInd")
-"""The default policy, and one to measure it by."""
+DEFAULT_POLICIES = (DEFAULT, "LinUCBInd")
+"""The policies of a run that names none: the default, and a model for each user to compare it with."""
 
 DEFAULT_HORIZON = 20_000
 

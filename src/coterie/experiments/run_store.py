@@ -266,8 +266,6 @@ def read_file(path: Path) -> FinishedRun:
         content = path.read_bytes()
         run = read_description(pl.read_parquet_metadata(BytesIO(content))[KEY])
         frame = pl.read_parquet(BytesIO(content))
-        if "uniform" not in frame.columns:  # results of versions that did not record it
-            frame = frame.with_columns(uniform=pl.lit(float("nan")))
         columns = {name: frame[name].to_numpy() for name in COLUMNS}
     except (KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise DataError(

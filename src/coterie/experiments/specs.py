@@ -392,7 +392,7 @@ class EnvironmentSpec:
         lists = whole("list_length", self.list_length, 1) > 1
         if lists and not self.is_real and self.rewards != "bernoulli":
             raise ArgumentError(
-                f"lists are clicked or not: rewards must be 'bernoulli', got {self.rewards!r}"
+                f"list_length above 1 needs clicks: rewards must be 'bernoulli', got {self.rewards!r}"
             )
 
     @classmethod
