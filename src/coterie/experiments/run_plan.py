@@ -225,7 +225,8 @@ def uniform_deviation(world: World) -> float:
     """The standard deviation of rewards under uniform play, from the first rounds."""
     most = getattr(world, "n_rounds", None)
     blocks = SAMPLED_BLOCKS if most is None else max(1, min(SAMPLED_BLOCKS, most // BLOCK))
-    means = np.concatenate([world.block(number).means.ravel() for number in range(blocks)])
+    drawn = [world.block(number) for number in range(blocks)]
+    means = np.concatenate([block.means[block.picks >= 0] for block in drawn])  # -1 is no arm
     return float(means.std()) or 0.5
 
 
@@ -241,9 +242,10 @@ def possible_horizon(world: World, horizon: int) -> int:
 
 def feedback_notes(environment: EnvironmentSpec, data: DataFiles) -> Iterator[str]:
     """Sentences on where the rewards of real feedback come from, and what was left out."""
-    yield "Rewards are those that users gave; nothing is simulated, so there are no true clusters."
     table = data.dataset(environment)
     world = environment.make(table, 0)
+    clusters = "so there are no true clusters" if world.labels is None else "and groups are those of the data"
+    yield f"Rewards are those that users gave; nothing is simulated, {clusters}."
     left_out = list(getattr(table.provenance, "left_out", ()))
     if few := getattr(world, "left_out", 0):
         left_out.append(f"{few:,} users with too few known payoffs")

@@ -284,7 +284,7 @@ class EnvironmentSpec:
         Whether every arm has one more coordinate, the same for all.
     threshold, unit, vectors
         As for `load_payoffs`; only for real feedback.
-    offers, window, connected
+    offers, window, connected, once
         As for `Payoffs`; "" offers what is usual for the setting.
     default_payoff : float, default 0.0
         `default` of `Payoffs`.
@@ -355,6 +355,7 @@ class EnvironmentSpec:
     default_payoff: float = 0.0
     window: int = 50_000
     connected: bool = False
+    once: bool = False
     liars: int = 0
     liar_sd: float = 5.0
     outlier: float = 0.0
@@ -379,6 +380,8 @@ class EnvironmentSpec:
             raise ArgumentError(f"{names}: only for simulated rewards that are not 0 or 1")
         if self.is_real and (self.onehot, self.feature_scale, self.feature_spread, self.rank) != (0, 1, 1, 0):
             raise ArgumentError(f"the setting {self.setting!r} has features and users of its own")
+        if self.once and self.list_length > 1:
+            raise ArgumentError("once is for single arms: list_length must be 1")
         if self.attraction != 1 and (self.is_real or self.rewards != "bernoulli"):
             raise ArgumentError("attraction is for simulated rewards of 0 or 1: rewards must be 'bernoulli'")
         nonnegative("noise", self.noise)
@@ -482,7 +485,7 @@ class EnvironmentSpec:
 
     def _real(self, table: PayoffTable, seed: int) -> Payoffs | Stream | Cascade:
         """Make an environment of real feedback, with at most `n_users` of its users."""
-        options: dict[str, Any] = {"n_arms": self.n_arms, "seed": seed}
+        options: dict[str, Any] = {"n_arms": self.n_arms, "seed": seed, "once": self.once}
         kind: type[Payoffs | Stream] = Stream
         if self.setting != "stream":
             kind = Payoffs
