@@ -124,7 +124,7 @@ def many_users() -> Table:
     )
 
 
-LISTED = {
+LISTED: dict[str, tuple[Callable[[], coterie.LinearBandit], Updates]] = {
     "CascadeLinUCB": (partial(coterie.CascadeLinUCB, USERS, DIM, beta=0.3), Updates(1, 0)),
     "CLUBCascade": (
         partial(coterie.CLUBCascade, USERS, DIM, confidence=coterie.Tuned(alpha=3.0, beta=0.3)),

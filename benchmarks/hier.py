@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import coterie
@@ -17,7 +17,7 @@ def beside_linucb() -> Table:
     data, rows = coterie.datasets.load("synthetic", n_users=USERS, dim=DIM), []
     for n_arms in (25, 100):
         world = Stochastic(data, n_users=USERS, n_arms=n_arms, seed=1)
-        makers = [
+        makers: list[Callable[[], coterie.Policy]] = [
             partial(coterie.HierUCB, USERS, DIM),
             partial(coterie.HierTS, USERS, DIM),
             partial(coterie.LinUCBInd, USERS, DIM, beta=0.1),

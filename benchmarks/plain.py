@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from coterie.policies.schedule import Schedule
+from coterie.policies.confidence import Schedule
 from coterie.types import Bools, Floats, Ints
 
 Radius = Callable[[Floats], Floats]

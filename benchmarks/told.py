@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from coterie.environments.population import Peopled as Place
+from coterie.environments.population import PopulationEnvironment as Place
 from coterie.errors import MissingData
 from coterie.experiments.figures import find_figure
 from coterie.experiments.reproduction import FigurePlan, PanelSpec

@@ -192,7 +192,7 @@ def test_every_public_name_is_in_the_api_reference(name: Name) -> None:
 
 def test_what_alpha_is_and_what_to_set_it_to_is_told_by_help() -> None:
     told = inspect.getdoc(coterie.CLUB) or ""
-    assert "alpha=15σ" in told
+    assert "Set it to 15σ" in told
     assert "standard deviation of the noise" in told
     assert "f(T) = α √((1 + ln(1 + T))/(1 + T))" in told
 

@@ -17,8 +17,7 @@ class Terminal(io.StringIO):
 def test_nothing_is_drawn_where_no_one_is_watching(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(progress, "DELAY", 0.0)
-    with progress.progress_bar(100, "B", label="reading") as advance:
+    with progress.progress_bar(100, "B", label="reading", delay=0.0) as advance:
         advance(50)
     assert screen.getvalue() == ""
 
@@ -26,8 +25,7 @@ def test_nothing_is_drawn_where_no_one_is_watching(monkeypatch: pytest.MonkeyPat
 def test_a_bar_is_drawn_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(progress, "DELAY", 0.0)
-    with progress.progress_bar(100, "B", label="reading") as advance:
+    with progress.progress_bar(100, "B", label="reading", delay=0.0) as advance:
         advance(100)
     assert "reading" in screen.getvalue()
 
@@ -58,16 +56,14 @@ def test_a_notebook_has_a_bar_though_its_stderr_is_no_terminal(monkeypatch: pyte
     screen = io.StringIO()
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=Kernel))
-    monkeypatch.setattr(progress, "DELAY", 0.0)
-    with progress.progress_bar(100, "round") as advance:
+    with progress.progress_bar(100, "round", delay=0.0) as advance:
         advance(50)
     assert "/100 [" in screen.getvalue()
 
 
 def test_a_bar_can_be_asked_for_and_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "DELAY", 0.0)
     for screen, shown in ((io.StringIO(), True), (Terminal(), False)):
         monkeypatch.setattr(sys, "stderr", screen)
-        with progress.progress_bar(100, "round", shown=shown) as advance:
+        with progress.progress_bar(100, "round", shown=shown, delay=0.0) as advance:
             advance(50)
         assert ("/100 [" in screen.getvalue()) is shown

@@ -32,11 +32,12 @@ def is_shown() -> bool:
 
 @contextmanager
 def progress_bar(
-    total: int, unit: str, *, label: str | None = None, shown: bool | None = None
+    total: int, unit: str, *, label: str | None = None, shown: bool | None = None, delay: float = DELAY
 ) -> Iterator[Callable[[int], None]]:
     """Yield a function to call with the work just done, from any thread; it draws a bar on a terminal.
 
-    `shown` decides instead of `is_shown`; without tqdm nothing is drawn.
+    `shown` decides instead of `is_shown`; without tqdm nothing is drawn. The bar appears after `delay`
+    seconds.
     """
     wanted = is_shown() if shown is None else shown and find_spec("tqdm") is not None
     if not wanted:
@@ -44,7 +45,7 @@ def progress_bar(
         return
     lock = Lock()
     with _bar_class()(
-        total=total, desc=label, unit=unit, unit_scale=True, delay=DELAY, leave=False, file=sys.stderr
+        total=total, desc=label, unit=unit, unit_scale=True, delay=delay, leave=False, file=sys.stderr
     ) as bar:
 
         def advance(done: int) -> None:

@@ -28,20 +28,22 @@ def surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setenv(name, "1")
 
 
-@pytest.fixture
-def coterie() -> Call:
-    """Run a command here."""
+def run_here(*arguments: object) -> Any:
+    """Run a command in this process."""
     from coterie.cli.commands import app
 
-    def call(*arguments: object) -> Any:
-        return CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="coterie")
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="coterie")
 
-    return call
+
+@pytest.fixture
+def coterie() -> Call:
+    """`run_here`, in the surroundings of a test."""
+    return run_here
 
 
 @pytest.fixture
 def child() -> Call:
-    """Run a command as people do."""
+    """Run a command in a process of its own."""
 
     def call(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -5,24 +5,26 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 import pytest
 
-from cli.conftest import SMALL, Call
+from cli.conftest import SMALL, Call, run_here
 from coterie.experiments.comparison import PolicyDifference, compare_results
-from coterie.experiments.run_store import FinishedRun, Run
+from coterie.experiments.run_store import FinishedRun, Run, Store
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec
 from coterie.simulation import Trace
 
 
-@pytest.fixture
-def folders(coterie: Call, tmp_path: Path) -> tuple[Path, Path]:
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """CLUB with other constants, one policy the same, one policy and one seed in one folder only."""
-    first, second = tmp_path / "first", tmp_path / "second"
-    assert coterie("run", "LinUCBInd", "LinUCBOne", "CLUB", *SMALL, "--out", first).exit_code == 0
+    folder = tmp_path_factory.mktemp("results")
+    first, second = folder / "first", folder / "second"
+    assert run_here("run", "LinUCBInd", "LinUCBOne", "CLUB", *SMALL, "--out", first).exit_code == 0
     more = (*SMALL, "--seeds", "3", "--out", second)
-    assert coterie("run", "LinUCBInd", "CLUB:alpha=0.2", *more).exit_code == 0
+    assert run_here("run", "LinUCBInd", "CLUB:alpha=0.2", *more).exit_code == 0
     return first, second
 
 
@@ -56,18 +58,19 @@ def test_other_columns_can_be_compared(coterie: Call, folders: tuple[Path, Path]
 
 
 def test_folders_with_nothing_in_common_are_exit_code_1(coterie: Call, tmp_path: Path) -> None:
-    for name, horizon in (("first", "64"), ("second", "65")):
-        assert (
-            coterie("run", "LinUCBOne", *SMALL, "--horizon", horizon, "--out", tmp_path / name).exit_code == 0
-        )
+    environment = EnvironmentSpec(n_users=8, n_clusters=2, n_arms=10, dim=5)
+    for name, horizon in (("first", 64), ("second", 65)):
+        run = Run(environment=environment, policy=PolicySpec("LinUCBOne"), horizon=horizon, seed=0)
+        Store(tmp_path / name).save(run, finished(run, run.id, 1.0).trace)
     result = coterie("compare", tmp_path / "first", tmp_path / "second")
     assert result.exit_code == 1
     assert "no runs in common" in result.stderr
 
 
-def test_a_file_that_is_no_result_is_named(coterie: Call, folders: tuple[Path, Path]) -> None:
-    (folders[0] / "runs" / "0bad.parquet").write_bytes(b"nothing")
-    result = coterie("compare", *folders)
+def test_a_file_that_is_no_result_is_named(coterie: Call, folders: tuple[Path, Path], tmp_path: Path) -> None:
+    copytree(folders[0], tmp_path / "first")
+    (tmp_path / "first" / "runs" / "0bad.parquet").write_bytes(b"nothing")
+    result = coterie("compare", tmp_path / "first", folders[1])
     assert result.exit_code == 1
     assert "0bad.parquet" in result.stderr
 

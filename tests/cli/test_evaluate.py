@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 from cli.conftest import SMALL, Call
-from coterie.cli import progress_bars as module
 from coterie.cli.progress_bars import EventProgress, event_progress
 from coterie.evaluation import read_log
 
@@ -203,15 +202,14 @@ def test_without_a_terminal_a_line_is_written_now_and_then(capsys: pytest.Captur
     assert capsys.readouterr().err == "coterie: evaluating, 500 of 1,000\n"
 
 
-def test_a_terminal_shows_a_bar_after_two_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_a_bar_after_two_seconds() -> None:
     from rich.console import Console
 
     from coterie.cli.progress_bars import display
 
     clock = [0.0]
-    monkeypatch.setattr(module, "monotonic", lambda: clock[0])
     bar = display(Console(force_terminal=True, file=StringIO()))
-    progress = EventProgress("evaluating", 1000, bar)
+    progress = EventProgress("evaluating", 1000, bar, clock=lambda: clock[0])
     progress.advance(100)
     assert not bar.live.is_started
     clock[0] = 2.5

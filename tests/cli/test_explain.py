@@ -23,7 +23,9 @@ def saved(tmp_path: Path) -> Path:
 
 
 def test_a_user_is_explained_as_by_the_library(coterie: Call, saved: Path) -> None:
-    assert coterie("explain", saved, 1).stdout.strip() == str(library.load(saved).explain(1))
+    policy = library.load(saved)
+    assert isinstance(policy, library.AutoCLUB)
+    assert coterie("explain", saved, 1).stdout.strip() == str(policy.explain(1))
 
 
 def test_scores_of_arms_are_taken_apart_and_sum_up(coterie: Call, saved: Path, tmp_path: Path) -> None:

@@ -2,68 +2,66 @@
 
 from __future__ import annotations
 
-import os
+import json
 import resource
 import subprocess
 import sys
-
-import pytest
 
 import coterie as package
 from cli.conftest import Call
 
 HEAVY = ("numpy", "numba", "scipy", "pandas", "polars", "matplotlib", "rich.markdown")
 PROBE = f"""
-import sys
-sys.argv = ["coterie", *sys.argv[1:]]
+import json, os, sys
 from coterie.cli import main
-try:
-    main()
-except SystemExit as end:
-    assert not end.code, end.code
+for arguments, environment in json.loads(sys.argv[1]):
+    sys.argv = ["coterie", *arguments]
+    os.environ.update(environment)
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, end.code
+    print("\\f", end="", flush=True)
 print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)
 """
+"""Runs commands one after another in one process, and prints the heavy modules that any of them imported."""
+
+COMPLETIONS = {
+    "run Uni": ["UniCLUB", "UniSCLUB"],
+    "run --setting s": ["stochastic", "smoothed", "stream"],
+    "run --scale ": ["unit", "raw", "sqrt-s"],
+    "run --engine r": ["ray"],
+    "reproduce fig-1 ta": ["table-1", "table-2"],
+    "reproduce a": ["auto", "all"],
+    "reproduce --engine ": ["local", "ray"],
+    "reproduce --datasets synthetic,": ["synthetic,movielens", "synthetic,lastfm", "synthetic,yelp"],
+}
 
 
-@pytest.mark.parametrize(
-    "page", [["--help"], ["run", "--help"], ["reproduce", "--help"], ["data", "--help"], ["--version"]]
-)
-def test_help_imports_nothing_heavy(page: list[str]) -> None:
+def outputs(commands: list[tuple[list[str], dict[str, str]]]) -> list[str]:
+    """What each command prints; none of them may import anything heavy."""
     done = subprocess.run(
-        [sys.executable, "-c", PROBE, *page], capture_output=True, encoding="utf-8", check=True
+        [sys.executable, "-c", PROBE, json.dumps(commands)], capture_output=True, encoding="utf-8", check=True
     )
     assert done.stderr.strip() == "[]"
+    return done.stdout.split("\f")[:-1]
 
 
-@pytest.mark.parametrize(
-    ("typed", "offered"),
-    [
-        ("run Uni", ["UniCLUB", "UniSCLUB"]),
-        ("run --setting s", ["stochastic", "smoothed", "stream"]),
-        ("run --scale ", ["unit", "raw", "sqrt-s"]),
-        ("run --engine r", ["ray"]),
-        ("reproduce fig-1 ta", ["table-1", "table-2"]),
-        ("reproduce a", ["auto", "all"]),
-        ("reproduce --engine ", ["local", "ray"]),
-        ("reproduce --datasets synthetic,", ["synthetic,movielens", "synthetic,lastfm", "synthetic,yelp"]),
-    ],
-)
-def test_completion_offers_names_and_imports_nothing_heavy(typed: str, offered: list[str]) -> None:
-    words = f"coterie {typed}"
-    asked = {
-        "_COTERIE_COMPLETE": "complete_bash",
-        "COMP_WORDS": words,
-        "COMP_CWORD": str(len(words.split(" ")) - 1),
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", PROBE],
-        capture_output=True,
-        encoding="utf-8",
-        check=True,
-        env={**os.environ, **asked},
-    )
-    assert done.stdout.split() == offered
-    assert done.stderr.strip() == "[]"
+def test_help_imports_nothing_heavy() -> None:
+    pages = [["--help"], ["run", "--help"], ["reproduce", "--help"], ["data", "--help"], ["--version"]]
+    printed = outputs([(page, {}) for page in pages])
+    assert len(printed) == len(pages)
+    assert all(printed)
+
+
+def test_completion_offers_names_and_imports_nothing_heavy() -> None:
+    commands: list[tuple[list[str], dict[str, str]]] = []
+    for typed in COMPLETIONS:
+        words = f"coterie {typed}"
+        position = str(len(words.split(" ")) - 1)
+        variables = {"_COTERIE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": position}
+        commands.append(([], variables))
+    assert [text.split() for text in outputs(commands)] == list(COMPLETIONS.values())
 
 
 def test_help_takes_hardly_longer_than_importing_its_library() -> None:

@@ -104,3 +104,124 @@ def tar(members: Sequence[tuple[str, bytes]], gzipped: bool = False) -> bytes:
             info.size = len(content)
             archive.addfile(info, io.BytesIO(content))
     return buffer.getvalue()
+
+
+def jester_ratings(n_users: int = 40, n_jokes: int = 12, seed: int = 0) -> list[Row]:
+    """Ratings from −10 to 10 with two digits; every third user rated all jokes, the others about half."""
+    rng = stream(seed, "tests", "jester")
+    return [
+        Row(user, joke, round(float(rng.uniform(-10, 10)), 2))
+        for user in range(1, n_users + 1)
+        for joke in range(1, n_jokes + 1)
+        if user % 3 == 0 or (rng.random() < 0.5) != (joke == 1 + user % n_jokes)
+    ]
+
+
+def jester_csv(table: Sequence[Row]) -> str:
+    return "user,joke,rating\n" + "".join(f"{u},{i},{r:.2f}\n" for u, i, r in table)
+
+
+def jokes_csv(n_jokes: int = 12) -> str:
+    """Quoted texts over several lines; neighbours share words, and no. 5 shares none."""
+    lines = ["joke,text"]
+    for joke in range(1, n_jokes + 1):
+        words = f'Word{joke % 4} and ""word{joke % 3}"",\nthen word{joke % 5}' if joke != 5 else "nothing"
+        lines.append(f'{joke},"{words.replace("0", "zero").replace("1", "one").replace("2", "two")}"')
+    return "\n".join(lines) + "\n"
+
+
+class Vote(NamedTuple):
+    time: int
+    comment: int
+    voter: int
+    vote: int
+
+
+def polis_votes(n_voters: int = 30, n_comments: int = 14, seed: int = 0) -> list[Vote]:
+    """Votes in no order of time; some are changed later, and every fifth participant votes on three."""
+    rng = stream(seed, "tests", "polis")
+    votes = []
+    for voter in range(n_voters):
+        count = 3 if voter % 5 == 0 else int(rng.integers(6, n_comments + 1))
+        for comment in rng.permutation(n_comments)[:count].tolist():
+            for _ in range(1 + int(rng.random() < 0.2)):
+                time, vote = int(rng.integers(10**12, 2 * 10**12)), int(rng.integers(-1, 2))
+                votes.append(Vote(time, comment, voter, vote))
+    return [votes[k] for k in rng.permutation(len(votes))]
+
+
+def polis_group(voter: int) -> str:
+    """The group-id of a participant; nobody's who voted on three comments."""
+    return "" if voter % 5 == 0 else str(voter % 2)
+
+
+def polis_conversation(folder: Path, votes: Sequence[Vote], *, xid: bool = False) -> Path:
+    """A folder in the format of the open data; some exports have one more column."""
+    lines = [f"{v.time},Sat Nov 17 05:09:36 WIB 2018,{v.comment},{v.voter},{v.vote}" for v in votes]
+    write(folder / "votes.csv", "\n".join(["timestamp,datetime,comment-id,voter-id,vote", *lines]) + "\n")
+    header = "timestamp,datetime,comment-id,author-id,agrees,disagrees,moderated,comment-body"
+    comments = sorted({v.comment for v in votes})
+    bodies = [
+        f'1,then,{c},0,1,2,1,"Alpha {"xyz"[c % 3]}xx, ""quoted""\nbeta {"pqrs"[c % 4]}pp 計程車"'
+        for c in comments
+    ]
+    write(folder / "comments.csv", "\n".join([header, *reversed(bodies)]) + "\n")
+    last = {(v.voter, v.comment): v.vote for v in sorted(votes, key=lambda v: v.time)}
+    header = ",".join(
+        ["participant", *(["xid"] if xid else []), "group-id,n-comments,n-votes,n-agree,n-disagree"]
+    )
+    rows = [",".join([header, *map(str, comments)])]
+    for voter in sorted({v.voter for v in votes}):
+        cells = [str(last.get((voter, comment), "")) for comment in comments]
+        rows.append(",".join([str(voter), *(["x"] if xid else []), polis_group(voter), "0,0,0,0", *cells]))
+    write(folder / "participants-votes.csv", "\n".join(rows) + "\n")
+    return folder
+
+
+def ascii_matrix(rows: Sequence[Sequence[float]]) -> str:
+    return "".join(" ".join(f"{value:g}" for value in row) + "\n" for row in rows)
+
+
+def coat_ratings(n_users: int = 20, n_items: int = 15, each: int = 6, seed: int = 0) -> list[list[int]]:
+    """Ratings from 1 to 5 of a few random items a user, 0 for the rest."""
+    rng = stream(seed, "tests", "coat")
+    ratings = [[0] * n_items for _ in range(n_users)]
+    for row in ratings:
+        for item in rng.permutation(n_items)[:each].tolist():
+            row[item] = int(rng.integers(1, 6))
+    return ratings
+
+
+def coat_features(count: int, sizes: Sequence[int], seed: int = 0) -> list[list[int]]:
+    """One of each group of columns is 1."""
+    rng = stream(seed, "tests", "coat features")
+    picked = [[int(rng.integers(size)) for size in sizes] for _ in range(count)]
+    return [
+        [int(k == one) for size, one in zip(sizes, row, strict=True) for k in range(size)] for row in picked
+    ]
+
+
+def coat_folder(folder: Path) -> Path:
+    """All files of Coat, smaller."""
+    write(folder / "test.ascii", ascii_matrix(coat_ratings()))
+    write(folder / "train.ascii", ascii_matrix(coat_ratings(each=8, seed=1)))
+    write(folder / "propensities.ascii", ascii_matrix([[0.1 + 0.05 * (i % 7) for i in range(15)]] * 20))
+    features = folder / "user_item_features"
+    write(features / "item_features.ascii", ascii_matrix(coat_features(15, (2, 4, 3))))
+    write(features / "user_features.ascii", ascii_matrix(coat_features(20, (2, 3), seed=1)))
+    return folder
+
+
+def tweeted(table: Sequence[Row]) -> str:
+    """Ratings from 0 to 10 of films with seven digits; times are in no order."""
+    lines = (
+        f"{u}::{i:07d}::{2 * r:g}::{1_362_062_307 + (7919 * k) % 1009}" for k, (u, i, r) in enumerate(table)
+    )
+    return "\n".join(lines) + "\n"
+
+
+def tweeted_films(n_films: int = 60) -> str:
+    """Films with words in other letters and two genres at most."""
+    genres, words = ("Drama", "Comedy|Short", "Crime|Drama", ""), ("xero", "yero", "zero")
+    films = range(1, n_films + 1)
+    return "".join(f"{i:07d}::Fantômas no {words[i % 3]} (19{i})::{genres[i % 4]}\n" for i in films)

@@ -11,8 +11,9 @@ import platformdirs
 import polars as pl
 import pytest
 
-from coterie.datasets import Dataset, cache, load, prepare
+from coterie.datasets import Dataset, cache, load
 from datasets import generated
+from inspection import forbid_making_datasets
 
 TABLE = generated.rows()
 
@@ -35,18 +36,11 @@ def same(one: Dataset, other: Dataset) -> bool:
     return one.provenance == other.provenance and all(np.array_equal(a, b) for a, b in arrays)
 
 
-def forbid_building(monkeypatch: pytest.MonkeyPatch) -> None:
-    def build(*_: object) -> Dataset:
-        raise AssertionError("made again")
-
-    monkeypatch.setattr(prepare, "build", build)
-
-
 def test_a_second_load_comes_from_the_cache_and_is_the_same(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = small(path)
-    forbid_building(monkeypatch)
+    forbid_making_datasets(monkeypatch)
     second = small(path)
     assert same(first, second)
     for array in second[1:5]:
@@ -58,7 +52,7 @@ def test_a_second_load_comes_from_the_cache_and_is_the_same(
 def test_text_ids_survive_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = pl.DataFrame({"user": ["a", "a", "b"], "item": ["ü", "y", "ü"]})
     first = load("interactions", frame, dim=1, n_users=2, n_items=2)
-    forbid_building(monkeypatch)
+    forbid_making_datasets(monkeypatch)
     assert same(first, load("interactions", frame, dim=1, n_users=2, n_items=2))
 
 
@@ -70,7 +64,7 @@ def test_a_hit_needs_no_columnar_reader(path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_the_seed_does_not_change_what_a_file_gives(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = small(path, seed=1)
-    forbid_building(monkeypatch)
+    forbid_making_datasets(monkeypatch)
     assert same(first, small(path, seed=2))
 
 
@@ -78,7 +72,7 @@ def test_a_renamed_file_is_the_same_file_and_its_new_name_is_told(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small(path)
-    forbid_building(monkeypatch)
+    forbid_making_datasets(monkeypatch)
     assert small(path.rename(path.with_name("other.csv"))).provenance.file == "other.csv"
 
 

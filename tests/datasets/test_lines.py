@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from coterie.datasets import lines
 from coterie.datasets.sources import FileStream
 from coterie.errors import DataError
+from inspection import read_blocks_of
 
 TEXTS = st.lists(st.sampled_from(["", "a", "bcd"]), max_size=20).map("\n".join)
 
@@ -17,7 +18,7 @@ TEXTS = st.lists(st.sampled_from(["", "a", "bcd"]), max_size=20).map("\n".join)
 def test_blocks_keep_every_line_and_its_number(text: str, ends: bool, size: int) -> None:
     whole = (text + "\n" * ends).encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "BLOCK", size)
+        read_blocks_of(size, patch)
         blocks = list(lines.blocks(FileStream(io.BytesIO(whole), len(whole), "x")))
     assert b"".join(block.data for block in blocks) == whole
     numbered = [pair for block in blocks for pair in block.numbered()]
@@ -25,6 +26,6 @@ def test_blocks_keep_every_line_and_its_number(text: str, ends: bool, size: int)
 
 
 def test_a_line_longer_than_a_block_is_malformed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "BLOCK", 10)
+    read_blocks_of(10, monkeypatch)
     with pytest.raises(DataError, match="line 3 of x: longer than 10 bytes"):
         list(lines.blocks(FileStream(io.BytesIO(b"a\nb\n" + 50 * b"c"), 54, "x")))

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coterie.datasets import lines, load
+from coterie.datasets import load
 from coterie.errors import ArgumentError, DataError, MissingData
 from datasets import generated, naive
+from inspection import read_blocks_of
 
 TABLE = generated.rows()
 EXPECTED = naive.gather([(user, item, rating > 3) for user, item, rating in TABLE], 20, 40)
@@ -82,7 +83,7 @@ RELEASES = [
 def test_every_release_gives_the_same_matrix_as_plain_python(
     release: Callable[[Path], Path], block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "BLOCK", block)
+    read_blocks_of(block, monkeypatch)
     data = load("movielens", release(tmp_path), dim=5, n_users=20, n_items=40)
     zero = EXPECTED.matrix.sum(axis=0) == 0
     assert data.user_ids.tolist() == EXPECTED.users
@@ -140,7 +141,7 @@ BAD_FIELDS = [
 def test_a_malformed_line_says_its_number(
     line: str, fault: str, name: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "BLOCK", block)
+    read_blocks_of(block, monkeypatch)
     separator = {"ratings.csv": ",", "ratings.dat": "::", "u.data": "\t"}[name]
     header = "userId,movieId,rating,timestamp\n" if name == "ratings.csv" else "9::9::1::7\n"
     good = f"7{separator}8{separator}4.0{separator}9\n"

@@ -8,6 +8,7 @@ import pytest
 from coterie.datasets import load, sources
 from coterie.errors import ArgumentError, DataError, MissingData
 from datasets import generated
+from inspection import hash_chunks_of
 
 TABLE = generated.rows()
 
@@ -15,7 +16,7 @@ TABLE = generated.rows()
 def test_the_hash_of_a_file_larger_than_a_chunk_is_its_sha256(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "CHUNK", 10)
+    hash_chunks_of(10, monkeypatch)
     path = generated.write(tmp_path / "x", 33 * "abc")
     assert sources.digest(path) == sha256(path.read_bytes()).hexdigest()
 

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coterie.datasets import lines, load
+from coterie.datasets import load
 from coterie.errors import DataError, MissingData
 from datasets import generated, naive
+from inspection import read_blocks_of
 
 TABLE = generated.rows()
 EXPECTED = naive.gather(
@@ -52,7 +53,7 @@ def as_tar_in_a_zip(folder: Path) -> Path:
 def test_every_release_gives_the_same_matrix_as_plain_python(
     release: Callable[[Path], Path], block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "BLOCK", block)
+    read_blocks_of(block, monkeypatch)
     data = load("yelp", release(tmp_path), dim=5, n_users=20, n_items=40)
     assert data.user_ids.tolist() == EXPECTED.users
     assert data.user_ids.dtype.kind == "U"
@@ -80,7 +81,7 @@ def test_every_release_gives_the_same_matrix_as_plain_python(
 def test_a_malformed_line_says_its_number(
     line: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "BLOCK", 400)
+    read_blocks_of(400, monkeypatch)
     good = generated.yelp_line(generated.Row(1, 1, 4.0))
     path = generated.write(tmp_path / NAME, 10 * good + line + "\n" + good)
     with pytest.raises(DataError, match=f"^line 11 of {NAME}: {fault}"):
@@ -88,19 +89,9 @@ def test_a_malformed_line_says_its_number(
 
 
 def test_the_file_is_never_whole_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "BLOCK", 1000)
-    path = as_file(tmp_path)
-    largest = 0
-    original = lines.LineBlock.numbered
-
-    def spy(block: lines.LineBlock) -> object:
-        nonlocal largest
-        largest = max(largest, len(block.data))
-        return original(block)
-
-    monkeypatch.setattr(lines.LineBlock, "numbered", spy)
+    taken, path = read_blocks_of(1000, monkeypatch), as_file(tmp_path)
     load("yelp", path, dim=5, n_users=20, n_items=40)
-    assert 0 < largest < 2000 < path.stat().st_size
+    assert 0 < max(taken) < 2000 < path.stat().st_size
 
 
 def test_a_tar_without_reviews_is_missing_data(tmp_path: Path) -> None:

@@ -147,5 +147,5 @@ def test_some_bases_cannot_be_disturbed(data: Dataset) -> None:
     for wrong in (clicks, other):
         with pytest.raises(coterie.ArgumentError, match="base must be Stochastic or Smoothed with rewards"):
             Disturbed(wrong, liars=1)
-    with pytest.raises(coterie.ArgumentError, match="there is one cluster"):
+    with pytest.raises(coterie.ArgumentError, match="n_clusters must be at least 2"):
         Disturbed(base(data, n_clusters=1), within=0.1)

@@ -184,9 +184,9 @@ def test_an_adversary_of_ones_own_is_asked(data: Dataset) -> None:
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ({"n_users": 41}, "n_users must be from 1 to the 40"),
+        ({"n_users": 41}, "n_users must be from 1 to 40"),
         ({"n_clusters": 13}, "n_clusters must be from 1 to 12"),
-        ({"n_arms": 121}, "n_arms must be from 1 to the 120"),
+        ({"n_arms": 121}, "n_arms must be from 1 to 120"),
         ({"n_arms": 0}, "n_arms"),
         ({"noise": -1.0}, "noise must be at least 0"),
         ({"zipf": -1.0}, "zipf"),

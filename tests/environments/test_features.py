@@ -27,7 +27,9 @@ def test_one_hot_items_are_worth_what_users_say() -> None:
 
 
 def test_one_hot_items_are_as_many_as_coordinates(data: Dataset) -> None:
-    with pytest.raises(coterie.ArgumentError, match="as many items as coordinates, got 120 of 7"):
+    with pytest.raises(
+        coterie.ArgumentError, match="as many items as dimensions, got 120 items of dimension 7"
+    ):
         onehot(data)
 
 

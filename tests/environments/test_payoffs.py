@@ -16,6 +16,7 @@ from coterie.datasets.payoff_table import SparseTable
 from coterie.environments import Payoffs, Rounds, Shifted, Stochastic
 from coterie.environments.blocks import BLOCK
 from coterie.simulation import simulate
+from inspection import remember_widths_of
 
 RNG = np.random.default_rng(5)
 ITEMS = RNG.normal(size=(40, 4))
@@ -68,9 +69,11 @@ def test_users_with_too_few_known_items_are_left_out_and_counted() -> None:
     world = Payoffs(csr_array(few), ITEMS, n_arms=4, offers="known")
     assert (world.left_out, world.n_users) == (3, 9)
     assert not set(world.members.tolist()) & {0, 1, 2}
-    with pytest.raises(coterie.ArgumentError, match="n_users must be at most 9, who can be served, got 10"):
+    with pytest.raises(
+        coterie.ArgumentError, match="n_users must be at most 9, the number of eligible users, got 10"
+    ):
         Payoffs(csr_array(few), ITEMS, n_arms=4, offers="known", n_users=10)
-    with pytest.raises(coterie.ArgumentError, match="no user can be served: none has 39 items whose payoff"):
+    with pytest.raises(coterie.ArgumentError, match="no user has 39 items whose payoff"):
         Payoffs(KNOWN, ITEMS, n_arms=39, offers="known")
 
 
@@ -143,12 +146,10 @@ def test_uniform_play_of_lists_is_the_mean_over_all_lists() -> None:
 
 
 def test_widths_that_would_not_fit_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    import coterie.simulation.simulator as simulator
-
     world = Payoffs(DENSE, ITEMS, n_arms=6)
     traces = []
     for most in (2**26, 12 * 40 * 8 - 1):
-        monkeypatch.setattr(simulator, "MOST_REMEMBERED", most)
+        remember_widths_of(most, monkeypatch)
         traces.append(simulate(coterie.LinUCBInd(12, 4, beta=0.5), world, 600))
     np.testing.assert_array_equal(traces[0].reward, traces[1].reward)
 
@@ -178,7 +179,7 @@ def test_the_best_connected_are_served_with_their_friendships() -> None:
     assert world.members.tolist() == [0, 2, 3]
     assert world.graph is not None
     assert world.graph.tolist() == [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
-    with pytest.raises(coterie.ArgumentError, match="no friendships"):
+    with pytest.raises(coterie.ArgumentError, match="table with friendships"):
         Payoffs(DENSE, ITEMS, n_arms=5, connected=True)
 
 
@@ -204,11 +205,11 @@ def test_own_rounds_are_played_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda u, a, p: (u, a, p[:5]), "payoffs must have a row a round"),
+        (lambda u, a, p: (u, a, p[:5]), "payoffs must have one row per round"),
         (lambda u, a, p: (u, a[:, :2], p), "arms must have shape"),
         (lambda u, a, p: (u - 1, a, p), "users must be from 0"),
         (lambda u, a, p: (u, a * np.nan, p), "arms must hold finite numbers"),
-        (lambda u, a, p: (u, a, p, np.ones((9, 3))), "arms must be whole numbers"),
+        (lambda u, a, p: (u, a, p, np.ones((9, 3))), "arms must be integers"),
     ],
 )
 def test_rounds_that_do_not_fit_are_refused(change: Any, says: str) -> None:

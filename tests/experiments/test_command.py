@@ -1,4 +1,4 @@
-"""`coterie reproduce` as people call it."""
+"""`coterie reproduce` in a process of its own."""
 
 from __future__ import annotations
 
@@ -29,18 +29,24 @@ def small(out: Path) -> list[str | Path]:
     return ["clusters", "--datasets", "synthetic", "--quick", "--horizon", "60", "--seeds", "2", "--out", out]
 
 
-def test_it_ends_with_a_table_a_path_and_a_sentence(tmp_path: Path) -> None:
-    done = call(*small(tmp_path))
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of a first command, so that a second one has nothing left to play."""
+    return tmp_path_factory.mktemp("clusters")
+
+
+def test_it_ends_with_a_table_a_path_and_a_sentence(folder: Path) -> None:
+    done = call(*small(folder))
     assert (done.returncode, done.stderr) == (0, "")
     assert "PhaseUniCLUB" in done.stdout
-    assert str(tmp_path / "clusters" / "clusters.png") in done.stdout
+    assert str(folder / "clusters" / "clusters.png") in done.stdout
     last = " ".join(done.stdout.partition("report: ")[2].split())
     assert "; CLUB ends with an adjusted Rand index of" in last
     assert last.endswith(".")
 
 
-def test_json_is_for_programs(tmp_path: Path) -> None:
-    found = json.loads(call(*small(tmp_path), "--json").stdout)
+def test_json_is_for_programs(folder: Path) -> None:
+    found = json.loads(call(*small(folder), "--json").stdout)
     (figure,) = found["figures"]
     assert figure["name"] == "clusters"
     assert {row["policy"] for row in figure["rows"]} >= {"CLUB", "UniCLUB"}

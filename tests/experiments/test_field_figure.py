@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from coterie.experiments.claims import Headlines, judge_claims, summary_sentence
-from coterie.experiments.field import FIELD_POLICIES, FIELD_WORLDS
-from coterie.experiments.figures import Figure, find_figure
+from coterie.experiments.figures import FIELD_POLICIES, FIELD_WORLDS, Figure, find_figure
 from coterie.experiments.plotting import VIEWS
 from coterie.experiments.reproduction import FigurePlan, ReproduceOptions, reproduce
 from coterie.experiments.results import Headline, Panel, multiples
 from coterie.experiments.runner import DataFiles, LocalEngine, NoCallback
+from coterie.experiments.specs import EnvironmentSpec
 from coterie.experiments.tables import multiple_table, winner_table
 from coterie.experiments.tuning import TuningProtocol, trials
 from coterie.policies.registry import REGISTRY
@@ -62,7 +62,8 @@ def small(figure: Figure) -> Figure:
         )
         for varied in figure.variations
     ]
-    return replace(figure, policies=quick, variations=tuple(variations))
+    once = EnvironmentSpec(n_users=8, n_clusters=2, n_arms=4, dim=4, pool_users=12, pool_items=40)
+    return replace(figure, policies=quick, variations=tuple(variations), tuned_in=once)
 
 
 def test_every_headline_is_about_policies_that_play_there() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from coterie.experiments import fingerprint as subject
 from coterie.experiments.fingerprint import ROOT, code, fingerprint, module_of, sources
 from coterie.policies.registry import REGISTRY
+from inspection import change_our_code
 
 MODULES = frozenset(module_of(entry.make) for entry in REGISTRY.values())
 
@@ -142,5 +142,5 @@ def test_the_fingerprint_of_an_own_policy_covers_ours(
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "own_covered.py").touch()
     before = fingerprint("own_covered:Policy", "synthetic")
-    monkeypatch.setattr(subject, "_ours", lambda module, dataset: "changed")
+    change_our_code(monkeypatch)
     assert fingerprint("own_covered:Policy", "synthetic") != before

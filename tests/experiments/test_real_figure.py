@@ -11,6 +11,7 @@ from coterie.experiments.claims import Below
 from coterie.experiments.figures import Figure, find_figure
 from coterie.experiments.reproduction import ReproduceOptions, available, reproduce
 from coterie.experiments.runner import DataFiles, NoCallback, find_engine
+from coterie.experiments.specs import EnvironmentSpec
 from coterie.experiments.tuning import TuningProtocol
 from coterie.policies.registry import REGISTRY
 from datasets import generated
@@ -39,9 +40,11 @@ def small(figure: Figure) -> Figure:
         for one, env in ((one, one.environment) for one in figure.variations)
     )
     quick = ("LinUCBOne", "AutoCLUB")
+    once = EnvironmentSpec(n_users=8, n_clusters=2, n_arms=5, dim=4, pool_users=12, pool_items=20)
     return replace(
         figure,
         policies=quick,
+        tuned_in=once,
         variations=tuple(
             replace(v, policies=("AutoCLUB", "GOBLin") if v.policies else None) for v in variations
         ),

@@ -11,10 +11,13 @@ from coterie.errors import ArgumentError
 from coterie.experiments.run_store import Run, read_description
 from coterie.experiments.runner import DataFiles
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec
+from inspection import change_all_code
 
 OTHER = {
     "threshold": 3.0,
     "offers": "known",
+    "vectors": "text",
+    "once": True,
     "dataset": "yelp",
     "setting": "smoothed",
     "rewards": "uniform",
@@ -63,7 +66,7 @@ def test_policy_horizon_seed_record_and_data_change_the_id(run: Run) -> None:
 
 def test_the_code_changes_the_id(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     before = run.id
-    monkeypatch.setattr("coterie.experiments.run_store.fingerprint", lambda *about: "another")
+    change_all_code(monkeypatch)
     assert replace(run).id != before
 
 

@@ -23,7 +23,7 @@ from coterie.experiments.tuning import (
     tuning_runs,
     usual_spec,
 )
-from coterie.policies.makers import find_maker
+from coterie.policies.factories import find_factory
 from coterie.policies.registry import REGISTRY
 
 WITH_GRID = [name for name, entry in REGISTRY.items() if list(entry.grid.axes())]
@@ -56,7 +56,7 @@ def test_the_unit_is_the_deviation_of_rewards(rewards: Any) -> None:
 
 @pytest.mark.parametrize("policy", REGISTRY)
 def test_every_policy_takes_what_is_tried_and_what_is_usual(policy: str) -> None:
-    maker = find_maker(policy)
+    maker = find_factory(policy)
     for spec in (usual_spec(policy, EnvironmentSpec()), *candidates(policy, EnvironmentSpec())):
         maker.check(spec.params)
 

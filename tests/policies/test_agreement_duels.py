@@ -31,6 +31,7 @@ def coldb(w: World, seed: int, n_users: int) -> tuple[coterie.LinearBandit, COLD
 
 def linear(kind: str, w: World, seed: int) -> tuple[coterie.LinearBandit, Slow]:
     n, d, ridge = w.n_users, w.dim, w.ridge
+    fast: coterie.LinearBandit
     if kind == "CLUB":
         fast = coterie.CLUB(n, d, confidence=confidence(seed), ridge=ridge)
         return fast, club.CLUB(n, d, ridge=ridge, beta=BETA, radius=radius(seed))

@@ -20,7 +20,7 @@ def opinions(n_users: int = 40, n_items: int = 30, seed: int = 0) -> Payoffs:
     return Payoffs(np.round(ratings), items, n_arms=8, seed=seed)
 
 
-def taught() -> coterie.LinearBandit:
+def taught() -> coterie.AutoCLUB:
     policy = coterie.AutoCLUB(40, 4)
     coterie.simulate(policy, opinions(), 3000)
     return policy

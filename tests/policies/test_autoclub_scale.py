@@ -129,7 +129,7 @@ def test_a_state_whose_places_are_none_is_refused(name: str, value: int, sentenc
         learner.restore(lambda array, out: np.copyto(out, arrays[array]), numbers)
 
 
-def with_two_seats(n: int, dim: int) -> coterie.LinearBandit:
+def with_two_seats(n: int, dim: int) -> coterie.AutoCLUB:
     policy = coterie.AutoCLUB(n, dim)
     policy._learner = Levelled(
         n, dim, ridge=1.0, schedule=policy.exploration, generator=policy.generator, seats=2

@@ -24,8 +24,7 @@ from coterie import (
     UniCLUB,
     UniSCLUB,
 )
-from coterie.policies.confidence import FOREVER, KINDS
-from coterie.policies.schedule import Schedule
+from coterie.policies.confidence import FOREVER, KINDS, Schedule
 from coterie.theory import Radius
 from reference import numbers
 

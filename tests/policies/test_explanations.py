@@ -9,7 +9,7 @@ import coterie
 from coterie.policies.autoclub.average import Levelled
 
 
-def taught() -> coterie.LinearBandit:
+def taught() -> coterie.AutoCLUB:
     """Six users in two clusters, of whom user 5 answers at random."""
     policy, rng = coterie.AutoCLUB(6, 3), np.random.default_rng(3)
     tastes = rng.normal(size=(2, 3))
@@ -84,8 +84,7 @@ def test_a_user_learns_from_its_cluster_and_noise_counts_less() -> None:
 
 
 def test_nobody_else_explains_and_wrong_arguments_are_refused() -> None:
-    with pytest.raises(coterie.ArgumentError, match="LinUCBOne has nothing to explain"):
-        coterie.LinUCBOne(2, 2, beta=0.1).explain(0)
+    assert not hasattr(coterie.LinUCBOne(2, 2, beta=0.1), "explain")
     with pytest.raises(coterie.ArgumentError):
         coterie.AutoCLUB(2, 2).explain(2)
     with pytest.raises(coterie.ArgumentError):

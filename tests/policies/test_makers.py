@@ -14,7 +14,7 @@ from coterie.errors import ArgumentError, CoterieError, UnknownName
 from coterie.experiments.runner import DataFiles
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec
 from coterie.policies.confidence import Tuned
-from coterie.policies.makers import find_maker, registered_parameters, source_of
+from coterie.policies.factories import find_factory, registered_parameters, source_of
 
 Module = Callable[[str], str]
 
@@ -94,7 +94,7 @@ def made(name: str, **params: Any) -> Any:
     [
         ("LinUCBInd", ("beta", "growing", "ridge")),
         ("CLUB", ("alpha", "beta", "growing", "ridge")),
-        ("PhaseUniCLUB", ("alpha", "beta", "explore", "phase", "growing", "ridge", "growth")),
+        ("PhaseUniCLUB", ("alpha", "beta", "explore", "phase", "growth", "growing", "ridge")),
         ("SCLUB", ("alpha", "beta", "growing", "ridge", "arrivals")),
         ("GraphUCB", ("alpha", "ridge", "growing", "delta")),
         ("LOCB", ("alpha", "beta", "n_seeds", "gamma", "growing", "ridge")),
@@ -102,7 +102,7 @@ def made(name: str, **params: Any) -> Any:
     ],
 )
 def test_a_registered_policy_takes_what_it_uses(name: str, parameters: tuple[str, ...]) -> None:
-    assert find_maker(name).parameters == parameters
+    assert find_factory(name).parameters == parameters
     assert set(parameters) <= set(registered_parameters())
 
 
@@ -110,7 +110,7 @@ def test_an_own_class_is_given_what_it_names(module: Module) -> None:
     name = f"{module(POLICY)}:Plain"
     assert made(name).given == {"n_users": 8, "dim": 4, "epsilon": 0.1, "seed": 7}
     assert made(name, epsilon=0.5).given["epsilon"] == 0.5
-    assert find_maker(name).parameters == ("epsilon",)
+    assert find_factory(name).parameters == ("epsilon",)
 
 
 def test_an_own_function_with_keywords_is_given_everything(module: Module) -> None:
@@ -164,12 +164,12 @@ def test_what_is_no_policy_is_refused_in_one_sentence(
 )
 def test_a_module_that_cannot_be_imported_says_why(module: Module, text: str, sentence: str) -> None:
     with pytest.raises(ArgumentError, match=sentence):
-        find_maker(f"{module(text)}:Policy")
+        find_factory(f"{module(text)}:Policy")
 
 
 @pytest.mark.parametrize("name", ["nowhere:Policy", "nowhere.at.all:Policy", "json.nowhere:Policy"])
 def test_a_module_that_is_not_there_says_where_it_is_looked_for(name: str) -> None:
-    for function in (find_maker, source_of):
+    for function in (find_factory, source_of):
         with pytest.raises(ArgumentError, match=r"^no module .*: it is looked for on sys\.path"):
             function(name)
 

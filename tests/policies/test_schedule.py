@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie import PhaseUniCLUB, Tuned, UniCLUB
-from coterie.policies.schedule import Schedule, never, uniform_first
+from coterie.policies.confidence import Schedule
 
 CASES = settings(deadline=None, derandomize=True, max_examples=60)
 
@@ -58,9 +58,9 @@ def test_a_schedule_on_paper() -> None:
 
 
 def test_a_schedule_knows_whether_it_ever_explores() -> None:
-    assert not never().ever
+    assert not Schedule().ever
     assert not Schedule(0, 0.0, 2.0).ever
-    assert uniform_first(3).ever
+    assert Schedule(first=3).ever
     assert Schedule(phase=0.5).ever
 
 

@@ -167,6 +167,7 @@ def test_arrays_that_do_not_fit_the_arguments_are_refused(tmp_path: Path) -> Non
         "ridge": 1.0,
         "seed": 0,
         "confidence": {"kind": "Tuned", "alpha": 1, "beta": 1},
+        "growing": False,
     }
     with_header(tmp_path / "policy", arguments=arguments)
     assert refusal(tmp_path / "policy").startswith("it has no array 'users.inverse' of shape (5, 3, 3)")

@@ -15,8 +15,8 @@ from service.shops import ITEMS, shop
 SETTINGS: list[tuple[dict[str, Any], str]] = [
     ({"policy": "AutoClub"}, "no policy 'AutoClub'; did you mean 'AutoCLUB'"),
     ({"policy": "os:system"}, "no policy 'os:system'"),
-    ({"policy": "CLUB"}, "CLUB cannot be made: missing a required argument: 'confidence'"),
-    ({"policy": "CLUB", "params": {"alpha": 1.0}}, "CLUB needs alpha and beta"),
+    ({"policy": "CLUB"}, "CLUB needs alpha and beta, such as CLUB"),
+    ({"policy": "CLUB", "params": {"alpha": 1.0}}, "CLUB needs beta, such as CLUB"),
     ({"params": {"alpa": 1.0}}, "no parameter of AutoCLUB: 'alpa'"),
     ({"params": [1]}, r"params must be a table of names and values, got \[1\]"),
     ({"policy": "LinUCBOracle"}, "LinUCBOracle must know its users: give users, and labels in params"),

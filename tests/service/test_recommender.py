@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coterie import Conflict, MissingData, Recommender, StoreError, UnknownName
+from coterie import AutoCLUB, Conflict, MissingData, Recommender, StoreError, UnknownName
 from inspection import abandon, engine_of, pass_time, take_snapshot
 from service.shops import ITEMS, same_state, shop
 
@@ -301,6 +301,7 @@ def test_explaining_tells_who_one_learns_from_and_how_items_score() -> None:
     other.reward(other.decide("bob").id, 1.0)
     told = other.explain("bob")
     assert (told.belongs, told.counts_for, told.known) == (1.0, 1.0, 0.0)
+    assert isinstance(other.policy, AutoCLUB)
     assert told.degrees == other.policy.explain(0).people
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import tracemalloc
-from time import sleep
 
 import numpy as np
 import pytest
 
 import coterie
-from coterie.environments import Bernoulli, Stochastic, lifted, population, stochastic
-from coterie.simulation import rand_index
+from coterie.environments import Bernoulli, Stochastic, lifted
 from coterie.simulation.rand_index import adjusted_rand, n_labels
 from coterie.simulation.simulator import judged
 from coterie.types import Ints
+from inspection import count_labels_in, judge_clusters_for, without_table_of_means
 
 USERS, RECORD = 5_000, 200
 
@@ -32,7 +31,7 @@ def naive_rand(a: Ints, b: Ints) -> float:
 def test_the_rand_index_is_that_of_all_pairs(
     first: int, second: int, room: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rand_index, "ROOM", room)
+    count_labels_in(room, monkeypatch)
     rng = np.random.default_rng(first)
     for _ in range(5):
         a, b = rng.integers(first, size=30), rng.integers(second, size=30)
@@ -72,8 +71,7 @@ def test_rounds_are_the_same_whether_or_not_a_table_holds_the_means(
     noise = Bernoulli() if binary else 0.1
     first = Stochastic(data, n_users=60, n_clusters=60, n_arms=9, noise=noise, seed=3)
     gamma, expected = first.gamma, [first.block(number).means for number in range(3)]
-    for module in (population, stochastic):
-        monkeypatch.setattr(module, "MOST_ENTRIES", 50)
+    without_table_of_means(monkeypatch)
     second = Stochastic(data, n_users=60, n_clusters=60, n_arms=9, noise=noise, seed=3)
     assert second.gamma == gamma
     for number, means in enumerate(expected):
@@ -93,13 +91,7 @@ def test_a_world_whose_users_are_all_different_has_no_table_of_users_and_items()
 
 
 def test_the_time_to_judge_clusters_is_no_time_of_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
-    from coterie.simulation import simulator
-
-    def slowly(found: Ints, truth: Ints | None) -> tuple[int, float]:
-        sleep(0.5)
-        return 1, 1.0
-
     data = coterie.datasets.load("synthetic", dim=3, n_users=20, n_items=20)
     world = Stochastic(data, n_users=20, n_clusters=4, n_arms=5)
-    monkeypatch.setattr(simulator, "judged", slowly)
+    judge_clusters_for(0.5, monkeypatch)
     assert coterie.simulate(coterie.LinUCBInd(20, 3), world, 20, record=1).seconds < 0.4

@@ -30,7 +30,7 @@ def make(name: str, world: Environment) -> coterie.LinearBandit:
         settings["beta"] = 0.3
     elif name in ("GOBLin", "GraphUCB"):
         settings |= {"alpha": 0.3, "graph": same}
-    elif "confidence" in REGISTRY[name].make.__annotations__:
+    elif "confidence" in REGISTRY[name].parameters:
         settings["confidence"] = Tuned
     if "Oracle" in name:
         settings["labels"] = world.labels

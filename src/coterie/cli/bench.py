@@ -53,10 +53,10 @@ def bench(
     one_blas_thread()
     import_from_here()
     from coterie.experiments.specs import EnvironmentSpec
-    from coterie.policies.makers import find_maker
+    from coterie.policies.factories import find_factory
     from coterie.policies.registry import REGISTRY
 
-    makers = [find_maker(name) for name in names or REGISTRY]
+    makers = [find_factory(name) for name in names or REGISTRY]
     worlds = {False: EnvironmentSpec(), True: EnvironmentSpec(n_users=20, n_clusters=4, n_arms=20)}
     yardsticks = {False: ("X·M⁻¹", best(_product(), 300)), True: ("rank-one update", best(_rank_one(), 200))}
     speeds = []

@@ -10,6 +10,7 @@ import typer
 
 from coterie.cli.options import Json, examples
 from coterie.cli.output import print_table, write_json
+from coterie.errors import ArgumentError
 
 if TYPE_CHECKING:
     from coterie.policies.autoclub.explanations import UserExplanation
@@ -34,7 +35,12 @@ def explain(
     For AutoCLUB: the user's cluster, how certain it is, and how much is learnt from others; with --arms, the
     terms of each score.
     """
-    found = _loaded(snapshot).explain(user, None if arms is None else _vectors(arms))
+    from coterie.policies.autoclub.autoclub import AutoCLUB
+
+    policy = _loaded(snapshot)
+    if not isinstance(policy, AutoCLUB):
+        raise ArgumentError(f"{snapshot} holds a {policy.name}, and only AutoCLUB explains its users")
+    found = policy.explain(user, None if arms is None else _vectors(arms))
     if as_json:
         write_json(_record(found))
         return

@@ -10,7 +10,7 @@ from coterie.cli.options import Json, complete_policy, examples
 from coterie.cli.output import console, print_table, write_json
 
 if TYPE_CHECKING:
-    from coterie.policies.entries import PolicyEntry
+    from coterie.policies.registry import PolicyEntry
 
 EPILOG = examples(
     ("all of them", "coterie policies"),
@@ -84,9 +84,9 @@ def _record(entry: PolicyEntry) -> dict[str, Any]:
 
 def _run_takes(entry: PolicyEntry) -> tuple[str, ...]:
     """The parameters that `coterie run` can set."""
-    from coterie.policies.makers import find_maker
+    from coterie.policies.factories import find_factory
 
-    return find_maker(entry.name).parameters
+    return find_factory(entry.name).parameters
 
 
 def _show_all(entries: list[PolicyEntry]) -> None:

@@ -74,6 +74,7 @@ def printed(progress: LineProgress, interval: float) -> Iterator[LineProgress]:
     stop = Event()
 
     def print_lines() -> None:
+        # A thread of its own: the work may be in compiled code that calls back rarely.
         while not stop.wait(interval):
             print(progress, file=sys.stderr, flush=True)
 
@@ -120,6 +121,7 @@ class BarProgress:
     def begin(self, title: str, runs: Sequence[Run], already: int) -> None:
         """Bars for these runs in place of those before."""
         with self._lock:
+            # A new stage begins with bars of its own; those of the stage before would stay at 100 %.
             for task in self._progress.task_ids:
                 self._progress.remove_task(task)
             self._stage, self._tallies = None, {}
@@ -188,10 +190,10 @@ def policy_label(run: Run) -> str:
 
 
 @contextmanager
-def progress_display(label: Label = policy_label) -> Iterator[Callback]:
-    """Bars if stderr is a terminal, else lines."""
+def progress_display(label: Label = policy_label, *, interval: float = INTERVAL) -> Iterator[Callback]:
+    """Bars if stderr is a terminal, else a line every `interval` seconds."""
     if not sys.stderr.isatty():
-        with printed(LineProgress(), INTERVAL) as lines:
+        with printed(LineProgress(), interval) as lines:
             yield lines
         return
     with display(console(stderr=True)) as progress:
@@ -201,17 +203,26 @@ def progress_display(label: Label = policy_label) -> Iterator[Callback]:
 class EventProgress:
     """Counts events; nothing is shown in the first two seconds."""
 
-    def __init__(self, title: str, total: int, bar: Progress | None, interval: float = INTERVAL) -> None:
+    def __init__(
+        self,
+        title: str,
+        total: int,
+        bar: Progress | None,
+        *,
+        interval: float = INTERVAL,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
         """Nothing is shown yet; without a bar, lines are printed."""
         self._title, self._total, self._bar, self._interval = title, total, bar, interval
-        self._done, self._began = 0, monotonic()
+        self._done, self._clock = 0, clock
+        self._began = clock()
         self._last = self._began
         self._task = None if bar is None else bar.add_task(title, total=total, note="", timed=True)
 
     def advance(self, events: int) -> None:
         """Count events that were just passed."""
         self._done += events
-        now = monotonic()
+        now = self._clock()
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=self._done, note=f"{self._done:,} of {self._total:,}")
             if now - self._began > DELAY and not self._bar.live.is_started:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING
 
 from coterie.datasets.lines import DAMAGE
-from coterie.datasets.sources import CHUNK
+from coterie.datasets.sources import CHUNK, FileStream
 from coterie.errors import DataError
 
 if TYPE_CHECKING:
@@ -103,6 +104,30 @@ def opened_csv(path: Path, separator: str | None, encoding: str) -> Iterator[Csv
             for text in _decoded(source, encoding, path.name):
                 target.write(text.encode())
         yield CsvTable(copy, separator or _separator(copy, path.name), path.name)
+
+
+def text_columns(stream: FileStream, names: tuple[str, ...]) -> dict[str, list[str]]:
+    """Columns of a small CSV file as text; the file may be a member of an archive."""
+    found: dict[str, list[str]] = {name: [] for name in names}
+    try:
+        rows = csv.DictReader(io.StringIO(stream.file.read().decode("utf-8-sig"), newline=""))
+        header = rows.fieldnames or []
+        if lacking := [name for name in names if name not in header]:
+            raise DataError(
+                f"line 1 of {stream.name}: no column {lacking[0]!r} in {','.join(header)[:100]!r}"
+            )
+        line = rows.line_num + 1
+        for row in rows:
+            for name in names:
+                if row[name] is None:
+                    raise DataError(f"line {line} of {stream.name}: {name} is missing")
+                found[name].append(row[name])
+            line = rows.line_num + 1
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{stream.name} cannot be read as CSV: {error}") from None
+    except DAMAGE as error:
+        raise DataError(f"{stream.name} is damaged: {error}") from error
+    return found
 
 
 def _separator(path: Path, name: str) -> str:

@@ -1,6 +1,10 @@
-"""Vectors of items: from the ratings of users who are never served, or from tags."""
+"""Vectors of items: from the ratings of users who are never served, or from tags, words or features."""
 
 from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -90,6 +94,61 @@ def from_tags(counts: SparseTable, dim: int, *, unit: bool = False) -> Floats:
         return vectors
     sizes = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.ascontiguousarray(vectors / np.where(sizes > 0, sizes, 1.0))
+
+
+WORDS = re.compile(r"[^\W\d_]+")
+UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")
+"""Letters of languages that are written without spaces: Chinese and Japanese."""
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text in lower case; where words are not spaced, every pair of neighbouring letters.
+
+    >>> words_of("Who's there? 2 ducks"), words_of("計程車 Uber")
+    (['who', 's', 'there', 'ducks'], ['計程', '程車', 'uber'])
+    """
+    found = []
+    for word in WORDS.findall(text.lower()):
+        place = 0
+        for run in UNSPACED.finditer(word):
+            found += [word[place : run.start()], *(run[0][k : k + 2] for k in range(max(1, len(run[0]) - 1)))]
+            place = run.end()
+        found.append(word[place:])
+    return [word for word in found if word]
+
+
+def from_texts(texts: Sequence[str], dim: int) -> Floats:
+    """An intercept and the dim − 1 strongest directions of the words, weighted as `from_tags` does.
+
+    Words of a single text are left out: they tell nothing about other items. The intercept is 5, and the
+    directions have a root mean square length of 1.
+    """
+    counts = [Counter(words_of(text)) for text in texts]
+    frequency = Counter(word for one in counts for word in one)
+    vocabulary = {word: k for k, word in enumerate(sorted(w for w, n in frequency.items() if n > 1))}
+    entries = [
+        (row, vocabulary[word], times)
+        for row, one in enumerate(counts)
+        for word, times in one.items()
+        if word in vocabulary
+    ]
+    rows, columns, times = np.array(entries, np.int64).reshape(-1, 3).T
+    table = SparseTable(rows, columns, times.astype(np.float64), (len(texts), max(1, len(vocabulary))))
+    return with_intercept(from_tags(table, dim - 1))
+
+
+def from_features(features: Floats, dim: int) -> Floats:
+    """An intercept and the dim − 1 strongest directions of features less their means; as `from_texts`."""
+    centred = features - features.mean(axis=0)
+    rows, columns = np.indices(centred.shape)
+    table = SparseTable(rows.ravel(), columns.ravel(), centred.ravel(), centred.shape)
+    return with_intercept(strongest(table, dim - 1))
+
+
+def with_intercept(directions: Floats) -> Floats:
+    """The intercept, and the directions with a root mean square length of 1."""
+    size = float(np.sqrt((directions**2).sum(axis=1).mean())) or 1.0
+    return np.column_stack([np.full(len(directions), INTERCEPT), directions / size])
 
 
 def strongest(matrix: SparseTable, dim: int) -> Floats:

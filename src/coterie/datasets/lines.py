@@ -80,22 +80,23 @@ def read(stream: FileStream, parse: Callable[[LineBlock], pl.DataFrame]) -> pl.D
 
 
 WHOLE = re.compile(r"-?\d{1,18}")
-RATING = re.compile(r"\d+(\.\d*)?|\.\d+")
+RATING = re.compile(r"-?(\d+(\.\d*)?|\.\d+)")
 MOST_STARS = 5.0
 
 
 class FieldFormat(NamedTuple):
-    """A field of a line: a whole number, or a rating of 0 to 5 stars."""
+    """A field of a line: a whole number, or with a `span` a number between its two ends."""
 
     name: str
-    is_rating: bool = False
+    span: tuple[float, float] | None = None
 
     def fault(self, text: str) -> str | None:
         """Its fault, or None."""
-        if not self.is_rating:
+        if self.span is None:
             return None if WHOLE.fullmatch(text) else f"{self.name} {text!r} is not a whole number"
-        right = RATING.fullmatch(text) and float(text) <= MOST_STARS
-        return None if right else f"{self.name} {text!r} is not a number from 0 to 5"
+        low, high = self.span
+        right = RATING.fullmatch(text) and low <= float(text) <= high
+        return None if right else f"{self.name} {text!r} is not a number from {low:g} to {high:g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +132,14 @@ class Delimited:
         for place, field in enumerate(self.fields):
             if place and len(self.separator) == 2:
                 yield f"between {place}", pl.String
-            yield field.name, pl.Float64 if field.is_rating else pl.Int64
+            yield field.name, pl.Int64 if field.span is None else pl.Float64
 
     def _is_sound(self, table: pl.DataFrame) -> bool:
         """Whether every field is there and nothing stands between them."""
         import polars as pl
 
         checks = [pl.col(field.name).is_not_null().all() for field in self.fields]
-        checks += [pl.col(f.name).is_between(0.0, MOST_STARS).all() for f in self.fields if f.is_rating]
+        checks += [pl.col(f.name).is_between(*f.span).all() for f in self.fields if f.span is not None]
         checks += [pl.col(name).is_null().all() for name in table.columns if name.startswith("between")]
         return bool(table.select(pl.all_horizontal(checks)).item())
 

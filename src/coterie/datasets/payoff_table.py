@@ -163,6 +163,10 @@ class PayoffTable(NamedTuple):
         Users and items in the order of time.
     friends : SparseTable, shape (n_users, n_users), optional
         Graph of the users.
+    groups : array of int, shape (n_users,), optional
+        Group of each user, where the dataset has groups of users: the true clusters of the environment.
+    user_features : array of float, shape (n_users, n_features), optional
+        Features of the users, where the dataset has any.
 
     Examples
     --------
@@ -179,6 +183,8 @@ class PayoffTable(NamedTuple):
     offers: Offers = "all"
     events: Ints | None = None
     friends: SparseTable | None = None
+    groups: Ints | None = None
+    user_features: Floats | None = None
 
     @property
     def n_users(self) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -13,7 +15,16 @@ from numpy.typing import ArrayLike
 from coterie.datasets.dataset import Ids
 from coterie.datasets.event_table import Events
 from coterie.datasets.item_vectors import from_events, from_ratings
-from coterie.datasets.loaders import interactions, lastfm, movielens, yelp
+from coterie.datasets.loaders import (
+    coat,
+    interactions,
+    jester,
+    lastfm,
+    movielens,
+    movietweetings,
+    polis,
+    yelp,
+)
 from coterie.datasets.loaders.interactions import flat, ids, numbers, refuse_missing
 from coterie.datasets.payoff_table import PayoffSource, PayoffTable, SparseTable
 from coterie.datasets.request import Frame, Source
@@ -23,13 +34,42 @@ from coterie.seeding import stream
 from coterie.types import Bools, Floats, Ints
 from coterie.validation import finite, number, reals, whole
 
-SETTINGS = ("lastfm-2014", "rated", "stream", "payoffs")
+SETTINGS = ("lastfm-2014", "rated", "complete", "stream", "payoffs")
 """Settings of real feedback."""
 
 EVENTS: Mapping[str, Callable[[Source], Events]] = MappingProxyType(
-    {"movielens": movielens.events, "lastfm": lastfm.events, "yelp": yelp.events}
+    {
+        "movielens": movielens.events,
+        "lastfm": lastfm.events,
+        "yelp": yelp.events,
+        "jester": jester.events,
+        "polis": polis.events,
+        "coat": coat.events,
+        "movietweetings": movietweetings.events,
+    }
 )
 """Datasets with rows of their own format."""
+
+DESCRIPTIONS: Mapping[tuple[str, str], Callable[[Source, Ids, int], tuple[Floats, str]]] = MappingProxyType(
+    {
+        ("jester", "text"): jester.text_vectors,
+        ("polis", "text"): polis.text_vectors,
+        ("coat", "features"): coat.feature_vectors,
+        ("movietweetings", "text"): movietweetings.text_vectors,
+    }
+)
+"""Vectors of items that need no rating, by dataset and kind, with a hash of the file they are made of."""
+
+GROUPS: Mapping[str, Callable[[Source, Ids], tuple[Ints, str]]] = MappingProxyType({"polis": polis.groups})
+"""Groups of users that are known, −1 for none, by dataset, with a hash of the file that tells them."""
+
+USER_FEATURES: Mapping[str, Callable[[Source, Ids], tuple[Floats, str]]] = MappingProxyType(
+    {"coat": coat.user_features}
+)
+"""Features of users, by dataset, with a hash of the file they are in."""
+
+VECTORS = ("users", *sorted({kind for _, kind in DESCRIPTIONS}))
+"""What the vectors of items may be made of."""
 
 
 def load_payoffs(
@@ -43,28 +83,33 @@ def load_payoffs(
     columns: Sequence[str] | None = None,
     items: Source | ArrayLike = None,
     unit: bool = False,
+    vectors: str = "users",
     seed: int = 0,
 ) -> PayoffTable:
     """Load payoffs of real feedback, with vectors of the items.
 
     Parameters
     ----------
-    name : {"movielens", "yelp", "lastfm", "interactions"}
-        Name of the dataset; "interactions" for a table of your own.
+    name : str
+        Name of the dataset: "movielens", "yelp", "lastfm", "jester", "polis", "coat", "movietweetings", or
+        "interactions" for a table of your own.
     path : path or data frame, optional
         File, archive or folder; by default the folder `$COTERIE_DATA` is searched.
-    setting : {"rated", "stream", "lastfm-2014", "payoffs"}, default "rated"
+    setting : {"rated", "complete", "stream", "lastfm-2014", "payoffs"}, default "rated"
         What is made of it:
 
         - ``rated``: payoffs are ratings scaled to [0, 1], or with `threshold` 1 above it and 0 elsewhere;
           arms are items that the user really rated.
+        - ``complete``: the same for the users who rated every item; the ratings of the others make the
+          vectors.
         - ``stream``: events in the order of their times, each with the item that was met.
         - ``lastfm-2014``: the protocol of Gentile et al. (2014) on Last.fm.
         - ``payoffs``: a table of your own (user, item, payoff) with your own `items`.
     dim : int, default 25
-        Length of the vectors; ``rated`` and ``stream`` make them from half of the users, never served.
+        Length of the vectors.
     n_items : int, default 5000
-        Of ``rated`` and ``stream``: at most so many items, those that occur most often among these users.
+        Of ``rated`` and ``stream``: at most so many items, those that occur most often among the users who
+        make the vectors.
     threshold : float, optional
         Ratings above it are clicks (``rated``), or events (``stream``).
     columns : sequence of str, optional
@@ -74,13 +119,23 @@ def load_payoffs(
         with a row for each item, in ascending order of their ids.
     unit : bool, default False
         Of ``lastfm-2014``: whether to make the vectors 1 long.
+    vectors : {"users", "text", "features"}, default "users"
+        Of ``rated``, ``complete`` and ``stream``: what the vectors of items are made of. Nothing that a
+        served user did is ever among it.
+
+        - ``users``: the ratings or events of other users, who are never served: of a random half, or with
+          ``complete`` of all who did not rate everything.
+        - ``text``: the words of the items ('jester', 'polis', 'movietweetings'). All users can be served.
+        - ``features``: features that the dataset has of items ('coat'). All users can be served.
     seed : int, default 0
         Seed of the half of the users that makes the vectors, at least 0.
 
     Returns
     -------
     PayoffTable
-        To be given to `coterie.environments.Payoffs`, or for ``stream`` to `coterie.environments.Stream`.
+        To be given to `coterie.environments.Payoffs`, or for ``stream`` to `coterie.environments.Stream`. Of
+        'polis' it has the participants whose opinion group is known, with their groups; of 'coat', the
+        ratings of coats that were drawn at random, and the features of users.
 
     Raises
     ------
@@ -99,11 +154,11 @@ def load_payoffs(
     if setting not in SETTINGS:
         raise unknown("setting of real feedback", setting, SETTINGS, f"They are {', '.join(SETTINGS)}")
     if name not in (*EVENTS, "interactions"):
-        raise ArgumentError(
-            f"{setting!r} needs real feedback: movielens, yelp, lastfm or interactions, got {name!r}"
-        )
+        known = ", ".join(EVENTS)
+        raise ArgumentError(f"{setting!r} needs real feedback: {known} or interactions, got {name!r}")
     if threshold is not None:
         number("threshold", threshold)
+    describe = _description(name, setting, vectors)
     if setting == "lastfm-2014":
         if name != "lastfm":
             raise ArgumentError(f"'lastfm-2014' is a protocol on the dataset 'lastfm', got {name!r}")
@@ -112,9 +167,43 @@ def load_payoffs(
     events = _events(name, path, columns, timed=setting == "stream")
     if setting == "payoffs":
         return _own(events, items)
-    sizes = whole("dim", dim, 2), whole("n_items", n_items, 2)
-    make = _rated if setting == "rated" else _stream
-    return make(events, *sizes, threshold, seed)
+    size, most = whole("dim", dim, 2), whole("n_items", n_items, 2)
+    if setting == "stream":
+        events = _in_time(events, threshold)
+    else:
+        events.need_values()
+        events = events.last_of_each()
+    hold_out = describe is None
+    split = _Split(events, _served(events, setting, hold_out, seed), most, hold_out=hold_out)
+    if setting == "stream":
+        table = _stream(events, split, size)
+    else:
+        table = _rated(events, split, size, threshold, setting)
+    if describe is not None:
+        table = _described(table, describe(path, table.item_ids, size))
+    if name in GROUPS and setting != "stream":
+        table = _grouped(table, GROUPS[name](path, table.user_ids))
+    if name in USER_FEATURES:
+        features, hashed = USER_FEATURES[name](path, table.user_ids)
+        features.setflags(write=False)
+        table = table._replace(user_features=features, provenance=_joint(table.provenance, hashed))
+    return table
+
+
+def _description(
+    name: str, setting: str, vectors: str
+) -> Callable[[Source, Ids, int], tuple[Floats, str]] | None:
+    """What makes the vectors of items without any ratings; None for vectors from other users."""
+    if vectors not in VECTORS:
+        raise unknown("kind of vectors", vectors, VECTORS, f"They are {', '.join(VECTORS)}")
+    if vectors == "users":
+        return None
+    if setting not in ("rated", "complete", "stream"):
+        raise ArgumentError(f"the setting {setting!r} has vectors of its own: vectors must be 'users'")
+    if (name, vectors) not in DESCRIPTIONS:
+        able = [one for one, kind in DESCRIPTIONS if kind == vectors]
+        raise ArgumentError(f"vectors={vectors!r} is for {', '.join(able)}, not for {name!r}")
+    return DESCRIPTIONS[name, vectors]
 
 
 def _events(name: str, path: Source, columns: Sequence[str] | None, *, timed: bool) -> Events:
@@ -125,14 +214,32 @@ def _events(name: str, path: Source, columns: Sequence[str] | None, *, timed: bo
     return EVENTS[name](path)
 
 
-class _Halves:
-    """Users whose ratings make the item vectors, users who are served, and the items of both."""
+def _served(events: Events, setting: str, hold_out: bool, seed: int) -> Bools:
+    """Who may be served: who rated everything, or a random half, or everybody where nobody is held out."""
+    if setting == "complete":
+        served: Bools = np.bincount(events.users, minlength=events.n_users) == events.n_items
+        if not served.any():
+            raise DataError(f"no user of {events.source.file} rated all {events.n_items:,} items")
+        if hold_out and served.all():
+            raise DataError("all users rated everything: nobody is left to make the vectors of items")
+        return served
+    if not hold_out:
+        return np.ones(events.n_users, np.bool_)
+    order = stream(seed, "datasets", "held out").permutation(events.n_users)
+    served = np.zeros(events.n_users, np.bool_)
+    served[order[events.n_users // 2 :]] = True
+    return served
 
-    def __init__(self, events: Events, n_items: int, seed: int) -> None:
-        order = stream(seed, "datasets", "held out").permutation(events.n_users)
-        self.served: Bools = np.zeros(events.n_users, np.bool_)
-        self.served[order[events.n_users // 2 :]] = True
-        own = self.served[events.users]
+
+class _Split:
+    """Users who make the vectors and users who are served, and the items that both know.
+
+    Without `hold_out` nobody makes vectors, and the items are those that occur most often among all.
+    """
+
+    def __init__(self, events: Events, served: Bools, n_items: int, *, hold_out: bool) -> None:
+        self.served, self.hold_out = served, hold_out
+        own = served[events.users] & hold_out
         counts = np.bincount(events.items[~own], minlength=events.n_items)
         found = int((counts > 0).sum())
         if found < 2:
@@ -143,19 +250,18 @@ class _Halves:
         places[self.kept] = np.arange(len(self.kept))
         usable = events.where(places[events.items] >= 0)
         usable = usable._replace(items=places[usable.items], item_ids=events.item_ids[self.kept])
-        own = self.served[usable.users]
+        own = served[usable.users]
         self.history, self.rows = usable.where(~own), usable.where(own)
 
 
-def _rated(events: Events, dim: int, n_items: int, threshold: float | None, seed: int) -> PayoffTable:
-    """Ratings scaled to [0, 1], or clicks; vectors from the half of the users that is never served."""
-    events.need_values()
-    events = events.last_of_each()
-    halves = _Halves(events, n_items, seed)
-    scale = _scale(halves.history, threshold)
-    history, rows = halves.history, halves.rows
-    vectors = from_ratings(history, scale(history.need_values()), len(halves.kept), dim)
-    return _table("rated", events, halves, vectors, scale(rows.need_values()), _counts(events, rows))
+def _rated(events: Events, split: _Split, dim: int, threshold: float | None, setting: str) -> PayoffTable:
+    """Ratings scaled to [0, 1], or clicks; vectors of `dim` dimensions from users who are never served."""
+    history, rows = split.history, split.rows
+    scale = _scale(history if split.hold_out else rows, threshold)
+    vectors = None
+    if split.hold_out:
+        vectors = from_ratings(history, scale(history.need_values()), len(split.kept), dim)
+    return _table(setting, events, split, vectors, scale(rows.need_values()))
 
 
 def _scale(history: Events, threshold: float | None) -> Callable[[Floats], Floats]:
@@ -169,19 +275,51 @@ def _scale(history: Events, threshold: float | None) -> Callable[[Floats], Float
     return lambda values: np.clip((values - low) / (high - low), 0.0, 1.0)
 
 
-def _stream(events: Events, dim: int, n_items: int, threshold: float | None, seed: int) -> PayoffTable:
-    """Events in order of time; vectors from the half of the users that is never served."""
-    everything = events.in_order()
-    if threshold is not None:
-        everything = everything.where(everything.need_values() > threshold)
-    halves = _Halves(everything, n_items, seed)
-    if not len(halves.rows.users):
+def _in_time(events: Events, threshold: float | None) -> Events:
+    """The events in the order of their times; with a threshold, those whose value is above it."""
+    ordered = events.in_order()
+    return ordered if threshold is None else ordered.where(ordered.need_values() > threshold)
+
+
+def _stream(events: Events, split: _Split, dim: int) -> PayoffTable:
+    """Events in order of time; vectors of `dim` dimensions from users who are never served."""
+    rows = split.rows
+    if not len(rows.users):
         raise DataError("no event is left: none of the users who are served met an item that others met")
-    vectors = from_events(halves.history, len(halves.kept), dim)
-    rows = halves.rows
-    table = _table("stream", everything, halves, vectors, np.ones(len(rows.users)), _counts(everything, rows))
+    vectors = from_events(split.history, len(split.kept), dim) if split.hold_out else None
+    table = _table("stream", events, split, vectors, np.ones(len(rows.users)))
     table.payoffs.values[:] = 1.0
-    return table._replace(events=_by_appearance(rows, halves.served))
+    return table._replace(events=_by_appearance(rows, split.served))
+
+
+def _described(table: PayoffTable, found: tuple[Floats, str]) -> PayoffTable:
+    """The table with vectors that need no ratings; its hash is that of both files."""
+    vectors, hashed = found
+    vectors.setflags(write=False)
+    return table._replace(items=vectors, provenance=_joint(table.provenance, hashed))
+
+
+def _grouped(table: PayoffTable, found: tuple[Ints, str]) -> PayoffTable:
+    """The table of the users whose group is known, with their groups."""
+    groups, hashed = found
+    kept = np.flatnonzero(groups >= 0)
+    if not len(kept):
+        raise DataError(f"no user of {table.provenance.file} is in a group")
+    source = _joint(table.provenance, hashed)
+    if len(kept) < len(groups):
+        few = f"{len(groups) - len(kept):,} of {len(groups):,} users, who are in no group"
+        source = replace(source, left_out=(*source.left_out, few))
+    return table._replace(
+        payoffs=table.payoffs.select(kept),
+        user_ids=table.user_ids[kept],
+        groups=groups[kept],
+        provenance=source,
+    )
+
+
+def _joint(source: PayoffSource, hashed: str) -> PayoffSource:
+    """The source with the hash of one more file."""
+    return replace(source, sha256=sha256(f"{source.sha256} {hashed}".encode()).hexdigest())
 
 
 def _by_appearance(rows: Events, served: Bools) -> Ints:
@@ -189,31 +327,46 @@ def _by_appearance(rows: Events, served: Bools) -> Ints:
     return np.column_stack([(np.cumsum(served) - 1)[rows.users], rows.items]).astype(np.int64)
 
 
-def _counts(events: Events, rows: Events) -> tuple[str, ...]:
+def _counts(events: Events, split: _Split) -> tuple[str, ...]:
     """Sentences on what was left out."""
-    return (
-        f"{events.n_users // 2:,} of {events.n_users:,} users, whose feedback makes the item vectors",
-        f"{events.n_items - rows.n_items:,} of {events.n_items:,} items, with too little of that feedback",
-    )
+    served, n_users = int(split.served.sum()), events.n_users
+    items = f"{events.n_items - split.rows.n_items:,} of {events.n_items:,} items"
+    if split.hold_out:
+        return (
+            f"{n_users - served:,} of {n_users:,} users, whose feedback makes the item vectors",
+            f"{items}, with too little of that feedback",
+        )
+    left_out = []
+    if served < n_users:
+        left_out.append(f"{n_users - served:,} of {n_users:,} users, who did not rate every item")
+    if split.rows.n_items < events.n_items:
+        left_out.append(f"{items}, those with the fewest rows")
+    return tuple(left_out)
 
 
 def _table(
-    setting: str, events: Events, halves: _Halves, vectors: Floats, values: Floats, left_out: tuple[str, ...]
+    setting: str, events: Events, split: _Split, vectors: Floats | None, values: Floats
 ) -> PayoffTable:
-    rows, served = halves.rows, np.flatnonzero(halves.served)
+    """The payoffs of those who are served; vectors that are not made yet are zero."""
+    rows, served = split.rows, np.flatnonzero(split.served)
     users = np.searchsorted(served, rows.users)
-    payoffs = SparseTable(users, rows.items, values, (len(served), len(halves.kept)))
+    payoffs = SparseTable(users, rows.items, values, (len(served), len(split.kept)))
+    vectors = np.zeros((len(split.kept), 1)) if vectors is None else vectors
     vectors.setflags(write=False)
     source = events.source
     return PayoffTable(
         items=vectors,
         payoffs=payoffs,
         user_ids=events.user_ids[served],
-        item_ids=events.item_ids[halves.kept],
+        item_ids=events.item_ids[split.kept],
         provenance=PayoffSource(
-            name=source.name, setting=setting, file=source.file, sha256=source.sha256, left_out=left_out
+            name=source.name,
+            setting=setting,
+            file=source.file,
+            sha256=source.sha256,
+            left_out=_counts(events, split),
         ),
-        offers="known" if setting == "rated" else "one-positive",
+        offers="one-positive" if setting == "stream" else "known",
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import tarfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -37,6 +38,11 @@ class About:
         Page to download it from.
     licence : str, default ""
         Conditions of the licence.
+    first_line : str, default ""
+        Regular expression that the first line of the file begins with, where another dataset has a file
+        of the same name; empty where none has.
+    is_collection : bool, default False
+        Whether there may be many such files, each in a folder of its own, that make one dataset together.
 
     Examples
     --------
@@ -51,6 +57,8 @@ class About:
     archive: str = ""
     url: str = ""
     licence: str = ""
+    first_line: str = ""
+    is_collection: bool = False
 
     def hint(self) -> str:
         """Build a hint: where to download the file, its name, and its licence.
@@ -122,16 +130,72 @@ def find_file(about: About, source: Source) -> Path:
 
 
 def _in_folder(about: About, folder: Path) -> Path:
-    """The file or the archive of the right name in a folder, or else in one of its subfolders."""
+    """The file or the archive of the right name in a folder, or else in one of its subfolders.
+
+    Of a collection, the folder itself, if there are such files in it, in its subfolders or one level below.
+    """
+    if about.is_collection:
+        patterns = [deep + name for deep in ("", "*/", "*/*/") for name in about.files]
+        if any(path.is_file() for pattern in patterns for path in folder.glob(pattern)):
+            return folder
+        raise about.missing(f"in {str(folder)!r}")
+    others: list[str] = []
     for pattern in ("", "*/"):
         for name in (*about.files, about.archive):
-            found = sorted(path for path in folder.glob(pattern + name) if path.is_file())
+            named = sorted(path for path in folder.glob(pattern + name) if path.is_file())
+            found = [path for path in named if is_file_of(about, path)]
+            others += [str(path.relative_to(folder)) for path in named if path not in found]
             if len(found) > 1:
                 several = ", ".join(str(path.relative_to(folder)) for path in found)
                 raise ArgumentError(f"{str(folder)!r} holds several {name}, name one: {several}")
             if found:
                 return found[0]
-    raise about.missing(f"in {str(folder)!r}")
+    passed_over = f" ({', '.join(others)} is of another dataset, by its first line)" if others else ""
+    raise about.missing(f"in {str(folder)!r}{passed_over}")
+
+
+def is_file_of(about: About, path: Path) -> bool:
+    """Whether a file has a name and a first line that files of the dataset have; an archive, its name."""
+    if path.name not in about.files:
+        return path.name == about.archive
+    if not about.first_line:
+        return True
+    with path.open("rb") as file:
+        start = file.readline(1000).decode("utf-8-sig", errors="replace")
+    return re.match(about.first_line, start) is not None
+
+
+def beside(about: About, path: Path, name: str, folder: str = "") -> tuple[About, Path]:
+    """Another file of a dataset, to be `opened`: in the same archive or folder, or in a subfolder of it.
+
+    Parameters
+    ----------
+    about : About
+        The dataset.
+    path : Path
+        The file or archive that was found first.
+    name : str
+        Name of the other file.
+    folder : str, default ""
+        Subfolder that it may be in.
+
+    Returns
+    -------
+    (About, Path)
+        The dataset with the other file in place of its own, and where that file is.
+
+    Raises
+    ------
+    MissingData
+        If the file is not there.
+    """
+    other = replace(about, files=(name,), first_line="")
+    if path.name.lower().endswith(ARCHIVES):
+        return other, path
+    for place in (path.parent / name, path.parent / folder / name):
+        if place.is_file():
+            return other, place
+    raise other.missing(f"beside {str(path)!r}")
 
 
 def digest(path: Path) -> str:

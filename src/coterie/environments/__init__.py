@@ -1,4 +1,4 @@
-"""Environments to simulate policies in: users, arms and rewards."""
+"""Environments for simulations: they generate users, arms and rewards."""
 
 from coterie.environments.blocks import Block, Environment
 from coterie.environments.delays import Delay

@@ -1,5 +1,5 @@
 # optimize: 2
-"""Drawing rounds: distinct arms from uniform numbers, expected rewards from a table."""
+"""Kernels that generate rounds: distinct arms from uniform numbers, perturbed arms, expected rewards."""
 
 import numpy as np
 
@@ -10,31 +10,35 @@ from coterie.policies.kernel.linalg cimport means as products_of_round
 
 
 def distinct(const double[:, ::1] uniforms, Py_ssize_t n_items):
-    """For each row of uniforms, that many distinct items: the start of a Fisher–Yates shuffle."""
+    """Draw distinct items for each row of uniforms, one per column: the first steps of a Fisher–Yates shuffle."""
     return distinct_below(uniforms, np.full(uniforms.shape[0], n_items, np.int64))
 
 
 def distinct_below(const double[:, ::1] uniforms, const int64_t[::1] limits):
-    """For each row of uniforms, that many distinct numbers below the limit of the row."""
-    cdef Py_ssize_t t, k, j, n = uniforms.shape[0], width = uniforms.shape[1]
-    found = np.empty((n, width), np.int64)
+    """Draw distinct numbers below the limit of the row for each row of uniforms, one per column.
+
+    A row whose limit is less than the number of columns ends with -1.
+    """
+    cdef Py_ssize_t t, k, j, own, n = uniforms.shape[0], width = uniforms.shape[1]
+    found = np.full((n, width), -1, np.int64)
     cdef int64_t[:, ::1] picks = found
     cdef int64_t[::1] deck = np.arange(np.max(limits) if n else 0, dtype=np.int64), swaps = np.empty(width, np.int64)
     with nogil:
         for t in range(n):
-            for k in range(width):
+            own = min(width, limits[t])
+            for k in range(own):
                 j = k + <Py_ssize_t> (uniforms[t, k] * (limits[t] - k))
                 swaps[k] = j
                 deck[k], deck[j] = deck[j], deck[k]
                 picks[t, k] = deck[k]
-            for k in range(width - 1, -1, -1):
+            for k in range(own - 1, -1, -1):  # undo the swaps: the deck is shared by all rows
                 j = swaps[k]
                 deck[k], deck[j] = deck[j], deck[k]
     return found
 
 
 def looked_up(const double[:, ::1] table, const int64_t[::1] rows, const int64_t[:, ::1] picks):
-    """The entry of the table for each row and pick."""
+    """Look up the entry of the table for each row and pick."""
     cdef Py_ssize_t t, k
     found = np.empty((picks.shape[0], picks.shape[1]))
     cdef double[:, ::1] out = found
@@ -54,9 +58,9 @@ def blurred(
     double edge,
     double[:, :, ::1] arms,
 ):
-    """arms = items + σ·normals, each normal beyond ±edge replaced by the next spare one within.
+    """Write arms = items + σ·normals, where each normal beyond ±edge is replaced by the next spare one within.
 
-    False if the spare ones did not suffice.
+    Returns False if there were too few spare normals.
     """
     cdef Py_ssize_t t, k, i, used = 0
     cdef double z
@@ -73,7 +77,7 @@ def blurred(
 
 
 def products(const double[:, ::1] arms, const int64_t[:, ::1] picks, const double[:, ::1] preferences, const int64_t[::1] rows):
-    """means[t, k] = xᵀθ for the arms of a round and the preference of its row."""
+    """Compute means[t, k] = xᵀθ for the arms of round t and the preference rows[t]."""
     cdef Py_ssize_t t
     found = np.empty((picks.shape[0], picks.shape[1]))
     cdef double[:, ::1] out = found

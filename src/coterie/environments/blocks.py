@@ -1,4 +1,4 @@
-"""Blocks of rounds, as an environment hands them to the simulator."""
+"""Blocks of rounds, which an environment passes to the simulator."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import NamedTuple, Protocol
 from coterie.types import Floats, Ints
 
 BLOCK = 256
-"""Rounds are drawn this many at a time, each block from a stream of its own."""
+"""Number of rounds that are generated at a time, each block from its own random stream."""
 
 
 class Block(NamedTuple):
-    """Rounds drawn beforehand, as an environment hands them to the simulator.
+    """Rounds generated in advance, which an environment passes to the simulator.
 
     Parameters
     ----------
@@ -24,8 +24,8 @@ class Block(NamedTuple):
     means : array of float, shape (n, K)
         Expected reward of each arm.
     noise : array of float, shape (n,)
-        What is added to the mean; with `binary`, a uniform number that a reward of 1 lies below. With lists,
-        shape (n, length): a number for each position.
+        Number added to the mean; with `binary`, a uniform number: the reward is 1 if it is below the mean.
+        With lists, the shape is (n, length): one number per position.
     delays : array of int, shape (n,)
         Rounds until the feedback arrives.
     binary : bool
@@ -35,19 +35,24 @@ class Block(NamedTuple):
     length : int, default 1
         Arms shown in a round; above 1, a list that is scanned from the top until the first reward of 1.
     signs : array of float, shape (n,), optional
-        Sign of the mean in each round's reward: 1 for an honest user; −1 for the opposite (with `binary`, a
-        mean m becomes 1 − m); 0 for a reward without information (0 or ½). None if all are honest.
-        Regret is that of the true means.
+        Corruption of each round: the mean of the reward is multiplied by 1 (uncorrupted), −1 (inverted; with
+        `binary`, a mean m becomes 1 − m) or 0 (a mean of 0, or ½ with `binary`). None if no round is
+        corrupted. Regret is computed from the true means.
     sharpness : float, default 0.0
-        Above 0, rounds are duels: two arms are shown, and the first is preferred if `noise`, uniform, lies
-        below 1/(1 + exp(−sharpness · difference of means)).
+        If positive, rounds are duels: two arms are shown, and the first is preferred if `noise`, which is
+        uniform, is below 1/(1 + exp(−sharpness · difference of means)).
+    unseen : int, default 0
+        If positive, an item is shown to a user once: each row of `picks` has distinct candidates in order, −1
+        for none, and the arms of the round are the first `unseen` candidates that its user has not been shown
+        in the run. If the user has been shown all of them, the round is skipped: it counts, with no decision,
+        no reward and no regret. Requires `lasting` items, single arms and no duels.
 
     Examples
     --------
     >>> import coterie
     >>> data = coterie.datasets.load("synthetic", dim=5, n_users=20, n_items=100)
-    >>> world = coterie.environments.Stochastic(data, n_users=8, n_clusters=2, n_arms=10)
-    >>> world.block(0).first(3).picks.shape
+    >>> env = coterie.environments.Stochastic(data, n_users=8, n_clusters=2, n_arms=10)
+    >>> env.block(0).first(3).picks.shape
     (3, 10)
     """
 
@@ -62,9 +67,10 @@ class Block(NamedTuple):
     length: int = 1
     signs: Floats | None = None
     sharpness: float = 0.0
+    unseen: int = 0
 
     def first(self, rounds: int) -> Block:
-        """Leave out what comes after some rounds.
+        """Return the first rounds of the block.
 
         Parameters
         ----------
@@ -95,8 +101,8 @@ class Environment(Protocol):
     --------
     >>> import coterie
     >>> data = coterie.datasets.load("synthetic", dim=5, n_users=20, n_items=100)
-    >>> world: Environment = coterie.environments.Stochastic(data, n_users=8, n_clusters=2, n_arms=10, seed=3)
-    >>> world.n_users, world.dim, world.seed
+    >>> env: Environment = coterie.environments.Stochastic(data, n_users=8, n_clusters=2, n_arms=10, seed=3)
+    >>> env.n_users, env.dim, env.seed
     (8, 5, 3)
     """
 
@@ -106,7 +112,7 @@ class Environment(Protocol):
 
     @property
     def n_users(self) -> int:
-        """Number of users, those who appear later included."""
+        """Number of users, including those that appear later."""
 
     @property
     def dim(self) -> int:
@@ -114,14 +120,14 @@ class Environment(Protocol):
 
     @property
     def labels(self) -> Ints | None:
-        """True cluster of each user, shape (n_users,); None where it is unknown."""
+        """True cluster of each user, shape (n_users,); None if unknown."""
 
     @property
     def longest_delay(self) -> int:
-        """Most rounds that feedback takes to arrive."""
+        """Largest delay of feedback, in rounds."""
 
     def present(self, number: int) -> int:
-        """Count the users who may come in a block: those of the lowest numbers.
+        """Count the users that may arrive in a block; they have the lowest numbers.
 
         Parameters
         ----------
@@ -135,7 +141,7 @@ class Environment(Protocol):
         """
 
     def block(self, number: int) -> Block:
-        """Draw rounds number·256 to number·256 + 255; they are the same for every policy.
+        """Generate rounds number·256 to number·256 + 255; they are the same for every policy.
 
         Parameters
         ----------

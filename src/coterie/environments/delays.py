@@ -12,16 +12,16 @@ from coterie.validation import nonnegative, whole
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Delay of feedback: a geometric number of rounds, cut off at a maximum.
+    """Delay of feedback: a geometric number of rounds, truncated at a maximum.
 
-    Feedback that has not arrived at the horizon is lost to the policy.
+    Feedback that has not arrived at the horizon never reaches the policy.
 
     Parameters
     ----------
     mean : float, default 0.0
         Mean delay in rounds, at least 0; with 0 every delay is exactly `most`.
     most : int, default 0
-        Longest delay in rounds, at least 0; ten times the mean if it is 0 and the mean is not.
+        Longest delay in rounds, at least 0; 0 with a positive mean sets it to ten times the mean.
 
     Raises
     ------
@@ -50,7 +50,7 @@ class Delay:
         Parameters
         ----------
         rng : numpy.random.Generator
-            Where they are drawn from.
+            Random generator.
         n : int
             Number of rounds.
 
@@ -65,5 +65,5 @@ class Delay:
 
 
 def as_delay(delay: int | Delay) -> Delay:
-    """A number stands for a delay that is always the same."""
+    """Convert a number to a constant delay."""
     return delay if isinstance(delay, Delay) else Delay(most=whole("delay", delay, 0))

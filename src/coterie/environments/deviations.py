@@ -1,4 +1,4 @@
-"""Deviations from a policy's assumptions: means that are not linear, and corrupted users."""
+"""Violations of the linear model: means that deviate from it, and users with corrupted rewards."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from coterie.types import Bools, Floats, Ints
 from coterie.validation import nonnegative, whole
 
 SIGNS = {"flip": -1.0, "random": 0.0}
-"""Sign of the mean in a corrupted reward: the opposite, or no information."""
+"""Factor of the mean of a corrupted reward: inverted, or zero."""
 
 
 @dataclass(frozen=True)
 class Deviations:
-    """A fixed deviation for each user and item, and corrupted users; see `Stochastic`."""
+    """Fixed deviations for each user and item, and users with corrupted first rewards; see `Stochastic`."""
 
     n_users: int
     n_items: int
@@ -34,14 +34,14 @@ class Deviations:
         """Check the ranges."""
         nonnegative("misspecification", self.misspecification)
         if nonnegative("corrupted", self.corrupted) > 1:
-            raise ArgumentError(f"corrupted must be a share from 0 to 1, got {self.corrupted!r}")
+            raise ArgumentError(f"corrupted must be a fraction from 0 to 1, got {self.corrupted!r}")
         if self.corruption not in SIGNS:
             raise ArgumentError(f"corruption must be 'flip' or 'random', got {self.corruption!r}")
         whole("corrupted_rounds", self.corrupted_rounds, 1)
 
     @cached_property
     def liars(self) -> Bools:
-        """Whether each user is corrupted: the given share of users, rounded, drawn at random."""
+        """Mask of the corrupted users: the given fraction, rounded to the nearest number, at random."""
         chosen = np.zeros(self.n_users, np.bool_)
         count = round(self.corrupted * self.n_users)
         chosen[stream(self.seed, "corrupted").permutation(self.n_users)[:count]] = True
@@ -49,13 +49,17 @@ class Deviations:
 
     @cached_property
     def _keys(self) -> tuple[np.ndarray[tuple[int], np.dtype[np.uint64]], ...]:
-        """A random word for each user, and one for each item."""
+        """A random 64-bit word for each user and for each item."""
         rng = stream(self.seed, "misspecification")
         sizes = (self.n_users, self.n_items)
         return tuple(rng.integers(2**64, size=n, dtype=np.uint64) for n in sizes)
 
     def of(self, users: Ints, items: Ints) -> Floats:
-        """Compute the deviations of a round's user for the items of its arms, shape (rounds, arms)."""
+        """Compute the deviations of a round's user for the items of its arms, shape (rounds, arms).
+
+        They are hashes of the user's and the item's word (the finaliser of SplitMix64), so that no table of
+        all pairs is needed.
+        """
         user_keys, item_keys = self._keys
         word = user_keys[users][:, None] + item_keys[items]
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
@@ -68,7 +72,7 @@ class Deviations:
         return means + self.of(users, items) if self.misspecification else means
 
     def signs(self, users: Ints, number: int) -> Floats | None:
-        """Sign of the mean in the reward of each round; None if no user is corrupted."""
+        """Compute the factor of the mean of each round's reward; None if no round is corrupted."""
         rounds = number * BLOCK + np.arange(len(users))
         corrupted = self.liars[users] & (rounds < self.corrupted_rounds)
         return np.where(corrupted, SIGNS[self.corruption], 1.0) if corrupted.any() else None

@@ -1,4 +1,4 @@
-"""A world that breaks what policies take for granted: wild users and rewards, clusters that are not exact."""
+"""Environments that violate assumptions of policies: random users, outliers, spread within clusters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from coterie.environments._sampling import products
 from coterie.environments.blocks import BLOCK, Block
 from coterie.environments.noise import as_noise
-from coterie.environments.population import Peopled
+from coterie.environments.population import PopulationEnvironment
 from coterie.environments.smoothed import Smoothed
 from coterie.environments.stochastic import Stochastic
 from coterie.errors import ArgumentError
@@ -18,27 +18,27 @@ from coterie.types import Floats, Ints
 from coterie.validation import nonnegative, number, positive, shown, whole
 
 OUTLIER_ROUND = 1000
-"""Round, counted from 0, whose reward `outlier` is added to."""
+"""Round, counted from 0, to whose reward `outlier` is added."""
 
 NOISY_SHARE = 5
-"""One in so many users is noisier than the rest."""
+"""One in this many users has more noise than the others."""
 
 
-class Disturbed(Peopled):
-    """Rounds of another environment with wild users or rewards, or with spread inside clusters.
+class Disturbed(PopulationEnvironment):
+    """Rounds of another environment with random users, outlier rewards, or spread within clusters.
 
-    Users, arms and rounds are those of the base, and every disturbance is off by default. A policy that
-    gives every reward the same weight, or that treats users of one cluster as equal, has more regret here.
+    Users, arms and rounds are those of the base, and every disturbance is off by default. Policies that give
+    all rewards the same weight, or assume identical users in a cluster, have more regret here.
 
     Parameters
     ----------
     base : Stochastic or Smoothed
         Environment whose rewards are not 0 or 1.
     liars : int, default 0
-        Number of users, drawn at random, who answer at random whatever they are offered. To them all arms
-        are worth 0, so that regret is that of the others, and each is a cluster of its own.
+        Number of randomly drawn users whose rewards are random and do not depend on the arm. For these users
+        all arms have mean 0, so that they add no regret, and each is a cluster of its own.
     liar_sd : float, default 5.0
-        Standard deviation of their answers, at least 0.
+        Standard deviation of their rewards, at least 0.
     outlier : float, default 0.0
         Number added to a single reward, that of round 1,000.
     uneven : float, default 1.0
@@ -61,10 +61,10 @@ class Disturbed(Peopled):
     --------
     >>> import coterie
     >>> data = coterie.datasets.load("synthetic", dim=5, n_users=20, n_items=100)
-    >>> world = Disturbed(Stochastic(data, n_users=8, n_clusters=2, n_arms=10), liars=1, liar_sd=10.0)
-    >>> world.liars
+    >>> env = Disturbed(Stochastic(data, n_users=8, n_clusters=2, n_arms=10), liars=1, liar_sd=10.0)
+    >>> env.liars
     array([6])
-    >>> sorted(set(world.labels.tolist()))
+    >>> sorted(set(env.labels.tolist()))
     [0, 1, 2]
     """
 
@@ -87,12 +87,14 @@ class Disturbed(Peopled):
         self.liar_sd, self.outlier = nonnegative("liar_sd", liar_sd), number("outlier", outlier)
         self.uneven, self.within = positive("uneven", uneven), nonnegative("within", within)
         if self.within > 0 and base.population.n_clusters == 1:
-            raise ArgumentError("within is a share of the gap between clusters, and there is one cluster")
+            raise ArgumentError(
+                "within is in units of the gap between clusters: n_clusters must be at least 2"
+            )
         self.dataset, self.population, self.delay = base.dataset, base.population, base.delay
         self.seed, self.n_arms, self.noise = base.seed, base.n_arms, base.noise
 
     def __repr__(self) -> str:
-        """Show the base, and what is not as usual."""
+        """Show the base and the disturbances that are not at their default."""
         usual = {"liars": 0, "outlier": 0.0, "uneven": 1.0, "within": 0.0}
         here = {"liars": self.n_liars, **{name: getattr(self, name) for name in usual if name != "liars"}}
         changed = ", ".join(f"{name} {here[name]:g}" for name in usual if here[name] != usual[name])
@@ -100,7 +102,7 @@ class Disturbed(Peopled):
 
     @cached_property
     def liars(self) -> Ints:
-        """Users who answer at random, ascending."""
+        """Users with random rewards, ascending."""
         return np.sort(stream(self.seed, "liars").permutation(self.n_users)[: self.n_liars])
 
     @cached_property
@@ -118,21 +120,21 @@ class Disturbed(Peopled):
 
     @property
     def labels(self) -> Ints:
-        """True cluster of each user, shape (n_users,); each liar is one of its own."""
+        """True cluster of each user, shape (n_users,); users with random rewards are singletons."""
         return self._labels
 
     @property
     def preferences(self) -> Floats:
-        """True preference θ of each cluster at the start, shape (clusters, dim); that of a liar is zero."""
+        """True preference θ of each cluster at the start, shape (clusters, dim); zero for random rewards."""
         return np.vstack([self.population.preferences, np.zeros((self.n_liars, self.dim))])
 
     @property
     def lambda_x(self) -> float:
-        """Least eigenvalue of E[XXᵀ] of the base (Assumption 3)."""
+        """Smallest eigenvalue of E[XXᵀ] of the base (Assumption 3)."""
         return self.base.lambda_x
 
     def block(self, number: int) -> Block:
-        """Draw rounds number·256 to number·256 + 255 of the base, disturbed.
+        """Generate rounds number·256 to number·256 + 255 of the base, with the disturbances.
 
         Parameters
         ----------
@@ -149,23 +151,23 @@ class Disturbed(Peopled):
         if self.within > 0:
             means = means + products(block.items, block.picks, self.deviations, block.users)
         if self.n_liars > 0:
-            lying = np.isin(block.users, self.liars)
-            answers = self.liar_sd * stream(self.seed, "liars", str(number)).standard_normal(BLOCK)
-            means, noise = np.where(lying[:, None], 0.0, means), np.where(lying, answers, noise)
+            random = np.isin(block.users, self.liars)
+            rewards = self.liar_sd * stream(self.seed, "liars", str(number)).standard_normal(BLOCK)
+            means, noise = np.where(random[:, None], 0.0, means), np.where(random, rewards, noise)
         if number == OUTLIER_ROUND // BLOCK:
             noise[OUTLIER_ROUND % BLOCK] += self.outlier
         return block._replace(means=means, noise=noise)
 
     @cached_property
     def _labels(self) -> Ints:
-        """The labels of the base, with new ones for liars."""
+        """The labels of the base, with new ones for users with random rewards."""
         labels = self.population.labels.copy()
         labels[self.liars] = self.population.n_clusters + np.arange(self.n_liars)
         return labels
 
     @cached_property
     def _factors(self) -> Floats:
-        """The factor of each user's noise."""
+        """Noise factor of each user."""
         factors = np.ones(self.n_users)
         factors[self.noisy] = self.uneven
         return factors

@@ -1,11 +1,11 @@
-"""Duels: users are shown two arms and prefer one of them."""
+"""Duels: a user is shown two arms, and the feedback is which one the user prefers."""
 
 from __future__ import annotations
 
 from functools import cached_property
 
 from coterie.environments.blocks import BLOCK, Block
-from coterie.environments.population import Peopled
+from coterie.environments.population import PopulationEnvironment
 from coterie.environments.smoothed import Smoothed
 from coterie.environments.stochastic import Stochastic
 from coterie.errors import ArgumentError
@@ -13,7 +13,7 @@ from coterie.seeding import stream
 from coterie.validation import positive, shown
 
 
-class Duel(Peopled):
+class Duel(PopulationEnvironment):
     """Rounds of another environment in which two arms are shown and the preferred one is the feedback.
 
     Users, arms and preferences are those of the base; its noise is not used.
@@ -21,28 +21,29 @@ class Duel(Peopled):
     Parameters
     ----------
     base : Stochastic or Smoothed
-        Environment without delays and corrupted users.
+        Environment without delays and without corrupted users.
     sharpness : float, default 1.0
-        How surely the better arm wins, positive; 1 as in the paper.
+        Slope s of the logistic function, positive: the larger, the more often the better arm wins. The paper
+        uses 1.
 
     Raises
     ------
     ArgumentError
-        If the base is another environment, has delays or corrupted users, or `sharpness` is not positive.
+        If the base is another environment or has delays or corrupted users, or `sharpness` is not positive.
 
     Notes
     -----
-    Arm x₁ is preferred to x₂ with probability 1/(1 + exp(−s(x₁ᵀθ − x₂ᵀθ))), s the sharpness. Regret of a
-    round is 2x*ᵀθ − x₁ᵀθ − x₂ᵀθ, with x* the best arm, and its reward is x₁ᵀθ + x₂ᵀθ: the duels of Wang et
-    al., *Online clustering of dueling bandits* (ICML 2025), as far as they are known to us.
+    Arm x₁ is preferred to x₂ with probability 1/(1 + exp(−s(x₁ᵀθ − x₂ᵀθ))), where s is the sharpness. The
+    regret of a round is 2x*ᵀθ − x₁ᵀθ − x₂ᵀθ, where x* is the best arm, and its reward is x₁ᵀθ + x₂ᵀθ. This is
+    the model of Wang et al., *Online clustering of dueling bandits* (ICML 2025), as far as we know it.
 
     Examples
     --------
     >>> import coterie
     >>> data = coterie.datasets.load("synthetic", dim=5, n_users=20, n_items=100)
-    >>> world = Duel(Stochastic(data, n_users=8, n_clusters=2, n_arms=10, seed=1), sharpness=5.0)
+    >>> env = Duel(Stochastic(data, n_users=8, n_clusters=2, n_arms=10, seed=1), sharpness=5.0)
     >>> policy = coterie.CLUB(8, 5, confidence=coterie.Tuned(alpha=5.0, beta=0.5))
-    >>> trace = coterie.simulate(policy, world, 600, record=2)
+    >>> trace = coterie.simulate(policy, env, 600, record=2)
     >>> bool(trace.regret[1] < 2 * trace.regret[0])
     True
     """
@@ -52,7 +53,7 @@ class Duel(Peopled):
         if not isinstance(base, Stochastic | Smoothed):
             raise ArgumentError(f"base must be Stochastic or Smoothed, got {shown(base)}")
         if base.corrupted or base.longest_delay:
-            raise ArgumentError("duels are answered at once and honestly: corrupted and delay must be 0")
+            raise ArgumentError("duels have no delays and no corrupted users: corrupted and delay must be 0")
         self.base, self.sharpness = base, positive("sharpness", sharpness)
         self.dataset, self.population, self.delay = base.dataset, base.population, base.delay
         self.seed, self.n_arms, self.noise = base.seed, base.n_arms, base.noise
@@ -63,11 +64,11 @@ class Duel(Peopled):
 
     @cached_property
     def lambda_x(self) -> float:
-        """Least eigenvalue of E[XXᵀ] of the base (Assumption 3)."""
+        """Smallest eigenvalue of E[XXᵀ] of the base (Assumption 3)."""
         return self.base.lambda_x
 
     def block(self, number: int) -> Block:
-        """Draw rounds number·256 to number·256 + 255, with a uniform number for each duel.
+        """Generate rounds number·256 to number·256 + 255, with a uniform number for each duel.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Datasets with other features: one-hot items, other units, few dimensions, means as probabilities."""
+"""Functions that change the vectors of a dataset: one-hot, rescaled, low-rank, means as probabilities."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from coterie.validation import positive, whole
 
 
 def onehot(dataset: Dataset) -> Dataset:
-    """Replace the vectors of items by the unit vectors: item k has a 1 in coordinate k.
+    """Replace the vectors of items by unit vectors: item k has a 1 in coordinate k.
 
-    A reward of one item then has no information about another.
+    The reward of one item then gives no information about another.
 
     Parameters
     ----------
     dataset : Dataset
-        Vectors of as many items as they have coordinates.
+        Dataset whose number of items equals the dimension.
 
     Returns
     -------
     Dataset
-        The same users, whose vectors now are the expected rewards of the items.
+        The same users; their vectors are now the expected rewards of the items.
 
     Raises
     ------
     ArgumentError
-        If there are more or fewer items than coordinates.
+        If the number of items is not the dimension.
 
     Examples
     --------
@@ -40,12 +40,14 @@ def onehot(dataset: Dataset) -> Dataset:
     """
     n_items, dim = dataset.items.shape
     if n_items != dim:
-        raise ArgumentError(f"one-hot items need as many items as coordinates, got {n_items} of {dim}")
+        raise ArgumentError(
+            f"dataset must have as many items as dimensions, got {n_items} items of dimension {dim}"
+        )
     return dataset._replace(items=_sealed(np.eye(dim)))
 
 
 def rescaled(dataset: Dataset, scale: float = 1.0, spread: float = 1.0) -> Dataset:
-    """Give the features other units, and change preferences so that expected rewards stay the same.
+    """Change the units of the features, and the preferences so that expected rewards stay the same.
 
     Parameters
     ----------
@@ -59,7 +61,8 @@ def rescaled(dataset: Dataset, scale: float = 1.0, spread: float = 1.0) -> Datas
     Returns
     -------
     Dataset
-        The same users and items, with columns of items multiplied and those of users divided.
+        The same users and items, with the columns of items multiplied by the factors and those of users
+        divided.
 
     Raises
     ------
@@ -79,10 +82,10 @@ def rescaled(dataset: Dataset, scale: float = 1.0, spread: float = 1.0) -> Datas
 
 
 def low_rank(dataset: Dataset, rank: int) -> Dataset:
-    """Replace the vectors of users by random ones of length 1 that lie in a subspace.
+    """Replace the vectors of users by random unit vectors in a subspace.
 
-    With as many clusters as users this is a continuum: no two users agree, yet
-    the rewards of one are informative about others.
+    With as many clusters as users this is a continuum: all users have different preferences, but the rewards
+    of one user still give information about the others.
 
     Parameters
     ----------
@@ -94,7 +97,7 @@ def low_rank(dataset: Dataset, rank: int) -> Dataset:
     Returns
     -------
     Dataset
-        The same items, and as many users.
+        The same items, and the same number of users.
 
     Raises
     ------
@@ -123,7 +126,7 @@ def low_rank(dataset: Dataset, rank: int) -> Dataset:
 
 
 def _sealed(vectors: Floats) -> Floats:
-    """Vectors in contiguous memory that cannot be written."""
+    """Return the vectors as a contiguous read-only array."""
     kept: Floats = np.ascontiguousarray(vectors)
     kept.flags.writeable = False
     return kept
@@ -137,8 +140,8 @@ def lifted(dataset: Dataset, attraction: float = 1.0) -> Dataset:
     dataset : Dataset
         Vectors of length at most 1, such as those of scale "unit".
     attraction : float, default 1.0
-        Largest probability that there may be, above 0 and at most 1: all are multiplied by it. Few people
-        click: with lists of several items something like 0.3 is more lifelike than 1.
+        Factor of all probabilities, and so their largest possible value; above 0 and at most 1. Click rates
+        are low in practice: with lists of several items a value such as 0.3 is more realistic than 1.
 
     Returns
     -------
@@ -168,7 +171,7 @@ def lifted(dataset: Dataset, attraction: float = 1.0) -> Dataset:
 
 
 def _lift(vectors: Floats, factor: float = 1.0) -> Floats:
-    """Add a coordinate to each row, and multiply it."""
+    """Append a coordinate to each row and multiply the row by a factor."""
     raised: Floats = np.column_stack([vectors, np.ones(len(vectors))]) / np.sqrt(2.0) * factor
     raised.flags.writeable = False
     return raised

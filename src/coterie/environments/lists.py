@@ -1,4 +1,4 @@
-"""Ranked lists: users scan a list from the top and click the first arm that attracts them."""
+"""Ranked lists: a user scans a list from the top and clicks the first attractive arm (cascade model)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from coterie.validation import shown, whole
 
 
 class Cascade:
-    """Rounds of another environment in which a list of arms is shown and the first click is the feedback.
+    """Rounds of another environment in which the policy shows a list of arms and observes the first click.
 
     Users, arms and preferences are those of the base.
 
@@ -26,9 +26,9 @@ class Cascade:
     ----------
     base : Stochastic, Smoothed, Payoffs or Stream
         Environment whose rewards are clicks. `Stochastic` and `Smoothed` need `noise=Bernoulli()`, so that
-        xᵀθ are probabilities, see `lifted`; payoffs must be 0 or 1.
+        xᵀθ are probabilities (see `lifted`); payoffs must be 0 or 1.
     length : int
-        Arms shown in a round, from 1 to the base's n_arms.
+        Number of arms in a list, from 1 to the base's n_arms.
 
     Raises
     ------
@@ -37,11 +37,11 @@ class Cascade:
 
     Notes
     -----
-    Arm a attracts with probability xₐᵀθ, independently; of real feedback it attracts if its payoff is 1. The
-    list is scanned from the top until an arm attracts: that is the click, and the reward is 1. The expected
-    reward of a list is 1 − Π(1 − wₐ), with wₐ the probabilities; regret is against the `length` most
-    attractive arms. The model is that of Craswell et al. 2008, as a linear bandit of Zong et al. 2016, with
-    clusters of users, and with users' own 0 and 1, of Li and Zhang 2018.
+    Arm a is attractive with probability wₐ = xₐᵀθ, independently of the others; with real feedback it is
+    attractive if its payoff is 1. The user scans the list from the top, clicks the first attractive arm and
+    stops; the reward is then 1. The expected reward of a list is 1 − Π(1 − wₐ), and regret is relative to the
+    `length` most attractive arms. The model is from Craswell et al. 2008; Zong et al. 2016 make it a linear
+    bandit, and Li and Zhang 2018 add clusters of users, and real feedback of 0 and 1.
 
     References
     ----------
@@ -66,11 +66,11 @@ class Cascade:
                 f"got {shown(base)}"
             )
         if getattr(base, "corrupted", 0):
-            raise ArgumentError("users who lie are for single arms, not for lists: corrupted must be 0")
+            raise ArgumentError("lists cannot have corrupted users: corrupted must be 0")
         self.base, self.length = base, whole("length", length, 1, base.n_arms)
 
     def __getattr__(self, name: str) -> Any:
-        """Pass on the attributes of the base environment."""
+        """Return the attribute of the base."""
         if name == "base":
             raise AttributeError(name)
         return getattr(self.base, name)
@@ -80,7 +80,7 @@ class Cascade:
         return f"<{type(self).__name__} of {self.length} in {self.base!r}>"
 
     def block(self, number: int) -> Block:
-        """Draw rounds number·256 to number·256 + 255, with a uniform number for each position.
+        """Generate rounds number·256 to number·256 + 255, with a uniform number for each position.
 
         Parameters
         ----------
@@ -98,7 +98,7 @@ class Cascade:
 
 
 def _clicked(base: object) -> bool:
-    """Whether the rewards of this environment are clicks, 0 or 1."""
+    """Return whether the rewards of this environment are clicks, 0 or 1."""
     if isinstance(base, Payoffs):
         return base.default in (0.0, 1.0) and bool(np.isin(base.table.payoffs.values, (0.0, 1.0)).all())
     if isinstance(base, Stochastic | Smoothed):

@@ -1,4 +1,4 @@
-"""Noise of rewards."""
+"""Distributions of the reward noise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coterie.validation import nonnegative, probability, shown
 
 
 class Noise(Protocol):
-    """Protocol of the noise of an environment.
+    """Protocol of the reward noise of an environment.
 
     Examples
     --------
@@ -33,14 +33,15 @@ class Noise(Protocol):
         Parameters
         ----------
         rng : numpy.random.Generator
-            Where it is drawn from.
+            Random generator.
         n : int
             Number of rounds.
 
         Returns
         -------
         array of float, shape (n,)
-            What is added to the means; if `binary`, what a reward of 1 lies below.
+            Numbers to add to the means; if `binary`, uniform numbers: a reward is 1 if its number is below
+            the mean.
         """
 
 
@@ -82,14 +83,14 @@ class Gaussian:
         Parameters
         ----------
         rng : numpy.random.Generator
-            Where it is drawn from.
+            Random generator.
         n : int
             Number of rounds.
 
         Returns
         -------
         array of float, shape (n,)
-            What is added to the means.
+            Numbers to add to the means.
         """
         return self.sigma * rng.standard_normal(n)
 
@@ -101,7 +102,8 @@ class Uniform:
     Parameters
     ----------
     width : float
-        Half the width of the interval, at least 0, in the unit of rewards; its σ is width/√3.
+        Half the width of the interval, at least 0, in the unit of rewards; the standard deviation is
+        width/√3.
 
     Raises
     ------
@@ -132,28 +134,28 @@ class Uniform:
         Parameters
         ----------
         rng : numpy.random.Generator
-            Where it is drawn from.
+            Random generator.
         n : int
             Number of rounds.
 
         Returns
         -------
         array of float, shape (n,)
-            What is added to the means.
+            Numbers to add to the means.
         """
         return self.width * (2.0 * rng.random(n) - 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Cauchy:
-    """Noise of heavy tails: reward = mean + scale · C, with C of the Cauchy distribution, cut off.
+    """Heavy-tailed noise: reward = mean + scale · C, where C has a Cauchy distribution, truncated.
 
     Parameters
     ----------
     scale : float
-        Half the width of the interval that holds half of the noise, at least 0.
+        Scale of the Cauchy distribution, at least 0: the median of the absolute noise.
     most : float, default 1000.0
-        Greatest size of the noise, at least 0; what is beyond is set to it.
+        Largest absolute value of the noise, at least 0; larger values are clipped.
 
     Raises
     ------
@@ -187,30 +189,30 @@ class Cauchy:
         Parameters
         ----------
         rng : numpy.random.Generator
-            Where it is drawn from.
+            Random generator.
         n : int
             Number of rounds.
 
         Returns
         -------
         array of float, shape (n,)
-            What is added to the means.
+            Numbers to add to the means.
         """
         return np.clip(self.scale * rng.standard_cauchy(n), -self.most, self.most)
 
 
 @dataclass(frozen=True, slots=True)
 class Contaminated:
-    """Gaussian noise, a small share of which is far greater: reward = mean + N(0, σ²) or N(0, (factor · σ)²).
+    """Gaussian noise with rare large values: reward = mean + N(0, σ²) or mean + N(0, (factor · σ)²).
 
     Parameters
     ----------
     sigma : float
         Standard deviation σ of most of the noise, at least 0.
     factor : float, default 50.0
-        How much greater the rest is, at least 0.
+        Ratio of the standard deviation of the large noise to σ, at least 0.
     share : float, default 0.01
-        Share of rounds with the greater noise, strictly between 0 and 1.
+        Fraction of rounds with the large noise, strictly between 0 and 1.
 
     Raises
     ------
@@ -246,14 +248,14 @@ class Contaminated:
         Parameters
         ----------
         rng : numpy.random.Generator
-            Where it is drawn from.
+            Random generator.
         n : int
             Number of rounds.
 
         Returns
         -------
         array of float, shape (n,)
-            What is added to the means.
+            Numbers to add to the means.
         """
         sizes = np.where(rng.random(n) < self.share, self.factor * self.sigma, self.sigma)
         return np.asarray(sizes * rng.standard_normal(n))
@@ -261,9 +263,9 @@ class Contaminated:
 
 @dataclass(frozen=True, slots=True)
 class Bernoulli:
-    """Clicks: reward = 1 with the mean as probability, else 0.
+    """Clicks: the reward is 1 with the mean as probability, and otherwise 0.
 
-    Every mean must lie in [0, 1]; `lifted` makes a dataset of that kind.
+    Every mean must be in [0, 1]; `lifted` changes a dataset so that this holds.
 
     Examples
     --------
@@ -282,20 +284,20 @@ class Bernoulli:
         Parameters
         ----------
         rng : numpy.random.Generator
-            Where it is drawn from.
+            Random generator.
         n : int
             Number of rounds.
 
         Returns
         -------
         array of float, shape (n,)
-            What a reward of 1 lies below.
+            Uniform numbers: a reward is 1 if its number is below the mean.
         """
         return rng.random(n)
 
 
 def as_noise(noise: float | Noise) -> Noise:
-    """Turn a number into Gaussian noise of that σ."""
+    """Convert a number to Gaussian noise with this σ."""
     if isinstance(noise, float | Real):
         return Gaussian(nonnegative("noise", noise))
     if not hasattr(noise, "draw"):

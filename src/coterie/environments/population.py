@@ -1,4 +1,4 @@
-"""Populations: users drawn from a dataset, their clusters, and when each of them appears."""
+"""Populations: users drawn from a dataset, their clusters and preferences, and when each user appears."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from coterie.types import Bools, Floats, Ints
 from coterie.validation import counted, nonnegative, shown, whole
 
 MOST_ENTRIES = 2**22
-"""Numbers that a table of clusters and items, or of clusters and clusters, may have at a time: 32 MiB."""
+"""Maximal number of entries of a temporary table of clusters by items or clusters by clusters: 32 MiB."""
 
 
 @dataclass(frozen=True)
 class Population:
-    """Users in clusters, each with the mean of its members' vectors as preference   (Sec. 6.3).
+    """Users in clusters; the preference of a cluster is the mean of its members' vectors   (Sec. 6.3).
 
     The parameters are those of `Stochastic`.
     """
@@ -42,11 +42,13 @@ class Population:
     jumps: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse a population that the dataset cannot give."""
+        """Check the ranges."""
         check_seed(self.seed)
         known = len(self.dataset.users)
         if not 1 <= whole("n_users", self.n_users, 1) <= known:
-            raise ArgumentError(f"n_users must be from 1 to the {known} of the dataset, got {self.n_users!r}")
+            raise ArgumentError(
+                f"n_users must be from 1 to {known}, the users of the dataset, got {self.n_users!r}"
+            )
         if not 1 <= whole("n_clusters", self.n_clusters, 1) <= self.n_users:
             raise ArgumentError(f"n_clusters must be from 1 to {self.n_users}, got {self.n_clusters!r}")
         if self.sizes not in ("equal", "zipf"):
@@ -54,19 +56,21 @@ class Population:
         nonnegative("zipf", self.zipf)
         nonnegative("drift", self.drift)
         if nonnegative("jumps", self.jumps) and (self.jumps < 1 or self.n_clusters == 1):
-            raise ArgumentError(f"jumps must be 0, or at least 1 among several clusters, got {self.jumps!r}")
+            raise ArgumentError(
+                f"jumps must be 0, or at least 1 with at least two clusters, got {self.jumps!r}"
+            )
         whole("settled", self.settled, 1)
         if nonnegative("late", self.late) >= 1:
-            raise ArgumentError(f"late must be a share below 1, got {self.late!r}")
+            raise ArgumentError(f"late must be a fraction below 1, got {self.late!r}")
 
     @cached_property
     def members(self) -> Ints:
-        """Rows of the dataset that were drawn."""
+        """Rows of the users in the dataset."""
         return stream(self.seed, "users").permutation(len(self.dataset.users))[: self.n_users]
 
     @cached_property
     def labels(self) -> Ints:
-        """True cluster of each user; every cluster has at least one."""
+        """True cluster of each user; every cluster has at least one user."""
         rng = stream(self.seed, "clusters")
         if self.sizes == "equal":
             return rng.permutation(np.arange(self.n_users) % self.n_clusters)
@@ -84,7 +88,7 @@ class Population:
 
     @cached_property
     def gamma(self) -> float:
-        """Least distance between two clusters' preferences; infinite if there is one cluster."""
+        """Smallest distance between the preferences of two clusters; infinite for a single cluster."""
         least, some = np.inf, max(1, MOST_ENTRIES // self.preferences.size)
         for start in range(0, self.n_clusters, some):
             these = self.preferences[start : start + some]
@@ -95,13 +99,13 @@ class Population:
 
     @cached_property
     def weights(self) -> Floats:
-        """Arrival frequency of each user, relative to the others."""
+        """Arrival weight of each user; arrival probabilities are proportional to it."""
         ranks = stream(self.seed, "arrivals").permutation(self.n_users) + 1.0
         return np.asarray(ranks**-self.zipf, np.float64)
 
     @cached_property
     def appears(self) -> Ints:
-        """Block in which each user first may come, ascending with the user's number."""
+        """First block in which each user may arrive, ascending with the user's number."""
         early = self.n_users - int(self.late * self.n_users)
         blocks = max(1, self.settled // BLOCK)
         n_late = self.n_users - early
@@ -109,7 +113,7 @@ class Population:
         return np.concatenate([np.zeros(early, np.int64), starts]).astype(np.int64)
 
     def present(self, block: int) -> int:
-        """Count the users who may come in a block: those of the lowest numbers."""
+        """Count the users that may arrive in a block; they have the lowest numbers."""
         return int(np.searchsorted(self.appears, block, side="right"))
 
     def arrivals(self, rng: np.random.Generator, block: int, n: int) -> Ints:
@@ -119,7 +123,7 @@ class Population:
         return np.asarray(np.minimum(drawn, len(shares) - 1), np.int64)
 
     def _shares(self, present: int) -> Floats:
-        """Cumulative weights of the first users; cached until a user appears."""
+        """Cumulative weights of the users present, cached until new users appear."""
         known = self._last.get("shares")
         if known is None or known[0] != present:
             known = self._last["shares"] = (present, np.cumsum(self.weights[:present]))
@@ -134,12 +138,12 @@ class Population:
         if begin > block:
             begin, now = 0, self.preferences
         for b in range(begin, block):
-            now = _wander(now, step, stream(self.seed, "drift", str(b)))
+            now = _drifted(now, step, stream(self.seed, "drift", str(b)))
         self._last["place"] = (block, now)
         return now
 
     def clusters_of(self, users: Ints, block: int) -> Ints:
-        """The preference of the user of each round in a block."""
+        """Return the cluster of the user of each round of a block."""
         if self.jumps == 0:
             return np.asarray(self.labels[users], np.int64)
         rounds, clusters = BLOCK * block + np.arange(len(users)), np.empty(len(users), np.int64)
@@ -149,10 +153,11 @@ class Population:
         return clusters
 
     def _stays_of(self, user: int) -> Stays:
-        """When a user jumps: after so many rounds of its own, on average."""
+        """Return the clusters of a user over time (cached)."""
         if user not in self._stays:
-            apart = float((self.jumps * self._all_weights) / self.weights[user])
-            self._stays[user] = Stays(int(self.labels[user]), self.n_clusters, apart, self.seed, user)
+            # `jumps` is in rounds of the user, `Stays` in rounds of all users.
+            mean = float((self.jumps * self._all_weights) / self.weights[user])
+            self._stays[user] = Stays(int(self.labels[user]), self.n_clusters, mean, self.seed, user)
         return self._stays[user]
 
     @cached_property
@@ -169,35 +174,35 @@ class Population:
 
 
 class Stays:
-    """The clusters that a user belongs to, one after the other, and until which round.
+    """The sequence of clusters that a user belongs to, and the round in which each stay ends.
 
-    A stay is uniform between 2/7 and 12/7 of its mean: 500 to 3,000 for 1,750, as in the experiments
-    of DyClu. Then the user jumps to another cluster, each as likely as the others.
+    The length of a stay is uniform between 2/7 and 12/7 of its mean: 500 to 3,000 for 1,750, as in the
+    experiments of DyClu. Then the user moves to a uniformly random other cluster.
     """
 
     def __init__(self, cluster: int, n_clusters: int, mean: float, seed: int, user: int) -> None:
-        """Begin in a cluster."""
+        """Start in a cluster."""
         self._first, self._n_clusters, self._mean = cluster, n_clusters, mean
         self._seed, self._user = seed, user
         self._known = self._drawn(8)
 
     def _drawn(self, n: int) -> tuple[Floats, Ints]:
-        """Draw the first n stays, their ends and clusters: the same numbers, however many are drawn."""
+        """Draw the ends and clusters of the first n stays; a larger n only appends stays."""
         draws = stream(self._seed, "jumps", str(self._user)).random((n, 2))
         ends = np.cumsum(self._mean * (2.0 + 10.0 * draws[:, 0]) / 7.0)
         steps = 1 + (draws[:-1, 1] * (self._n_clusters - 1)).astype(np.int64)
         return ends, (self._first + np.concatenate([[0], np.cumsum(steps)])) % self._n_clusters
 
     def at(self, rounds: Ints) -> Ints:
-        """Tell the cluster in each of some ascending rounds."""
+        """Return the cluster in each of some ascending rounds."""
         ends, clusters = self._known
         while ends[-1] <= rounds[-1]:
             ends, clusters = self._known = self._drawn(2 * len(ends))
         return np.asarray(clusters[np.searchsorted(ends, rounds, side="right")], np.int64)
 
 
-class Peopled:
-    """Members that all environments with a population share."""
+class PopulationEnvironment:
+    """Base class of environments with a population: their common attributes."""
 
     dataset: Dataset
     population: Population
@@ -206,7 +211,7 @@ class Peopled:
     seed: int
 
     def present(self, number: int) -> int:
-        """Count the users who may come in a block: those of the lowest numbers.
+        """Count the users that may arrive in a block; they have the lowest numbers.
 
         Parameters
         ----------
@@ -222,11 +227,11 @@ class Peopled:
 
     @property
     def longest_delay(self) -> int:
-        """Most rounds that feedback takes to arrive."""
+        """Largest delay of feedback, in rounds."""
         return as_delay(self.delay).most
 
     def __repr__(self) -> str:
-        """Show the kind, the users, the arms and the seed."""
+        """Show the class, the users, the arms and the seed."""
         clusters = counted(self.population.n_clusters, "cluster")
         users = f"{counted(self.n_users, 'user')} in {clusters}"
         arms = f"{self.n_arms:,} of {len(self.dataset.items):,} items a round, dim {self.dim}"
@@ -234,7 +239,7 @@ class Peopled:
 
     @property
     def n_users(self) -> int:
-        """Number of users, those who appear later included."""
+        """Number of users, including those that appear later."""
         return self.population.n_users
 
     @property
@@ -244,7 +249,7 @@ class Peopled:
 
     @property
     def labels(self) -> Ints:
-        """True cluster of each user, shape (n_users,); with `jumps`, at the start."""
+        """True cluster of each user, shape (n_users,); with `jumps`, the cluster at the start."""
         return self.population.labels
 
     @property
@@ -259,8 +264,8 @@ class Peopled:
 
 
 @dataclass(eq=False, repr=False)
-class LinearWorld(Peopled):
-    """Parameters of stochastic and smoothed environments, declared once for both."""
+class LinearEnvironment(PopulationEnvironment):
+    """Common base of `Stochastic` and `Smoothed`: their parameters and population."""
 
     dataset: Dataset
     n_users: int = 50
@@ -290,7 +295,7 @@ class LinearWorld(Peopled):
         self.noise, self.delay = as_noise(self.noise), as_delay(self.delay)
         if not 1 <= whole("n_arms", self.n_arms, 1) <= len(self.dataset.items):
             items = len(self.dataset.items)
-            raise ArgumentError(f"n_arms must be from 1 to the {items} items, got {self.n_arms!r}")
+            raise ArgumentError(f"n_arms must be from 1 to {items}, the number of items, got {self.n_arms!r}")
         self.deviations = Deviations(
             n_users=self.population.n_users,
             n_items=len(self.dataset.items),
@@ -305,18 +310,21 @@ class LinearWorld(Peopled):
 
     @property
     def liars(self) -> Bools:
-        """Whether each user is corrupted, shape (n_users,)."""
+        """Mask of the users with corrupted rewards, shape (n_users,)."""
         return self.deviations.liars
 
 
 def expected_rewards(preferences: Floats, items: Floats) -> Floats:
-    """xᵀθ of every item for every preference; not by BLAS, whose last digits depend on the processor."""
+    """Compute xᵀθ of every item for every preference.
+
+    This does not use BLAS, whose last digits depend on the processor.
+    """
     everything = np.broadcast_to(np.arange(len(items)), (len(preferences), len(items)))
     return products(items, np.ascontiguousarray(everything), preferences, np.arange(len(preferences)))
 
 
 def check_probabilities(preferences: Floats, items: Floats, deviation: float = 0.0) -> None:
-    """Bernoulli rewards need means that are probabilities, and stay so when they deviate."""
+    """Check that all means are in [0, 1], including deviations, as Bernoulli rewards require."""
     least, most, some = np.inf, -np.inf, max(1, MOST_ENTRIES // len(items))
     for start in range(0, len(preferences), some):
         means = expected_rewards(preferences[start : start + some], items)
@@ -325,7 +333,7 @@ def check_probabilities(preferences: Floats, items: Floats, deviation: float = 0
 
 
 def check_range(least: float, most: float) -> None:
-    """Refuse means that are no probabilities."""
+    """Check that means are in [0, 1]."""
     if least < 0 or most > 1:
         raise ArgumentError(
             f"Bernoulli rewards need means in [0, 1], got {least:.3g} to {most:.3g}; "
@@ -333,8 +341,8 @@ def check_range(least: float, most: float) -> None:
         )
 
 
-def _wander(preferences: Floats, step: float, rng: np.random.Generator) -> Floats:
-    """Move each preference by a random step that keeps its length."""
+def _drifted(preferences: Floats, step: float, rng: np.random.Generator) -> Floats:
+    """Move each preference by a step in a random direction, and restore its length."""
     lengths = np.linalg.norm(preferences, axis=1, keepdims=True)
     push = rng.standard_normal(preferences.shape)
     moved = preferences + step * push / np.linalg.norm(push, axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Rounds that happened, in their order: events with their times, or one's own sets of arms."""
+"""Recorded rounds in their original order: timestamped events, or your own sets of arms."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from numpy.typing import ArrayLike
 
 from coterie.datasets.payoff_table import PayoffTable, SparseTable
 from coterie.environments.blocks import BLOCK, Block
-from coterie.environments.payoffs import among_others, real_block
+from coterie.environments.payoffs import among_others, occurrence, real_block
 from coterie.errors import ArgumentError
 from coterie.seeding import check_seed, stream
 from coterie.types import Floats, Ints
-from coterie.validation import as_array, finite, reals, shown, users_array, whole
+from coterie.validation import as_array, finite, flag, reals, shown, users_array, whole
 
 
 class Stream:
-    """Environment of recorded events in the order of their times, with users who appear as they did.
+    """Environment of recorded events in chronological order; users appear with their first event.
 
-    A round is an event. Its arms are the item that the user met then and `n_arms` − 1 items that the user
-    never touched, before or after; the payoff is 1 for the former and 0 for the others. Users are numbered by
-    their first event. Regret is against the item that was met.
+    A round is an event. Its arms are the item of the event and `n_arms` − 1 items for which the user has no
+    event, before or after; the payoff is 1 for the item of the event and 0 for the others. Users are numbered
+    in the order of their first events. Regret is relative to the item of the event.
 
     Parameters
     ----------
@@ -32,7 +32,10 @@ class Stream:
     seed : int, default 0
         Seed of the other arms and their order, at least 0; the events are the same for all seeds.
     n_users : int, optional
-        Number of users, the first to appear; by default all of them.
+        Number of users, those that appear first; by default all of them.
+    once : bool, default False
+        Whether an item that a user has been shown is not shown to this user again: other items take the place
+        of those. Only the first event of a user with an item is then a round.
 
     Raises
     ------
@@ -46,8 +49,8 @@ class Stream:
     >>> rng = np.random.default_rng(1)
     >>> met = {"user": rng.integers(40, size=900), "item": rng.integers(30, size=900), "time": range(900)}
     >>> table = load_payoffs("interactions", pd.DataFrame(met), setting="stream", dim=5)
-    >>> world = Stream(table, n_arms=4)
-    >>> world.block(0).means.sum(axis=1)[:5].tolist()
+    >>> env = Stream(table, n_arms=4)
+    >>> env.block(0).means.sum(axis=1)[:5].tolist()
     [1.0, 1.0, 1.0, 1.0, 1.0]
     """
 
@@ -57,16 +60,25 @@ class Stream:
     graph: Floats | None = None
 
     def __init__(
-        self, table: PayoffTable, n_arms: int = 25, seed: int = 0, *, n_users: int | None = None
+        self,
+        table: PayoffTable,
+        n_arms: int = 25,
+        seed: int = 0,
+        *,
+        n_users: int | None = None,
+        once: bool = False,
     ) -> None:
-        """Number the users by their first event."""
+        """Number the users in the order of their first events."""
         if not isinstance(table, PayoffTable) or table.events is None:
             raise ArgumentError(
                 f"table must come from load_payoffs(..., setting='stream'), got {shown(table)}"
             )
-        self.table, self.seed = table, check_seed(seed)
+        self.table, self.seed, self.once = table, check_seed(seed), flag("once", once)
         self.n_arms = whole("n_arms", n_arms, 1, len(table.items))
         rows, items = table.events[:, 0], table.events[:, 1]
+        if self.once:
+            firsts = np.sort(np.unique(rows * len(table.items) + items, return_index=True)[1])
+            rows, items = rows[firsts], items[firsts]
         free = len(table.items) - table.payoffs.counts
         fits = free[rows] >= self.n_arms - 1
         _, first, numbers = np.unique(rows[fits], return_index=True, return_inverse=True)
@@ -74,10 +86,15 @@ class Stream:
         most = len(first) if n_users is None else whole("n_users", n_users, 1, len(first))
         served = appeared < most
         if not served.any():
-            raise ArgumentError(f"no user leaves {self.n_arms - 1} items untouched: ask for fewer arms")
+            raise ArgumentError(f"no user has {self.n_arms - 1} items without an event: n_arms must be lower")
         self.users: Ints = appeared[served]
         self.events: Ints = items[fits][served]
         self.members: Ints = rows[fits][np.sort(first)][:most]
+
+    @cached_property
+    def _earlier(self) -> Ints:
+        """How many rounds the user of each round has had before."""
+        return occurrence(self.users)
 
     @cached_property
     def _touched(self) -> SparseTable:
@@ -90,7 +107,7 @@ class Stream:
 
     @property
     def n_users(self) -> int:
-        """Number of users, those who appear later included."""
+        """Number of users, including those that appear later."""
         return len(self.members)
 
     @property
@@ -100,17 +117,17 @@ class Stream:
 
     @property
     def left_out(self) -> int:
-        """Number of users of the table who have no round."""
+        """Number of users of the table that have no round."""
         return self.table.n_users - self.n_users
 
     def __repr__(self) -> str:
-        """The events, the users, the arms and the seed."""
+        """Show the events, the users, the arms and the seed."""
         who = f"{self.n_rounds:,} events of {self.n_users:,} users"
         arms = f"{self.n_arms:,} of {len(self.table.items):,} items a round, dim {self.dim}"
         return f"<Stream of {self.table.provenance.name}: {who}, {arms}, seed {self.seed}>"
 
     def present(self, number: int) -> int:
-        """Count the users who have come by the end of a block.
+        """Count the users that have appeared by the end of a block.
 
         Parameters
         ----------
@@ -125,7 +142,7 @@ class Stream:
         return int(self.users[: (number + 1) * BLOCK].max()) + 1
 
     def block(self, number: int) -> Block:
-        """Make rounds number·256 to number·256 + 255, as far as there are any.
+        """Return rounds number·256 to number·256 + 255, or fewer at the end.
 
         Parameters
         ----------
@@ -140,37 +157,40 @@ class Stream:
         part = slice(number * BLOCK, (number + 1) * BLOCK)
         users, items = self.users[part], self.events[part]
         rng = stream(self.seed, "rounds", str(number))
-        picks = among_others(rng, self._touched, users, items, self.n_arms)
+        # Of the items that a user has been shown, those of earlier rounds at most are candidates here.
+        more = min(int(self._earlier[part].max()), len(self.table.items)) if self.once else 0
+        picks = among_others(rng, self._touched, users, items, self.n_arms, more)
         means = (picks == items[:, None]).astype(np.float64)
-        return real_block(users, self.table.items, picks, means)
+        block = real_block(users, self.table.items, picks, means)
+        return block._replace(unseen=self.n_arms) if self.once else block
 
 
 class Rounds:
-    """Environment of your own rounds: who came, which arms there were, and what each was worth.
+    """Environment of your own rounds: the user, the arms and their payoffs.
 
     Parameters
     ----------
     users : array of int, shape (n,)
         User of each round, at least 0.
     arms : array of float, shape (n, K, dim), or of int, shape (n, K)
-        Vectors of the arms, or with `items` their rows in it.
+        Vectors of the arms; if `items` is given, their row numbers in it.
     payoffs : array of float, shape (n, K)
-        What each arm was worth.
+        Payoff of each arm.
     items : array of float, shape (n_items, dim), optional
         Vectors of a catalogue.
     seed : int, default 0
-        Seed that a trace records, at least 0; the rounds do not depend on it.
+        Seed that a trace reports, at least 0; the rounds do not depend on it.
 
     Raises
     ------
     ArgumentError
-        If shapes do not fit together or a number is not finite.
+        If the shapes are inconsistent or a number is not finite.
 
     Examples
     --------
     >>> rng = np.random.default_rng(1)
-    >>> world = Rounds([0, 1, 0], rng.normal(size=(3, 4, 2)), rng.random((3, 4)))
-    >>> world
+    >>> env = Rounds([0, 1, 0], rng.normal(size=(3, 4, 2)), rng.random((3, 4)))
+    >>> env
     <Rounds: 3 rounds of 2 users, 4 arms a round, dim 2>
     """
 
@@ -188,13 +208,13 @@ class Rounds:
         *,
         seed: int = 0,
     ) -> None:
-        """Check the rounds, once."""
+        """Check the rounds."""
         self.users = users_array(users, np.iinfo(np.int64).max)
         self.payoffs = finite("payoffs", reals("payoffs", payoffs, "an (n, K) array", kinds="fiub"))
         self.seed = check_seed(seed)
         if self.payoffs.ndim != 2 or 0 in self.payoffs.shape or len(self.payoffs) != len(self.users):
             raise ArgumentError(
-                f"payoffs must have a row a round and a column an arm, got {self.payoffs.shape} "
+                f"payoffs must have one row per round and one column per arm, got {self.payoffs.shape} "
                 f"for {len(self.users)} rounds"
             )
         self.items, self.picks = _catalogue(arms, items, self.payoffs.shape)
@@ -206,7 +226,7 @@ class Rounds:
 
     @property
     def n_users(self) -> int:
-        """Number of users, those who appear later included."""
+        """Number of users, including those that appear later."""
         return int(self.users.max()) + 1
 
     @property
@@ -220,12 +240,12 @@ class Rounds:
         return int(self.items.shape[-1])
 
     def __repr__(self) -> str:
-        """The sizes."""
+        """Show the numbers of rounds, users and arms, and the dimension."""
         who = f"{self.n_rounds:,} rounds of {self.n_users:,} users"
         return f"<Rounds: {who}, {self.n_arms:,} arms a round, dim {self.dim}>"
 
     def present(self, number: int) -> int:
-        """Count the users who have come by the end of a block: up to the greatest number so far.
+        """Count the users that have appeared by the end of a block: up to the largest number so far.
 
         Parameters
         ----------
@@ -240,7 +260,7 @@ class Rounds:
         return int(self.users[: (number + 1) * BLOCK].max()) + 1
 
     def block(self, number: int) -> Block:
-        """Make rounds number·256 to number·256 + 255, as far as there are any.
+        """Return rounds number·256 to number·256 + 255, or fewer at the end.
 
         Parameters
         ----------
@@ -264,21 +284,21 @@ class Rounds:
 def _catalogue(
     arms: ArrayLike, items: ArrayLike | None, shape: tuple[int, ...]
 ) -> tuple[Floats, Ints | None]:
-    """The vectors of all arms, or those of a catalogue and the numbers of the arms in it."""
+    """Check the arms; return their vectors, or those of the catalogue and the row numbers of the arms."""
     if items is None:
         vectors = finite("arms", reals("arms", arms, "an (n, K, dim) array"))
         if vectors.ndim != 3 or vectors.shape[:2] != shape or vectors.shape[2] < 1:
             raise ArgumentError(
-                f"arms must have shape {(*shape, 'dim')} as payoffs have, got {vectors.shape}"
+                f"arms must have shape {(*shape, 'dim')} to match payoffs, got {vectors.shape}"
             )
         return vectors, None
     catalogue = finite("items", reals("items", items, "an (n_items, dim) array"))
     if catalogue.ndim != 2 or catalogue.shape[1] < 1:
-        raise ArgumentError(f"items must have a row an item, got shape {catalogue.shape}")
-    picks = as_array("arms", arms, "an (n, K) array of whole numbers")
+        raise ArgumentError(f"items must be a matrix with one row per item, got shape {catalogue.shape}")
+    picks = as_array("arms", arms, "an (n, K) array of integers")
     if picks.shape != shape or picks.dtype.kind not in "iu":
         raise ArgumentError(
-            f"arms must be whole numbers of shape {shape}, got {picks.dtype} of {picks.shape}"
+            f"arms must be integers of shape {shape}, got {picks.dtype} of shape {picks.shape}"
         )
     if picks.min() < 0 or picks.max() >= len(catalogue):
         raise ArgumentError(f"arms must be from 0 to {len(catalogue) - 1}, rows of items")

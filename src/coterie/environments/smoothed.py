@@ -12,14 +12,14 @@ from coterie.environments._sampling import blurred, distinct, products
 from coterie.environments.blocks import BLOCK, Block
 from coterie.environments.delays import as_delay
 from coterie.environments.noise import as_noise
-from coterie.environments.population import LinearWorld, check_range, expected_rewards
+from coterie.environments.population import LinearEnvironment, check_range, expected_rewards
 from coterie.errors import ArgumentError, unknown
 from coterie.seeding import stream
 from coterie.types import Floats, Ints
 from coterie.validation import positive
 
 Adversary = Callable[[np.random.Generator, Floats, int, int], Ints]
-"""(generator, items, rounds, arms) → the item that stands behind each arm, (rounds, arms)."""
+"""(generator, items, rounds, arms) → the item from which each arm is generated, (rounds, arms)."""
 
 
 def random_items(rng: np.random.Generator, items: Floats, rounds: int, arms: int) -> Ints:
@@ -28,12 +28,12 @@ def random_items(rng: np.random.Generator, items: Floats, rounds: int, arms: int
 
 
 def one_item(rng: np.random.Generator, items: Floats, rounds: int, arms: int) -> Ints:
-    """Choose the same item for all arms of a round, so that only the perturbation distinguishes them."""
+    """Choose the same item for all arms of a round, so that they differ only by the perturbation."""
     return np.repeat(rng.integers(len(items), size=(rounds, 1)), arms, axis=1)
 
 
 def narrow_items(rng: np.random.Generator, items: Floats, rounds: int, arms: int) -> Ints:
-    """Choose the items nearest to one direction, the same in every round."""
+    """Choose the items closest to one direction, the same in every round."""
     order = np.argsort(-expected_rewards(items[:1], items)[0], kind="stable")[:arms]
     return np.broadcast_to(order, (rounds, arms)).astype(np.int64)
 
@@ -42,10 +42,10 @@ ADVERSARIES: dict[str, Adversary] = {"random": random_items, "one": one_item, "n
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Smoothed(LinearWorld):
+class Smoothed(LinearEnvironment):
     """Environment of smoothed adversarial contexts: an adversary's arms, perturbed   (Sec. 4.1).
 
-    Arms are new in every round. What comes after `adversary` goes beyond the paper and is off by default.
+    Arms are new in every round. The parameters after `adversary` are not in the paper and are off by default.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ class Smoothed(LinearWorld):
     n_users : int, default 50
         Number of users, drawn from those of the dataset.
     n_clusters : int, default 10
-        Number of clusters, from 1 to n_users. Clusters are made up: users are assigned at random, and the
-        preference of a cluster is the mean of its members' vectors.
+        Number of clusters, from 1 to n_users. Users are assigned to clusters at random, and the preference
+        of a cluster is the mean of its members' vectors.
     n_arms : int, default 100
         Number of arms in a round, from 1 to the number of items.
     noise : float or Noise, default 0.1
@@ -63,42 +63,44 @@ class Smoothed(LinearWorld):
     seed : int, default 0
         Seed of users, clusters and rounds, at least 0.
     sigma : float, default √0.1
-        Standard deviation σ of the perturbation of each coordinate, positive; σ² = 1/10 is the paper's
-        experiment.
+        Standard deviation σ of the perturbation of each coordinate, positive; the paper's experiment uses
+        σ² = 1/10.
     truncation : float, default 1.0
-        Bound R on the perturbation of each coordinate, at least sigma/10; the paper states none.
+        Bound R on the perturbation of each coordinate, at least sigma/10; the paper does not state it.
     adversary : {"random", "one", "narrow"} or callable, default "random"
-        Items behind the arms: distinct ones at random, the same one for all arms of a round, or the same few
-        in every round. A function is called as adversary(rng, items, rounds, arms) and returns row numbers of
-        items, shape (rounds, arms).
+        Items from which the arms are generated: distinct random ones, the same one for all arms of a
+        round, or the same few in every round. A function is called as adversary(rng, items, rounds, arms)
+        and returns row numbers of items, shape (rounds, arms).
     sizes : {"equal", "zipf"}, default "equal"
-        Sizes of the clusters: all equal, or proportional to 1/rank.
+        Sizes of the clusters: equal, or proportional to 1/rank.
     zipf : float, default 0.0
-        Exponent of arrival frequencies, at least 0: the user of rank k comes in proportion to k^−zipf. 0 is
-        uniform (Assumption 1), 1 is strongly uneven.
+        Exponent of the arrival probabilities, at least 0: the user of rank k arrives with probability
+        proportional to k^−zipf. 0 is uniform (Assumption 1), 1 is strongly uneven.
     late : float, default 0.0
-        Share of users, from 0 to below 1, who appear one by one over the first `settled` rounds.
+        Fraction of users, from 0 to below 1, that appear one by one over the first `settled` rounds.
     settled : int, default 10_000
-        Round by which all users have appeared, at least 1; only matters with `late`.
+        Round by which all users have appeared, at least 1; it only has an effect with `late`.
     drift : float, default 0.0
-        Distance that each preference wanders in a thousand rounds, at least 0; its length stays the same.
+        Distance that each preference moves in a thousand rounds, at least 0; its length stays the same.
     delay : int or Delay, default 0
-        Rounds until feedback arrives: the same for all, or random.
+        Rounds until feedback arrives: a constant, or random.
     misspecification : float, default 0.0
-        Bound ε* on the deviation of a mean from xᵀθ, at least 0: each user has a fixed one for each item
-        behind an arm, whatever its perturbation, uniform in [−ε*, ε*] (Wang et al. 2023, *misspecified user
-        models*).
+        Bound ε* on the deviation of a mean from xᵀθ, at least 0: each user has a fixed deviation for each
+        item from which an arm is generated, independent of the perturbation and uniform in [−ε*, ε*] (Wang et
+        al. 2023, *misspecified user models*).
     corrupted : float, default 0.0
-        Share of users, from 0 to 1, who lie in the first `corrupted_rounds` rounds (Wang et al. 2023,
-        *corrupted user detection*). Regret is that of the true means, reward the one that was observed.
+        Fraction of users, from 0 to 1, whose rewards are corrupted in the first `corrupted_rounds` rounds
+        (Wang et al. 2023, *corrupted user detection*). Regret is computed from the true means; rewards are
+        the corrupted ones.
     corruption : {"flip", "random"}, default "flip"
-        Their rewards: the opposite, −xᵀθ + noise, or noise alone; of clicks 1 − p or ½ in place of p.
+        Corrupted rewards: inverted, −xᵀθ + noise, or only noise; clicks have probability 1 − p or ½ instead
+        of p.
     corrupted_rounds : int, default 10_000
-        Rounds in which they lie, at least 1.
+        Number of rounds with corrupted rewards, at least 1.
     jumps : float, default 0.0
-        Rounds of its own after which a user's taste jumps to that of another cluster, on average; at least 1,
-        or 0 for never. It is uniform between 2/7 and 12/7 of that; 1750 makes 500 to 3,000, as in Li, Wu and
-        Wang (2021).
+        Mean number of a user's rounds after which its preference changes to that of another cluster; at
+        least 1, or 0 for never. The number is uniform between 2/7 and 12/7 of the mean; 1750 gives 500 to
+        3,000, as in Li, Wu and Wang (2021).
 
     Raises
     ------
@@ -109,15 +111,15 @@ class Smoothed(LinearWorld):
 
     Notes
     -----
-    x = μ + ε, with μ the adversary's item and ε ~ N(0, σ²I), each coordinate conditioned to lie within [−R,
-    R] (Assumption 4).
+    x = μ + ε, where μ is the adversary's item and ε ~ N(0, σ²I), with each coordinate conditioned to be in
+    [−R, R] (Assumption 4).
 
     Examples
     --------
     >>> import coterie
     >>> data = coterie.datasets.load("synthetic", dim=5, n_users=20, n_items=100)
-    >>> world = coterie.environments.Smoothed(data, n_users=8, n_clusters=2, n_arms=10, adversary="one")
-    >>> world.block(0).items.shape
+    >>> env = coterie.environments.Smoothed(data, n_users=8, n_clusters=2, n_arms=10, adversary="one")
+    >>> env.block(0).items.shape
     (2560, 5)
     """
 
@@ -139,14 +141,14 @@ class Smoothed(LinearWorld):
 
     @property
     def lambda_x(self) -> float:
-        """Variance that the perturbation gives every direction, whatever the adversary does."""
+        """Variance of the perturbation in every direction: a lower bound for any adversary."""
         edge = self.truncation / self.sigma
         density = np.exp(-(edge**2) / 2) / sqrt(2 * np.pi)
         inside = _normal_mass(edge)
         return float(self.sigma**2 * (1 - 2 * edge * density / inside))
 
     def block(self, number: int) -> Block:
-        """Draw rounds number·256 to number·256 + 255, with arms of their own.
+        """Generate rounds number·256 to number·256 + 255, with new arms in each.
 
         Parameters
         ----------
@@ -184,7 +186,7 @@ class Smoothed(LinearWorld):
         )
 
     def _blurred(self, rng: np.random.Generator, items: Floats, behind: Ints, number: int) -> Floats:
-        """Perturb the adversary's items; what falls outside ±R is drawn again, from another stream."""
+        """Perturb the adversary's items; values outside ±R are drawn again, from another random stream."""
         edge = self.truncation / self.sigma
         normals = rng.standard_normal((*behind.shape, self.dim))
         arms = np.empty(normals.shape)
@@ -197,5 +199,5 @@ class Smoothed(LinearWorld):
 
 
 def _normal_mass(edge: float) -> float:
-    """Compute the probability that a standard normal lies in [−edge, edge]."""
+    """Compute the probability that a standard normal variable is in [−edge, edge]."""
     return erf(edge / sqrt(2.0))

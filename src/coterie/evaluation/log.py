@@ -14,7 +14,7 @@ import numpy as np
 from coterie.errors import ArgumentError, DataError
 from coterie.evaluation.arms import Offers, renumbered
 from coterie.extras import need
-from coterie.policies.plans import by_appearance, frozen
+from coterie.policies.base import by_appearance, frozen
 from coterie.storage import atomic_write
 from coterie.types import Bools, Floats, Ints
 from coterie.validation import LARGEST, reals
@@ -83,6 +83,7 @@ class Log:
             object.__setattr__(self, name, frozen(np.array(getattr(self, name), np.int64)))
         for name in ("items", "propensities", "rewards", "times"):
             values = reals(name, getattr(self, name), "an array", kinds="fiub")
+            # A copy, because estimates must not change when the caller writes to its arrays.
             object.__setattr__(self, name, frozen(values.copy()))
         self._check_shapes()
         self._check_values()

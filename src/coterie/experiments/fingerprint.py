@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from coterie import datasets
-from coterie.policies.makers import is_own, source_of
+from coterie.policies.factories import is_own, source_of
 from coterie.policies.registry import find
 
 ROOT = Path(datasets.__file__).parents[1]

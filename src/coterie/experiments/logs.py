@@ -12,7 +12,7 @@ from coterie.experiments.run_plan import SharedParameters
 from coterie.experiments.run_store import Run, naming_policy
 from coterie.experiments.runner import DataFiles
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec
-from coterie.policies.makers import find_maker, is_own
+from coterie.policies.factories import find_factory, is_own
 from coterie.progress import Progress
 from coterie.simulation import Trace, simulate
 
@@ -30,7 +30,7 @@ def play_logged(
 
 def specs_for_log(log: Log, policies: Sequence[PolicySpec], shared: SharedParameters) -> list[PolicySpec]:
     """The policies with parameters to start from, for which σ is the standard deviation of the rewards."""
-    makers = [find_maker(one.name) for one in policies]
+    makers = [find_factory(one.name) for one in policies]
     shared.check_used(makers)
     for maker in makers:
         if not is_own(maker.name) and {"labels", "graph"} & set(maker.arguments):

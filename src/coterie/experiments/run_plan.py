@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie import datasets
-from coterie.datasets.sources import ARCHIVES
+from coterie.datasets.sources import ARCHIVES, is_file_of
 from coterie.environments.blocks import BLOCK
 from coterie.errors import ArgumentError
 from coterie.experiments.results import Panel, PolicyResult, labels_of
@@ -19,10 +19,11 @@ from coterie.experiments.run_store import Run, Store
 from coterie.experiments.runner import DataFiles
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec, World
 from coterie.experiments.tuning import usual_spec
-from coterie.policies.makers import Maker, find_maker
+from coterie.policies.factories import PolicyFactory, find_factory
+from coterie.policies.registry import DEFAULT
 
-DEFAULT_POLICIES = ("AutoCLUB", "LinUCBInd")
-"""The default policy, and one to measure it by."""
+DEFAULT_POLICIES = (DEFAULT, "LinUCBInd")
+"""The policies of a run that names none: the default, and a model for each user to compare it with."""
 
 DEFAULT_HORIZON = 20_000
 
@@ -33,6 +34,7 @@ USUAL_REAL: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "lastfm-2014": {"dataset": "lastfm", "dim": 25, "n_arms": 25, "n_users": EVERYBODY},
         "rated": {"dim": 20, "n_arms": 10, "n_users": 500},
+        "complete": {"dim": 20, "n_arms": 10, "n_users": EVERYBODY},
         "stream": {"dim": 25, "n_arms": 25, "n_users": EVERYBODY},
         "payoffs": {"n_arms": 10, "n_users": EVERYBODY, "intercept": True},
     }
@@ -53,7 +55,7 @@ class SharedParameters(NamedTuple):
     options: Mapping[str, Any]
     params: Mapping[str, Any]
 
-    def check_used(self, makers: Iterable[Maker]) -> None:
+    def check_used(self, makers: Iterable[PolicyFactory]) -> None:
         """Refuse a parameter that none of the policies takes, instead of ignoring it."""
         every = list(dict.fromkeys(makers))
         used = {name for maker in every for name in self.params if maker.takes(name)}
@@ -66,7 +68,7 @@ class SharedParameters(NamedTuple):
 
     def complete(self, spec: PolicySpec, environment: EnvironmentSpec) -> PolicySpec:
         """The policy with its own parameters, then the shared ones, then those to start from."""
-        maker = find_maker(spec.name)
+        maker = find_factory(spec.name)
         maker.check(spec.params)
         shared = {**_as_parameters(maker, self.options), **self.params}
         taken = {name: value for name, value in shared.items() if maker.takes(name)}
@@ -74,7 +76,7 @@ class SharedParameters(NamedTuple):
         return PolicySpec(spec.name, {**usual.params, **taken, **spec.params})
 
 
-def _as_parameters(maker: Maker, options: Mapping[str, Any]) -> dict[str, Any]:
+def _as_parameters(maker: PolicyFactory, options: Mapping[str, Any]) -> dict[str, Any]:
     """Options as parameters: of policies that take a graph, `beta` sets alpha, the factor of their width."""
     if "graph" not in maker.arguments:
         return dict(options)
@@ -82,7 +84,7 @@ def _as_parameters(maker: Maker, options: Mapping[str, Any]) -> dict[str, Any]:
     return {renamed.get(name, name): value for name, value in options.items() if name != "alpha"}
 
 
-def _has_effect(maker: Maker, option: str) -> bool:
+def _has_effect(maker: PolicyFactory, option: str) -> bool:
     """Whether an option such as --alpha sets a parameter of this policy."""
     return any(maker.takes(name) for name in _as_parameters(maker, {option: None}))
 
@@ -148,7 +150,7 @@ def plan_runs(
     """
     if environment.is_real:
         environment = fit_environment(environment, data, seed=seeds[0], has_noise=has_noise)
-    shared.check_used([find_maker(one.name) for one in policies])
+    shared.check_used([find_factory(one.name) for one in policies])
     completed = tuple(dict.fromkeys(shared.complete(one, environment) for one in policies))
     sha256 = data.sha256(environment)
     world = environment.make(data.dataset(environment), seeds[0])
@@ -158,6 +160,7 @@ def plan_runs(
         for policy in completed
         for seed in seeds
     )
+    # Made once and thrown away: a wrong parameter is an error now, not in the middle of the runs.
     for policy in completed:
         policy.make(world, seeds[0])
     return RunPlan(environment, completed, runs, data)
@@ -195,10 +198,11 @@ def guessed_dataset(path: str | None) -> str:
         return "movielens"
     for name in datasets.names():
         about = datasets.about(name)
-        if place.name in (*about.files, about.archive):
+        if place.name == about.archive or (place.is_file() and is_file_of(about, place)):
             return name
         patterns = [deep + file for file in about.files for deep in ("", "*/")]
-        if place.is_dir() and any(found for pattern in patterns for found in place.glob(pattern)):
+        found = [path for pattern in patterns for path in place.glob(pattern)] if place.is_dir() else []
+        if any(is_file_of(about, path) for path in found):
             return name
     if place.name.lower().startswith("ml-") and place.name.lower().endswith(ARCHIVES):
         return "movielens"
@@ -213,6 +217,7 @@ def fit_environment(
     fitted = replace(environment, n_users=world.n_users, dim=world.dim - environment.intercept)
     if has_noise:
         return fitted
+    # At most 0.5, the largest standard deviation of rewards in [0, 1].
     return replace(fitted, noise=float(f"{min(0.5, uniform_deviation(world)):.3g}"))
 
 
@@ -220,7 +225,8 @@ def uniform_deviation(world: World) -> float:
     """The standard deviation of rewards under uniform play, from the first rounds."""
     most = getattr(world, "n_rounds", None)
     blocks = SAMPLED_BLOCKS if most is None else max(1, min(SAMPLED_BLOCKS, most // BLOCK))
-    means = np.concatenate([world.block(number).means.ravel() for number in range(blocks)])
+    drawn = [world.block(number) for number in range(blocks)]
+    means = np.concatenate([block.means[block.picks >= 0] for block in drawn])  # -1 is no arm
     return float(means.std()) or 0.5
 
 
@@ -236,9 +242,10 @@ def possible_horizon(world: World, horizon: int) -> int:
 
 def feedback_notes(environment: EnvironmentSpec, data: DataFiles) -> Iterator[str]:
     """Sentences on where the rewards of real feedback come from, and what was left out."""
-    yield "Rewards are those that users gave; nothing is simulated, so there are no true clusters."
     table = data.dataset(environment)
     world = environment.make(table, 0)
+    clusters = "so there are no true clusters" if world.labels is None else "and groups are those of the data"
+    yield f"Rewards are those that users gave; nothing is simulated, {clusters}."
     left_out = list(getattr(table.provenance, "left_out", ()))
     if few := getattr(world, "left_out", 0):
         left_out.append(f"{few:,} users with too few known payoffs")

@@ -35,7 +35,7 @@ from coterie.environments import (
     rescaled,
 )
 from coterie.errors import ArgumentError
-from coterie.policies.makers import find_maker, is_own, tuned_confidence
+from coterie.policies.factories import find_factory, is_own
 from coterie.seeding import stream
 from coterie.types import Bools, Floats, Ints
 from coterie.validation import nonnegative, positive, shown, whole
@@ -122,6 +122,7 @@ class PolicySpec:
 
     def __post_init__(self) -> None:
         """Freeze the parameters."""
+        # Frozen dataclass: the mapping is replaced by one that can be hashed and compared.
         object.__setattr__(self, "params", Params(self.params))
 
     @property
@@ -178,17 +179,16 @@ class PolicySpec:
         Policy
             An object with `recommend` and `update`.
         """
-        maker = find_maker(self.name)
-        maker.check(self.params)
+        factory = find_factory(self.name)
+        factory.check(self.params)
         special: dict[str, Callable[[], Any]] = {
             "labels": lambda: None if world is None else self._labels(world),
             "graph": lambda: None if world is None else self._graph(world),
-            "confidence": lambda: tuned_confidence(self.name, self.params),
         }
-        made = {name: special[name]() for name in special if name in maker.arguments}
+        made = {name: special[name]() for name in special if name in factory.arguments}
         offered = {"n_users": n_users, "dim": dim, "seed": seed, **self.params}
         offered.update((name, value) for name, value in made.items() if value is not None)
-        return maker({name: value for name, value in offered.items() if maker.passes(name)})
+        return factory({name: value for name, value in offered.items() if factory.passes(name)})
 
     def _labels(self, world: World) -> Ints | None:
         """The true clusters of the users present; only a policy of your own can do without."""
@@ -251,7 +251,7 @@ class EnvironmentSpec:
         Name for `coterie.datasets.load`.
     setting : str, default "stochastic"
         Kind of environment: "stochastic" or "smoothed" (`Stochastic`, `Smoothed`); of real feedback
-        "lastfm-2014", "rated", "stream" or "payoffs", see `coterie.datasets.load_payoffs`.
+        "lastfm-2014", "rated", "complete", "stream" or "payoffs", see `coterie.datasets.load_payoffs`.
     n_users, n_clusters, n_arms : int, default 50, 10 and 100
         Numbers of users, clusters and arms in a round. Real feedback has no clusters, and at most `n_users`
         users are served.
@@ -282,9 +282,9 @@ class EnvironmentSpec:
         Added to every reward, see `Shifted`.
     intercept : bool, default False
         Whether every arm has one more coordinate, the same for all.
-    threshold, unit
+    threshold, unit, vectors
         As for `load_payoffs`; only for real feedback.
-    offers, window, connected
+    offers, window, connected, once
         As for `Payoffs`; "" offers what is usual for the setting.
     default_payoff : float, default 0.0
         `default` of `Payoffs`.
@@ -315,7 +315,9 @@ class EnvironmentSpec:
     """
 
     dataset: str = "synthetic"
-    setting: Literal["stochastic", "smoothed", "lastfm-2014", "rated", "stream", "payoffs"] = "stochastic"
+    setting: Literal["stochastic", "smoothed", "lastfm-2014", "rated", "complete", "stream", "payoffs"] = (
+        "stochastic"
+    )
     n_users: int = 50
     n_clusters: int = 10
     n_arms: int = 100
@@ -348,10 +350,12 @@ class EnvironmentSpec:
     intercept: bool = False
     threshold: float | None = None
     unit: bool = False
+    vectors: str = "users"
     offers: Literal["", "all", "known", "one-positive", "window"] = ""
     default_payoff: float = 0.0
     window: int = 50_000
     connected: bool = False
+    once: bool = False
     liars: int = 0
     liar_sd: float = 5.0
     outlier: float = 0.0
@@ -376,6 +380,8 @@ class EnvironmentSpec:
             raise ArgumentError(f"{names}: only for simulated rewards that are not 0 or 1")
         if self.is_real and (self.onehot, self.feature_scale, self.feature_spread, self.rank) != (0, 1, 1, 0):
             raise ArgumentError(f"the setting {self.setting!r} has features and users of its own")
+        if self.once and self.list_length > 1:
+            raise ArgumentError("once is for single arms: list_length must be 1")
         if self.attraction != 1 and (self.is_real or self.rewards != "bernoulli"):
             raise ArgumentError("attraction is for simulated rewards of 0 or 1: rewards must be 'bernoulli'")
         nonnegative("noise", self.noise)
@@ -387,7 +393,7 @@ class EnvironmentSpec:
         lists = whole("list_length", self.list_length, 1) > 1
         if lists and not self.is_real and self.rewards != "bernoulli":
             raise ArgumentError(
-                f"lists are clicked or not: rewards must be 'bernoulli', got {self.rewards!r}"
+                f"list_length above 1 needs clicks: rewards must be 'bernoulli', got {self.rewards!r}"
             )
 
     @classmethod
@@ -421,8 +427,8 @@ class EnvironmentSpec:
         Returns
         -------
         dict
-            dim, n_users, n_items, scale and seed; for real feedback setting, dim, n_items, threshold, unit
-            and seed.
+            dim, n_users, n_items, scale and seed; for real feedback setting, dim, n_items, threshold, unit,
+            vectors and seed.
         """
         if self.is_real:
             return {
@@ -431,6 +437,7 @@ class EnvironmentSpec:
                 "n_items": self.pool_items,
                 "threshold": self.threshold,
                 "unit": self.unit,
+                "vectors": self.vectors,
                 "seed": self.data_seed,
             }
         return {
@@ -468,6 +475,7 @@ class EnvironmentSpec:
         ArgumentError
             If the dataset is not what the setting is made of.
         """
+        # Checked here, since the data comes from another object than the specification.
         if isinstance(dataset, PayoffTable) != self.is_real:
             raise ArgumentError(f"the setting {self.setting!r} is not made of {shown(dataset)}")
         world = self._real(dataset, seed) if isinstance(dataset, PayoffTable) else self._made(dataset, seed)
@@ -477,13 +485,14 @@ class EnvironmentSpec:
 
     def _real(self, table: PayoffTable, seed: int) -> Payoffs | Stream | Cascade:
         """Make an environment of real feedback, with at most `n_users` of its users."""
-        options: dict[str, Any] = {"n_arms": self.n_arms, "seed": seed}
+        options: dict[str, Any] = {"n_arms": self.n_arms, "seed": seed, "once": self.once}
         kind: type[Payoffs | Stream] = Stream
         if self.setting != "stream":
             kind = Payoffs
             options |= {"offers": self.offers or None, "default": self.default_payoff}
             options |= {"window": self.window, "connected": self.connected}
         world = kind(table, **options)
+        # How many users can be served is known only after those with too few payoffs are left out.
         if world.n_users > self.n_users:
             world = kind(table, **options, n_users=self.n_users)
         return world if self.list_length == 1 else Cascade(world, self.list_length)
@@ -492,6 +501,7 @@ class EnvironmentSpec:
         """Make an environment with simulated rewards."""
         data = self._reshaped(dataset)
         kind = ENVIRONMENTS[self.setting]
+        # Stochastic and Smoothed take different parameters; both sets are fields of this specification.
         taken = [name for name in signature(kind).parameters if name in self.names()]
         arguments: dict[str, Any] = {name: getattr(self, name) for name in taken}
         arguments["dataset"] = lifted(data, self.attraction) if self.rewards == "bernoulli" else data

@@ -19,7 +19,7 @@ import numpy as np
 from coterie.errors import ArgumentError
 from coterie.experiments.run_store import Run, Store
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec
-from coterie.policies.makers import TUNED, find_maker, is_own
+from coterie.policies.factories import TUNED, find_factory, is_own
 from coterie.policies.registry import find
 from coterie.theory import beta
 
@@ -47,6 +47,7 @@ def in_units(name: str, value: float, environment: EnvironmentSpec) -> float:
     100
     """
     if name in ("alpha", "beta", "noise"):
+        # Rounded, so that ids of runs do not depend on the last bits of a product.
         return float(f"{value * environment.reward_deviation:.6g}")
     if name in ("explore", "phase"):
         return round(value * environment.n_users)
@@ -97,7 +98,7 @@ def _with_theory_width(
 
 def width_parameter(policy: str) -> str:
     """The parameter that multiplies a policy's confidence width: alpha for those that take a graph."""
-    return "alpha" if "graph" in find_maker(policy).arguments else "beta"
+    return "alpha" if "graph" in find_factory(policy).arguments else "beta"
 
 
 def usual_spec(policy: str, environment: EnvironmentSpec) -> PolicySpec:
@@ -106,7 +107,7 @@ def usual_spec(policy: str, environment: EnvironmentSpec) -> PolicySpec:
     >>> print(usual_spec("UniCLUB", EnvironmentSpec()))
     UniCLUB (alpha 1.5, beta 0.1, explore 500)
     """
-    maker = find_maker(policy)
+    maker = find_factory(policy)
     usual = {name: in_units(name, value, environment) for name, value in USUAL.items()}
     usual[width_parameter(policy)] = usual["beta"]
     if is_own(policy):
@@ -208,9 +209,11 @@ def tuning_runs(studies: Iterable[Study], protocol: TuningProtocol) -> list[Run]
 def choose(study: Study, protocol: TuningProtocol, store: Store) -> Choice:
     """The best point of a study whose runs are finished."""
     points = trials(study, protocol)
+    # Nothing to choose: such a policy is not played on tuning seeds at all.
     if len(points) == 1:
         return Choice(study, points[0][0].policy, float("nan"), 1)
     regrets = [float(np.mean([store.read(run).regret[-1] for run in point])) for point in points]
+    # The first of equals, so that the choice does not depend on the order of a sort.
     best = int(np.argmin(regrets))
     return Choice(study, points[best][0].policy, regrets[best], len(points))
 

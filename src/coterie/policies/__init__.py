@@ -2,13 +2,14 @@
 
 from coterie.policies.base import LinearBandit
 from coterie.policies.confidence import Confidence, SmoothedTheory, Theory, Tuned
-from coterie.policies.entries import Grid, PolicyEntry, Style
+from coterie.policies.declarations import Declaration, Grid, Style
 from coterie.policies.protocols import ListPolicy, PairPolicy, Policy
-from coterie.policies.registry import REGISTRY, find
+from coterie.policies.registry import REGISTRY, PolicyEntry, find
 
 __all__ = [
     "REGISTRY",
     "Confidence",
+    "Declaration",
     "Grid",
     "LinearBandit",
     "ListPolicy",

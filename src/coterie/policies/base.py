@@ -1,55 +1,103 @@
-"""The class of our policies: what all of them do, around a compiled learner."""
+"""The base class of all policies: decisions, learning and inspection around a compiled learner."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import inf
 from os import PathLike
-from typing import Any, final
+from threading import RLock
+from typing import Any, ClassVar, NamedTuple, TypeVar
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError
 from coterie.policies.array_files import ByteProgress
-from coterie.policies.memory_use import check_graph
-from coterie.policies.pairs import Paired
-from coterie.policies.plans import MOST_USERS, PLANS, grown
-from coterie.policies.plans import Plan as Plan
-from coterie.policies.plans import by_appearance as by_appearance
-from coterie.policies.plans import too_long as too_long
-from coterie.types import Floats, Ints
+from coterie.policies.confidence import Confidence, Schedule
+from coterie.policies.declarations import Declaration
+from coterie.policies.kernel.learner import LONGEST2, Learner
+from coterie.policies.memory_use import MemoryUse, check_graph, memory_use
+from coterie.policies.snapshot_format import captured, revived, save
+from coterie.seeding import check_seed, stream
+from coterie.types import Floats, Ints, Scores
 from coterie.validation import (
     arm_vector,
     arms_matrix,
+    counted,
     finite,
     flag,
+    label_vector,
     number,
+    positive,
     reals,
+    shown,
+    user_graph,
     user_index,
     users_array,
     whole,
 )
 
+A = TypeVar("A", bound=np.ndarray[Any, Any])
+Self = TypeVar("Self", bound="LinearBandit")
 
-@final
-class LinearBandit(Paired):
-    """A contextual linear bandit over many users: the class of every policy that `CLUB` and others make.
+MOST_USERS = 2**31
+"""More users than any memory holds; keeps sizes inside 64 bits."""
+MOST_DIM = 2**20
+"""A longer vector would need a matrix of terabytes."""
 
-    It has the methods of `Policy`, `ListPolicy` and `PairPolicy`. Do not construct it; call a maker such as
+
+class Plan(NamedTuple):
+    """How the compiled learner of a policy is made: class, settings, and when arms are played uniformly.
+
+    `growing` says whether the bonus grows with time; scores above `limit` are clipped.
+    """
+
+    learner: type[Learner]
+    settings: dict[str, Any]
+    schedule: Schedule = Schedule()
+    growing: bool = False
+    limit: float = inf
+
+    def build(self, n_users: int, dim: int, ridge: float, generator: np.random.Generator) -> Learner:
+        """Build the learner, before its first round; a graph that does not fit into memory is refused."""
+        check_graph(self.learner, n_users, dim, self.settings)
+        made = self.learner(
+            n_users, dim, ridge=ridge, schedule=self.schedule, generator=generator, **self.settings
+        )
+        made.grows, made.limit = flag("growing", self.growing), self.limit
+        return made
+
+
+class LinearBandit:
+    """A contextual linear bandit over many users: the base class of `CLUB` and all other policies.
+
+    It has the methods of `Policy`, `ListPolicy` and `PairPolicy`. Make one of its subclasses, such as
     `coterie.AutoCLUB`. The same seed, calls and rewards give the same arms, bit for bit. Any number of
     threads may use one policy; they take turns. Different policies run in parallel.
 
     Parameters
     ----------
-    name : str
-        Name of the maker.
-    arguments : dict
-        Arguments of the maker, by name.
+    n_users : int
+        Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
+    dim : int
+        Length d of an arm's vector, at least 1.
+    **arguments
+        All other parameters of the subclass, by name.
 
     Raises
     ------
     ArgumentError
         By every method: if a user is unknown, a shape is wrong, a number is not finite, or a vector is longer
         than 10⁶ √ridge. Nothing has changed then.
+
+    Notes
+    -----
+    You may subclass a policy, to add methods or to change what they do: decisions and learning happen in a
+    compiled learner, which never calls back. A subclass of your own can be copied and pickled if it takes the
+    same parameters, but not saved: a snapshot names a class of Coterie, and loading one runs no other code.
+    To write another algorithm, no base class is needed: any object with `recommend` and `update` is a
+    `Policy`.
 
     Examples
     --------
@@ -60,6 +108,26 @@ class LinearBandit(Paired):
     >>> policy.rounds, policy.pulls.tolist()
     (1, [1, 0, 0])
     """
+
+    declared: ClassVar[Declaration]
+    """What a subclass tells of itself: summary, grid, style."""
+
+    _plan: ClassVar[Callable[..., Plan]]
+    """Takes the arguments of a policy by name, and says how its learner is made.
+
+    `add_users` calls it again with more users: constants may depend on their number."""
+
+    def __init__(self, n_users: int, dim: int, **arguments: Any) -> None:
+        """Make a policy without data."""
+        if type(self) is LinearBandit:
+            raise TypeError("LinearBandit is a base class: make a policy, such as coterie.AutoCLUB(3, 2)")
+        self._arguments = checked({"n_users": n_users, "dim": dim, **arguments})
+        self._rng = stream(self._arguments["seed"], "policy")
+        self._n_users: int = self._arguments["n_users"]
+        self._dim: int = self._arguments["dim"]
+        plan = self._plan(**self._arguments)
+        self._learner = plan.build(self._n_users, self._dim, self._arguments["ridge"], self._rng)
+        self._lock = RLock()
 
     def recommend(self, user: int, arms: ArrayLike, *, cautious: bool = False) -> int:
         """Choose an arm for a user. This learns nothing; ties go to the first arm.
@@ -207,7 +275,7 @@ class LinearBandit(Paired):
         """
         self._absorb(users, xs, rewards, fitting=False)
 
-    def fit(self, users: ArrayLike, xs: ArrayLike, rewards: ArrayLike) -> LinearBandit:
+    def fit(self: Self, users: ArrayLike, xs: ArrayLike, rewards: ArrayLike) -> Self:
         """Absorb a log: all rewards first, then the rule acts once for every user.
 
         A warm start from rewards that somebody else's decisions brought. `update_many` lets the rule act
@@ -236,7 +304,7 @@ class LinearBandit(Paired):
         """
         if not self._learner.FITS:
             raise ArgumentError(
-                f"{self._name} learns in the order of rewards and cannot be fitted at once: use update_many"
+                f"{self.name} learns in the order of rewards and cannot be fitted at once: use update_many"
             )
         self._absorb(users, xs, rewards, fitting=True)
         return self
@@ -302,14 +370,201 @@ class LinearBandit(Paired):
         with self._lock:
             known = self._n_users
             arguments = grown(self._arguments, n, labels)
-            plan = PLANS[self._name](**arguments)
+            plan = self._plan(**arguments)
             check_graph(plan.learner, known + n, self._dim, plan.settings)
             self._learner.add_users(n, schedule=plan.schedule, **plan.settings)
             self._arguments, self._n_users = arguments, known + n
         return np.arange(known, known + n)
 
+    def recommend_pair(self, user: int, arms: ArrayLike) -> tuple[int, int]:
+        """Choose two arms for a user: the best by estimate, and its strongest challenger.
+
+        Parameters
+        ----------
+        user : int
+            User, from 0 to n_users − 1.
+        arms : array_like of shape (K, dim)
+            Vectors of the arms on offer, one a row.
+
+        Returns
+        -------
+        tuple of int
+            Row numbers of x₁, the arm of largest mean, and of x₂, that of largest mean plus bonus of x₂ − x₁;
+            both may be the same. Ties go to the lower row number. In uniform rounds, two arms at random.
+        """
+        user, matrix = user_index(user, self._n_users), arms_matrix(arms, self._dim)
+        with self._lock:
+            if not self._learner.accepts(matrix):
+                raise self._too_long("arms", matrix)
+            if len(matrix) > 1 and self._learner.exploring:
+                drawn = self._learner.recommend_list(user, matrix, 2)
+                return (0, 0) if drawn is None else (int(drawn[0]), int(drawn[1]))
+            mean, _ = self._learner.scores(user, matrix)
+            best = int(np.argmax(mean))
+            apart = matrix - matrix[best]
+            if not self._learner.accepts(apart):
+                raise self._too_long("differences of arms", apart)
+            mean, width = self._learner.scores(user, apart)
+        return best, int(np.argmax(mean + width))
+
+    def update_pair(self, user: int, winner: ArrayLike, loser: ArrayLike) -> None:
+        """Absorb which of two arms a user preferred; the answer may come late and in any order.
+
+        Parameters
+        ----------
+        user : int
+            User, from 0 to n_users − 1.
+        winner : array_like of shape (dim,)
+            Vector of the preferred arm.
+        loser : array_like of shape (dim,)
+            Vector of the other arm. If both are equal nothing is learnt, but the duel counts.
+        """
+        user = user_index(user, self._n_users)
+        better = finite("winner", arm_vector(winner, self._dim, name="winner"))
+        worse = finite("loser", arm_vector(loser, self._dim, name="loser"))
+        z, share = oriented(better - worse)
+        lost, won = self._learner.DUEL_REWARDS
+        with self._lock:
+            absorbed = self._learner.update(user, z, lost + share * (won - lost))
+        if not absorbed:
+            raise too_long("winner − loser", self._arguments["ridge"])
+
+    # Inspection: nothing below learns.
+
+    @property
+    def name(self) -> str:
+        """Name of the policy's class, such as 'CLUB'."""
+        return type(self).__name__
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments that the policy was made with, by name; `n_users` is the present number."""
+        return dict(self._arguments)
+
+    @property
+    def n_users(self) -> int:
+        """Number of users."""
+        return self._n_users
+
+    @property
+    def dim(self) -> int:
+        """Length d of an arm's vector."""
+        return self._dim
+
+    @property
+    def rounds(self) -> int:
+        """Number of rewards absorbed."""
+        return self._learner.rounds
+
+    @property
+    def exploring(self) -> bool:
+        """Whether the next decision is a uniformly random arm."""
+        return bool(self._learner.exploring)
+
+    @property
+    def exploration(self) -> Schedule:
+        """Schedule of the uniform rounds: `first`, `phase` and `growth`."""
+        return self._learner.schedule
+
+    @property
+    def estimates(self) -> Floats:
+        """Most personal estimate θ̂ of each user, shape (n_users, dim), read-only."""
+        with self._lock:
+            return frozen(self._learner.estimates())
+
+    @property
+    def pulls(self) -> Ints:
+        """Number T of rewards of each user, shape (n_users,), read-only."""
+        with self._lock:
+            return frozen(self._learner.pulls_of_users())
+
+    @property
+    def learner(self) -> Learner:
+        """Compiled state, for the simulator and snapshots; hold `lock` while using it."""
+        return self._learner
+
+    @property
+    def lock(self) -> RLock:
+        """Lock held by whoever reads or changes the state."""
+        return self._lock
+
+    @property
+    def generator(self) -> np.random.Generator:
+        """Generator of random decisions."""
+        return self._rng
+
+    def scores(self, user: int, arms: ArrayLike) -> Scores:
+        """Score arms: estimated mean, bonus and their sum for each arm.
+
+        Outside uniform rounds `recommend` takes the arm of the largest sum; LinTS draws a sample instead. The
+        sums of CascadeLinUCB and CLUBCascade count as 1 at most.
+
+        Parameters
+        ----------
+        user : int
+            User, from 0 to n_users − 1.
+        arms : array_like of shape (K, dim)
+            Vectors of the arms on offer, one a row.
+
+        Returns
+        -------
+        Scores
+            `mean`, `width` and `ucb`, each of shape (K,).
+        """
+        user, matrix = user_index(user, self._n_users), arms_matrix(arms, self._dim)
+        with self._lock:
+            if not self._learner.accepts(matrix):
+                raise self._too_long("arms", matrix)
+            mean, width = self._learner.scores(user, matrix)
+            limit = self._learner.limit
+        return Scores(mean, width, np.minimum(mean + width, limit))
+
+    def memory(self) -> MemoryUse:
+        """Count the bytes that the policy holds, by part.
+
+        Returns
+        -------
+        MemoryUse
+            `parts`, a dict of bytes, and `total`; `print` shows a line for each part.
+
+        Notes
+        -----
+        Room for users to come is counted. Pages of it that were never written cost the machine nothing: the
+        resident memory of a process may be less.
+        """
+        with self._lock:
+            return memory_use(self._learner, self._arguments)
+
+    def labels(self) -> Ints:
+        """Number the cluster of each user, in order of first appearance.
+
+        Returns
+        -------
+        array of int, shape (n_users,)
+            Labels 0, 1, …; where clusters overlap (PhaseUniCLUB), those of the connected components.
+        """
+        with self._lock:
+            return by_appearance(self._learner.labels())
+
+    def cluster_of(self, user: int) -> Ints:
+        """List the users whose data counts for a user, itself included.
+
+        Parameters
+        ----------
+        user : int
+            User, from 0 to n_users − 1.
+
+        Returns
+        -------
+        array of int
+            Users, ascending.
+        """
+        user = user_index(user, self._n_users)
+        with self._lock:
+            return self._learner.cluster_of(user)
+
     def save(self, path: str | PathLike[str], *, progress: ByteProgress | None = None) -> None:
-        """Write a snapshot, from which `coterie.load` goes on with the very same next decision.
+        """Write a snapshot, from which `coterie.load` continues with the very same next decision.
 
         Parameters
         ----------
@@ -318,17 +573,109 @@ class LinearBandit(Paired):
         progress : callable, optional
             Called as progress(done, total) with the bytes written so far and those there are in all.
 
+        Raises
+        ------
+        SnapshotError
+            If the file cannot be written, or the class of the policy is not one of Coterie's.
+
         Notes
         -----
         Arrays are written straight from the policy's memory, a few megabytes at a time: saving takes no copy
         of them, and other threads wait for it.
         """
-        from coterie.policies.snapshots import save
-
         save(self, path, progress=progress)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy through the arrays of a snapshot."""
-        from coterie.policies.snapshots import captured, revived
+        return revived, (type(self), captured(self))
 
-        return revived, (captured(self),)
+    def __repr__(self) -> str:
+        """Show the name, the size and the number of rounds."""
+        clusters = len(np.unique(self.labels()))
+        size = f"{counted(self.n_users, 'user')} in {counted(clusters, 'cluster')}, dim {self.dim}"
+        return f"<{self.name}: {size}, {counted(self.rounds, 'round')}>"
+
+    def _too_long(self, name: str, rows: ArrayLike) -> ArgumentError:
+        """Make the error for a vector that is not finite, or too long for the inverse."""
+        finite(name, np.asarray(rows, np.float64))
+        return too_long(name, self._arguments["ridge"])
+
+
+def checked(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Check and copy the arguments that all policies share."""
+    own = dict(arguments)
+    own["n_users"] = whole("n_users", own["n_users"], 1, MOST_USERS)
+    own["dim"] = whole("dim", own["dim"], 1, MOST_DIM)
+    own["ridge"] = positive("ridge", own["ridge"])
+    own["seed"] = check_seed(own["seed"])
+    for name, check in (("labels", label_vector), ("graph", user_graph)):
+        if name in own:
+            own[name] = check(own[name], own["n_users"])
+    for name, value in own.items():
+        if isinstance(value, np.ndarray):
+            own[name] = frozen(value.copy())
+    confidence = own.get("confidence")
+    given = isinstance(confidence, Confidence) and not isinstance(confidence, type)
+    if "confidence" in own and not given:
+        wanted = "Theory(...), SmoothedTheory(...) or Tuned(...)"
+        raise ArgumentError(f"confidence must be {wanted}, got {shown(confidence)}")
+    return own
+
+
+def grown(arguments: dict[str, Any], n: int, labels: ArrayLike | None) -> dict[str, Any]:
+    """Extend the arguments of a policy by n users."""
+    more = dict(arguments, n_users=arguments["n_users"] + n)
+    if "labels" in arguments:
+        if labels is None:
+            raise ArgumentError(f"labels must be {n} whole numbers, the clusters of the new users, got None")
+        more["labels"] = frozen(np.concatenate([arguments["labels"], label_vector(labels, n)]))
+    elif labels is not None:
+        raise ArgumentError("labels must not be given: this policy finds clusters itself")
+    if "graph" in arguments:
+        more["graph"] = frozen(np.pad(arguments["graph"], (0, n)))
+    return more
+
+
+def frozen(array: A) -> A:
+    """Make an array read-only, and return it."""
+    array.flags.writeable = False
+    return array
+
+
+def too_long(name: str, ridge: float) -> ArgumentError:
+    """Make the error for a vector so long that rounding would destroy an inverse."""
+    longest = np.sqrt(LONGEST2 * ridge)
+    return ArgumentError(
+        f"{name} must be shorter than {longest:.3g} (1e6·√ridge), or rounding destroys the inverse; "
+        "scale the features down"
+    )
+
+
+def by_appearance(labels: Ints) -> Ints:
+    """Renumber labels 0, 1, … in order of first appearance.
+
+    >>> by_appearance(np.array([7, 7, 2, 7])).tolist()
+    [0, 0, 1, 0]
+    """
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[inverse]
+
+
+def oriented(apart: Floats) -> tuple[Floats, float]:
+    """Winner − loser and 1, or its negative and 0: a difference of arms and whether its first arm won.
+
+    Which of two arms is taken for the first must not depend on who wins: a policy with an intercept would
+    learn that the first always does. A hash of the absolute values decides; it is the same for z and −z.
+
+    >>> oriented(np.array([0.0, -2.0])), oriented(np.array([0.0, 2.0])), oriented(np.zeros(2))
+    ((array([ 0., -2.]), 1.0), (array([ 0., -2.]), 0.0), (array([0., 0.]), 0.5))
+    """
+    different = np.flatnonzero(apart)
+    if not len(different):
+        return np.zeros(len(apart)), 0.5
+    swapped = crc32(np.abs(apart).tobytes()) % 2 == 1
+    if (apart[different[0]] > 0) != swapped:
+        return np.ascontiguousarray(apart), 1.0
+    return 0.0 - apart, 0.0

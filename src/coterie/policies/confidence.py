@@ -7,16 +7,48 @@ size (d = u = 50, γ ≈ 0.5, λ_x ≈ 0.017) the theory asks for about 10¹⁰ 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from coterie import theory
 from coterie.errors import ArgumentError
-from coterie.policies.schedule import Schedule
 from coterie.theory import Radius
 from coterie.validation import nonnegative, positive, probability, whole
 
 FOREVER = 2**62
 """More rounds than anyone plays; keeps lengths inside 64 bits."""
+
+
+class Schedule(NamedTuple):
+    """When a policy plays uniformly: `first` rounds, then the start of each phase.
+
+    Parameters
+    ----------
+    first : int, default 0
+        Uniform rounds at the start.
+    phase : float, default 0.0
+        Uniform rounds T⁽⁰⁾ of phase 0; 0 for no phases.
+    growth : float, default 2.0
+        Growth α of the phases.
+
+    Notes
+    -----
+    Phase s = 0, 1, … lasts ⌈2^(αs)·T⁽ˢ⁾⌉ rounds, of which the first T⁽ˢ⁾ = ⌈2ˢ·T⁽⁰⁾⌉ are uniform (Alg. 2,
+    lines 7–10).
+
+    Examples
+    --------
+    >>> Schedule(first=100).ever
+    True
+    """
+
+    first: int = 0
+    phase: float = 0.0
+    growth: float = 2.0
+
+    @property
+    def ever(self) -> bool:
+        """Whether there are uniform rounds at all."""
+        return self.first > 0 or self.phase > 0
 
 
 @runtime_checkable
@@ -367,3 +399,30 @@ KINDS: dict[str, type[Theory] | type[SmoothedTheory] | type[Tuned]] = {
     "Tuned": Tuned,
 }
 """The kinds of confidence by name, for snapshots and the command line."""
+
+
+EXAMPLES = {"alpha": 1.5, "beta": 0.1, "explore": 500, "phase": 200}
+"""Constants that an error message shows."""
+
+
+def choose_confidence(policy: str, confidence: Confidence | None, **constants: float | None) -> Confidence:
+    """The confidence that a policy was given, or `Tuned` with the constants that it was given instead.
+
+    >>> choose_confidence("CLUB", None, alpha=1.5, beta=0.1)
+    Tuned(alpha=1.5, beta=0.1, explore=None, phase=None, growth=2.0)
+    """
+    given: dict[str, Any] = {name: value for name, value in constants.items() if value is not None}
+    shown = ", ".join(f"{name}={EXAMPLES[name]}" for name in constants if name in EXAMPLES)
+    example = f"{policy}(n_users, dim, {shown})"
+    if confidence is not None and given:
+        raise ArgumentError(f"{policy} takes {next(iter(given))} or confidence, not both: give {example}")
+    if confidence is not None:
+        return confidence
+    if missing := [name for name in ("alpha", "beta") if name not in given]:
+        raise ArgumentError(f"{policy} needs {' and '.join(missing)}, such as {example}, or a confidence")
+    return Tuned(**given)
+
+
+def constants_of(confidence: Confidence, n_users: int, dim: int, ridge: float) -> dict[str, Any]:
+    """β and f, as learners that compare users take them."""
+    return {"beta": confidence.bonus(dim, ridge), "shape": confidence.shape(n_users, dim, ridge)}

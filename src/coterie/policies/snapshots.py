@@ -1,21 +1,19 @@
-"""Snapshots: named arrays in a zip file with a format, a version and the generator's state. No pickle.
+"""Policies read from snapshots.
 
-Nothing in a file is believed: sizes are checked before memory is taken for them, and every number that
-compiled code uses as an index is checked before it is used. Arrays are written straight from the policy's
-memory and read straight into it.
+Nothing in a file is trusted: sizes are checked before memory is taken for them, and every number that
+compiled code uses as an index is checked before it is used. Arrays are read straight into the policy's
+memory.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, is_dataclass
 from io import BufferedReader, BytesIO
 from os import PathLike
-from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,92 +22,19 @@ from coterie.policies.array_files import (
     UNREADABLE,
     Archive,
     Array,
-    Arrays,
     ArraySource,
     ByteProgress,
     Described,
     Meter,
-    write_arrays,
 )
-from coterie.policies.base import LinearBandit
+from coterie.policies.base import LinearBandit, checked
 from coterie.policies.confidence import KINDS
-from coterie.policies.plans import PLANS, checked
-from coterie.storage import atomic_write
+from coterie.policies.registry import REGISTRY
+from coterie.policies.snapshot_format import ARRAY, FORMAT, VERSION, State, restored
 from coterie.validation import shown
 
-FORMAT = "coterie-policy"
-VERSION = 2
-ARRAY = {"array": True}
-"""What a header holds of an argument that is an array of the file."""
 MOST_HEADER = 2**20
 """Bytes that a header may have."""
-
-Fill: TypeAlias = Callable[[str, Array], None]
-"""Writes the array of a name into the memory that the policy has for it."""
-
-
-class State(NamedTuple):
-    """All of a policy: what it was made with, its random numbers, its arrays and its single numbers."""
-
-    name: str
-    arguments: dict[str, Any]
-    generator: dict[str, Any]
-    arrays: Arrays
-    numbers: dict[str, float]
-
-
-def captured(policy: LinearBandit) -> State:
-    """A copy of all of a policy's state."""
-    with policy.lock:
-        state = shared(policy)
-        return state._replace(arrays={name: array.copy() for name, array in state.arrays.items()})
-
-
-def shared(policy: LinearBandit) -> State:
-    """A policy's state in its own memory; the caller holds the lock as long as it is used."""
-    learner = policy.learner
-    arrays = {name: learner.array(name) for name in learner.FIELDS}
-    generator = dict(policy.generator.bit_generator.state)
-    return State(policy.name, policy.arguments, generator, arrays, learner.numbers())
-
-
-def revived(state: State) -> LinearBandit:
-    """A policy of its own that goes on from a state."""
-
-    def fill(name: str, out: Array) -> None:
-        out[...] = state.arrays[name]
-
-    return _made(state, fill)
-
-
-def _made(state: State, fill: Fill) -> LinearBandit:
-    """A policy whose arrays are filled by a function."""
-    policy = LinearBandit(state.name, state.arguments)
-    policy.generator.bit_generator.state = state.generator
-    if policy.generator.bit_generator.state != state.generator:
-        raise ValueError("has a generator in a state that cannot be")
-    policy.learner.restore(fill, state.numbers)
-    return policy
-
-
-def save(policy: LinearBandit, path: str | PathLike[str], *, progress: ByteProgress | None = None) -> None:
-    """Write all of a policy's state; the file is whole or absent."""
-    target = Path(path)
-    if target.exists() and not target.is_file():
-        kind = "a folder" if target.is_dir() else "no file"
-        raise SnapshotError(f"{os.fspath(path)!r} is {kind}; name a file to save into")
-    if not target.parent.is_dir():
-        raise SnapshotError(f"there is no folder {os.fspath(target.parent)!r} to save into")
-    with policy.lock:  # nothing is copied, so nothing may change
-        content = content_of(shared(policy))
-        atomic_write(target, lambda file: write_arrays(file, content, progress))
-
-
-def dumps(state: State) -> bytes:
-    """What `save` writes, as bytes."""
-    file = BytesIO()
-    write_arrays(file, content_of(state))
-    return file.getvalue()
 
 
 def loads(content: bytes) -> LinearBandit:
@@ -120,36 +45,6 @@ def loads(content: bytes) -> LinearBandit:
         raise
     except UNREADABLE:
         raise SnapshotError("these bytes are not a whole Coterie snapshot") from None
-
-
-def content_of(state: State) -> Arrays:
-    """The arrays of a snapshot, one of which is its header."""
-    content: Arrays = {f"state/{name}": array for name, array in state.arrays.items()}
-    arguments: dict[str, Any] = {}
-    for name, value in state.arguments.items():
-        if isinstance(value, np.ndarray):
-            content[f"argument/{name}"] = value
-            arguments[name] = ARRAY
-        else:
-            arguments[name] = _confidence_fields(value) if name == "confidence" else value
-    header = {
-        "format": FORMAT,
-        "version": VERSION,
-        "policy": state.name,
-        "arguments": arguments,
-        "generator": state.generator,
-        "numbers": state.numbers,
-    }
-    text = json.dumps(header, default=lambda value: value.item())
-    content["header"] = np.frombuffer(text.encode(), np.uint8)
-    return content
-
-
-def _confidence_fields(confidence: object) -> dict[str, Any]:
-    kind = type(confidence)
-    if KINDS.get(kind.__name__) is not kind or not is_dataclass(confidence) or isinstance(confidence, type):
-        raise SnapshotError(f"only {', '.join(KINDS)} can be saved, not a confidence of kind {kind.__name__}")
-    return {"kind": kind.__name__, **asdict(confidence)}
 
 
 def load(path: str | PathLike[str], *, progress: ByteProgress | None = None) -> LinearBandit:
@@ -246,7 +141,7 @@ def _header(content: Array) -> Header:
     for value, name, kind in kinds:
         if not isinstance(value, kind):
             raise SnapshotError(f"has a header whose {name!r} is of the wrong kind")
-    if header.policy not in PLANS:
+    if header.policy not in REGISTRY:
         raise SnapshotError(f"holds a policy {shown(header.policy)} that this Coterie does not know")
     return header
 
@@ -254,7 +149,8 @@ def _header(content: Array) -> Header:
 def _rebuilt(header: Header, archive: ArraySource, meter: Meter) -> LinearBandit:
     with _explained():
         arguments = _arguments(header, archive)
-        plan = PLANS[header.policy](**arguments)
+        kind = REGISTRY[header.policy].make
+        plan = kind._plan(**arguments)
         stored = {n.removeprefix("state/"): a for n, a in archive.stored.items() if n.startswith("state/")}
         numbers = header.numbers
         if set(numbers) != set(plan.learner.NUMBERS) or not all(np.isfinite(list(numbers.values()))):
@@ -267,7 +163,7 @@ def _rebuilt(header: Header, archive: ArraySource, meter: Meter) -> LinearBandit
                 check_values(name, piece)
                 meter.advance(piece.nbytes)
 
-        return _made(State(header.policy, arguments, header.generator, {}, numbers), fill)
+        return restored(kind, State(header.policy, arguments, header.generator, {}, numbers), fill)
 
 
 @contextmanager

@@ -10,9 +10,8 @@ from typing import Any, Literal, TypedDict, get_args
 import numpy as np
 
 from coterie.errors import ArgumentError, unknown
-from coterie.policies.base import LinearBandit
-from coterie.policies.makers import find_maker, tuned_confidence
-from coterie.policies.plans import MOST_DIM
+from coterie.policies.base import MOST_DIM, LinearBandit
+from coterie.policies.factories import find_factory
 from coterie.policies.registry import find
 from coterie.seeding import check_seed
 from coterie.service.core.ids import checked_id
@@ -130,19 +129,16 @@ class PolicySettings:
 
     def make(self) -> LinearBandit:
         """The policy before its first round, with its users or with room for the first one."""
-        maker = find_maker(self.policy)
-        described = [name for name in USER_PARAMS if name in self.params and name in maker.arguments]
+        factory = find_factory(self.policy)
+        described = [name for name in USER_PARAMS if name in self.params and name in factory.arguments]
         params = {name: value for name, value in self.params.items() if name not in described}
-        maker.check(params)
+        factory.check(params)
         for name in USER_PARAMS:
-            if name in maker.arguments and not (name in described and self.users):
+            if name in factory.arguments and not (name in described and self.users):
                 raise ArgumentError(f"{self.policy} must know its users: give users, and {name} in params")
-        confidence = tuned_confidence(self.policy, params) if "confidence" in maker.arguments else None
         offered = {"n_users": max(len(self.users), 1), "dim": self.dim, "seed": self.seed, **params}
         offered.update({name: np.asarray(self.params[name]) for name in described})
-        if confidence is not None:
-            offered["confidence"] = confidence
-        made: LinearBandit = maker({name: value for name, value in offered.items() if maker.passes(name)})
+        made: LinearBandit = factory({name: value for name, value in offered.items() if factory.passes(name)})
         return made
 
     def to_json(self) -> str:

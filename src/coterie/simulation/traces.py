@@ -48,8 +48,8 @@ class Trace:
     --------
     >>> import coterie
     >>> data = coterie.datasets.load("synthetic", dim=5, n_users=20, n_items=100)
-    >>> world = coterie.environments.Stochastic(data, n_users=8, n_clusters=2, n_arms=10, seed=1)
-    >>> trace = coterie.simulate(coterie.LinUCBInd(8, 5, beta=0.1), world, 600)
+    >>> env = coterie.environments.Stochastic(data, n_users=8, n_clusters=2, n_arms=10, seed=1)
+    >>> trace = coterie.simulate(coterie.LinUCBInd(8, 5, beta=0.1), env, 600)
     >>> bool(trace.regret[-1] < 600)
     True
     """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from coterie.datasets.dataset import Dataset
 from coterie.datasets.event_table import Events, EventSource, events_of
-from coterie.datasets.lines import Delimited, FieldFormat, LineBlock, read
+from coterie.datasets.lines import MOST_STARS, Delimited, FieldFormat, LineBlock, read
 from coterie.datasets.prepare import liked_rows, prepare_file
 from coterie.datasets.request import Request, Source
 from coterie.datasets.sources import About, digest, find_file, opened
@@ -33,12 +33,13 @@ ABOUT = About(
         "research use only, cite Harper and Konstan (2015, doi 10.1145/2827872), no commercial use and no "
         "redistribution without permission from GroupLens, no claim of their endorsement"
     ),
+    first_line=r"userId,movieId,|\d+::\d{1,6}::|\d+\t",
 )
 
 _NAMES = (
     FieldFormat("userId"),
     FieldFormat("movieId"),
-    FieldFormat("rating", is_rating=True),
+    FieldFormat("rating", span=(0.0, MOST_STARS)),
     FieldFormat("timestamp"),
 )
 RELEASE_FIELDS: Mapping[str, Delimited] = MappingProxyType(

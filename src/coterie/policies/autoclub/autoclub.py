@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from numpy.typing import ArrayLike
+
 from coterie.policies.autoclub.average import Levelled
-from coterie.policies.entries import Style, register
-from coterie.policies.plans import Plan
+from coterie.policies.autoclub.explanations import UserExplanation, explained
+from coterie.policies.base import LinearBandit, Plan
+from coterie.policies.declarations import Declaration, Style
+from coterie.validation import arms_matrix, user_index
 
 
-@register(
-    summary="clusters by marginal likelihood; no constants to set",
-    use_when="you have no reason to choose another",
-    style=Style("AutoCLUB", "#A5112B", "d", "-"),
-    cost=25.0,
-)
-def AutoCLUB(n_users: int, dim: int, *, ridge: float = 1.0, seed: int = 0) -> Plan:
-    """Make an AutoCLUB policy: clusters by evidence, with no constants to set.
+class AutoCLUB(LinearBandit):
+    """Clusters by evidence, with no constants to set.
 
     The policy to start with. It needs no gap, no noise level and no horizon: noise, prior and mean preference
     are estimated from all users. Each user is reviewed at ever longer intervals and put where its data is
@@ -33,11 +31,6 @@ def AutoCLUB(n_users: int, dim: int, *, ridge: float = 1.0, seed: int = 0) -> Pl
         Clusters act with up to three times as much, as far as that is no more than the ridge.
     seed : int, default 0
         Seed of the policy's own random numbers; AutoCLUB draws none.
-
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
 
     Raises
     ------
@@ -63,4 +56,47 @@ def AutoCLUB(n_users: int, dim: int, *, ridge: float = 1.0, seed: int = 0) -> Pl
     >>> policy.labels().tolist()
     [0, 0, 0]
     """
-    return Plan(Levelled, {})
+
+    declared = Declaration(
+        summary="clusters by marginal likelihood; no constants to set",
+        use_when="you have no reason to choose another",
+        style=Style("AutoCLUB", "#A5112B", "d", "-"),
+        cost=25.0,
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(n_users, dim, ridge=ridge, seed=seed)
+
+    @staticmethod
+    def _plan(n_users: int, dim: int, *, ridge: float, seed: int) -> Plan:
+        return Plan(Levelled, {})
+
+    def explain(self, user: int, arms: ArrayLike | None = None) -> UserExplanation:
+        """Explain whom a user learns from, what is known about it, and what scores are made of.
+
+        Parameters
+        ----------
+        user : int
+            User, from 0 to n_users − 1.
+        arms : array_like of shape (K, dim), optional
+            Arms whose scores are to be taken apart.
+
+        Returns
+        -------
+        UserExplanation
+            Plain data; `print` shows it in a few lines.
+        """
+        user = user_index(user, self._n_users)
+        matrix = None if arms is None else arms_matrix(arms, self._dim)
+        with self._lock:
+            if matrix is not None and not self._learner.accepts(matrix):
+                raise self._too_long("arms", matrix)
+            return explained(self, user, matrix)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.errors import ArgumentError
+from coterie.policies.base import LinearBandit
 from coterie.types import Floats, Ints
-
-if TYPE_CHECKING:
-    from coterie.policies.inspected import Inspected
 
 
 class ScoreParts(NamedTuple):
@@ -43,7 +40,7 @@ class ScoreParts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UserExplanation:
-    """What `LinearBandit.explain` tells of a user.
+    """What `AutoCLUB.explain` returns.
 
     Parameters
     ----------
@@ -122,13 +119,9 @@ class UserExplanation:
         return "\n".join(lines)
 
 
-def explained(policy: Inspected, user: int, arms: Floats | None) -> UserExplanation:
+def explained(policy: LinearBandit, user: int, arms: Floats | None) -> UserExplanation:
     """The explanation of a user, who is known, and of arms, if there are any; the policy is locked."""
     learner: Any = policy.learner
-    if not hasattr(learner, "explained"):
-        raise ArgumentError(
-            f"{policy.name} has nothing to explain beyond `scores` and `cluster_of`; AutoCLUB has"
-        )
     numbers, cluster = learner.explained(user), learner.cluster_of(user)
     counts = learner.array("precisions")[cluster] * learner.array("pulls")[cluster]
     influence = counts / counts.sum() if counts.any() else np.zeros(len(cluster))

@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
+from coterie.policies.base import LinearBandit, Plan
 from coterie.policies.club.components import Components
-from coterie.policies.confidence import Confidence
-from coterie.policies.entries import ALPHAS, Grid, Style, register
-from coterie.policies.plans import Plan
-from coterie.policies.schedule import Schedule, never, uniform_first
+from coterie.policies.confidence import Confidence, Schedule, choose_confidence, constants_of
+from coterie.policies.declarations import ALPHAS, Declaration, Grid, Style
 
 GRID = Grid(alpha=ALPHAS, beta=(0.25, 0.5, 1.0, 2.0))
 UNIFORM_GRID = Grid(alpha=ALPHAS, beta=(0.5, 1.0), explore=(2.0, 20.0))
 
 
-def _plan(n_users: int, dim: int, confidence: Confidence, ridge: float, schedule: Schedule) -> Plan:
-    """Plan a policy that clusters by connected components."""
-    beta, shape = confidence.bonus(dim, ridge), confidence.shape(n_users, dim, ridge)
-    return Plan(Components, {"beta": beta, "shape": shape}, schedule)
-
-
-@register(
-    summary="removes edges of a user graph; clusters are its components",
-    use_when="you need a classic baseline",
-    style=Style("CLUB", "#E69F00", "o", "--"),
-    grid=GRID,
-)
-def CLUB(
-    n_users: int,
-    dim: int,
-    *,
-    confidence: Confidence,
-    growing: bool = False,
-    ridge: float = 1.0,
-    seed: int = 0,
-) -> Plan:
-    """Make a CLUB policy: users share data while a graph connects them   (Gentile et al. 2014).
+class CLUB(LinearBandit):
+    """Users share data while a graph connects them (Gentile et al. 2014).
 
     All users are connected at the start. When the estimates of two users differ too much their edge is cut;
     the connected components are the clusters.
@@ -44,13 +23,18 @@ def CLUB(
         Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
     dim : int
         Length d of an arm's vector, at least 1.
-    confidence : Confidence
-        β of the bonus and the radius f(T) within which estimates count as equal. Use
-        `Tuned(alpha=15σ, beta=σ)` with σ the standard deviation of the noise: `Tuned(alpha=1.5, beta=0.1)`
-        for σ = 0.1, `Tuned(alpha=7.5, beta=0.5)` for clicks. A smaller alpha separates users
-        sooner: too small and every user ends up alone, too large and all stay together. Try several on a
-        simulation of your size. `Theory` has the paper's constants; at the paper's size they separate
-        two users only after about 10⁶ pulls each.
+    confidence : Confidence, optional
+        A rule for both constants in place of alpha and beta. `Theory` has the paper's constants; at the
+        paper's size they separate two users only after about 10⁶ pulls each. `Tuned(alpha=..., beta=...)` is
+        the same as alpha and beta.
+    alpha : float, optional
+        Factor α of the radius f(T) within which two estimates count as equal, at least 0, in the unit of
+        rewards. Set it to 15σ, with σ the standard deviation of the noise: 1.5 for σ = 0.1, 7.5 for clicks. A
+        smaller alpha separates users sooner: too small and every user ends up alone, too large and all stay
+        together. Try several on a simulation of your size. Give alpha and beta, or `confidence`.
+    beta : float, optional
+        Factor β of the bonus, at least 0, in the unit of rewards. Set it to σ: 0.1 for σ = 0.1, 0.5 for
+        clicks. Smaller exploits more, larger explores more.
     growing : bool, default False
         Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
     ridge : float, default 1.0
@@ -58,15 +42,10 @@ def CLUB(
     seed : int, default 0
         Seed of the policy's own random numbers; CLUB draws none.
 
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
-
     Raises
     ------
     ArgumentError
-        If a value is outside its range, or `confidence` is no `Confidence`.
+        If a value is outside its range, or not exactly one of the constants and `confidence` is given.
 
     Notes
     -----
@@ -84,33 +63,52 @@ def CLUB(
 
     Examples
     --------
-    >>> from coterie import Tuned
-    >>> policy = CLUB(n_users=3, dim=2, confidence=Tuned(alpha=1.5, beta=0.1))
+    >>> policy = CLUB(n_users=3, dim=2, alpha=1.5, beta=0.1)
     >>> policy.update(0, [1.0, 0.0], 0.8)
     >>> policy.recommend(1, [[1.0, 0.0], [-1.0, 0.0]])
     0
     >>> policy.labels().tolist()
     [0, 0, 0]
     """
-    return _plan(n_users, dim, confidence, ridge, never())._replace(growing=growing)
+
+    declared = Declaration(
+        summary="removes edges of a user graph; clusters are its components",
+        use_when="you need a classic baseline",
+        style=Style("CLUB", "#E69F00", "o", "--"),
+        grid=GRID,
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        confidence: Confidence | None = None,
+        alpha: float | None = None,
+        beta: float | None = None,
+        growing: bool = False,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(
+            n_users,
+            dim,
+            confidence=choose_confidence(self.name, confidence, alpha=alpha, beta=beta),
+            growing=growing,
+            ridge=ridge,
+            seed=seed,
+        )
+
+    @staticmethod
+    def _plan(
+        n_users: int, dim: int, *, confidence: Confidence, growing: bool, ridge: float, seed: int
+    ) -> Plan:
+        return Plan(Components, constants_of(confidence, n_users, dim, ridge), growing=growing)
 
 
-@register(
-    summary="CLUB after uniform exploration",
-    use_when="the gap between clusters is known",
-    style=Style("UniCLUB", "#D55E00", "o", "-"),
-    grid=UNIFORM_GRID,
-)
-def UniCLUB(
-    n_users: int,
-    dim: int,
-    *,
-    confidence: Confidence,
-    growing: bool = False,
-    ridge: float = 1.0,
-    seed: int = 0,
-) -> Plan:
-    """Make a UniCLUB policy: CLUB after T0 rounds of uniform exploration   (Li et al. 2025, Alg. 1).
+class UniCLUB(LinearBandit):
+    """CLUB after T0 rounds of uniform exploration (Li et al. 2025, Alg. 1).
 
     Parameters
     ----------
@@ -118,10 +116,17 @@ def UniCLUB(
         Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
     dim : int
         Length d of an arm's vector, at least 1.
-    confidence : Confidence
-        β, f(T) and the length T0 of exploration. Use `Tuned(alpha=15σ, beta=σ, explore=10 * n_users)` with σ
-        the standard deviation of the noise: 2 to 20 uniform rounds a user are usual; alpha and beta are as
-        for `CLUB`. `Theory(..., gamma=...)` has the paper's T0, about 10¹⁰ rounds at the paper's size.
+    confidence : Confidence, optional
+        A rule for all constants in place of alpha, beta and explore. `Theory(..., gamma=...)` has the paper's
+        constants, with a T0 of about 10¹⁰ rounds at the paper's size.
+    alpha : float, optional
+        Factor α of the radius f(T) within which two estimates count as equal, at least 0; 15σ, as for `CLUB`,
+        with σ the standard deviation of the noise. Give alpha and beta, or `confidence`.
+    beta : float, optional
+        Factor β of the bonus, at least 0; σ, as for `CLUB`.
+    explore : int, optional
+        Number T0 of uniform rounds at the start, in rounds of all users together; 2 to 20 a user are usual, 0
+        for none. Needed with alpha and beta.
     growing : bool, default False
         Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
     ridge : float, default 1.0
@@ -129,15 +134,11 @@ def UniCLUB(
     seed : int, default 0
         Seed of the uniform rounds, at least 0.
 
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
-
     Raises
     ------
     ArgumentError
-        If a value is outside its range, or `confidence` has no exploration length.
+        If a value is outside its range, not exactly one of the constants and `confidence` is given, or the
+        length of exploration is unknown.
 
     Notes
     -----
@@ -150,32 +151,51 @@ def UniCLUB(
 
     Examples
     --------
-    >>> from coterie import Tuned
-    >>> policy = UniCLUB(n_users=3, dim=2, confidence=Tuned(alpha=1.5, beta=0.1, explore=30))
+    >>> policy = UniCLUB(n_users=3, dim=2, alpha=1.5, beta=0.1, explore=30)
     >>> policy.exploring, policy.exploration.first
     (True, 30)
     """
-    return _plan(
-        n_users, dim, confidence, ridge, uniform_first(confidence.exploration(n_users, dim))
-    )._replace(growing=growing)
+
+    declared = Declaration(
+        summary="CLUB after uniform exploration",
+        use_when="the gap between clusters is known",
+        style=Style("UniCLUB", "#D55E00", "o", "-"),
+        grid=UNIFORM_GRID,
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        confidence: Confidence | None = None,
+        alpha: float | None = None,
+        beta: float | None = None,
+        explore: int | None = None,
+        growing: bool = False,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(
+            n_users,
+            dim,
+            confidence=choose_confidence(self.name, confidence, alpha=alpha, beta=beta, explore=explore),
+            growing=growing,
+            ridge=ridge,
+            seed=seed,
+        )
+
+    @staticmethod
+    def _plan(
+        n_users: int, dim: int, *, confidence: Confidence, growing: bool, ridge: float, seed: int
+    ) -> Plan:
+        schedule = Schedule(first=confidence.exploration(n_users, dim))
+        return Plan(Components, constants_of(confidence, n_users, dim, ridge), schedule, growing=growing)
 
 
-@register(
-    summary="CLUB for smoothed contexts",
-    use_when="arms are chosen adversarially and perturbed by noise",
-    style=Style("SACLUB", "#E69F00", "P", "-"),
-    grid=GRID,
-)
-def SACLUB(
-    n_users: int,
-    dim: int,
-    *,
-    confidence: Confidence,
-    growing: bool = False,
-    ridge: float = 1.0,
-    seed: int = 0,
-) -> Plan:
-    """Make a SACLUB policy: CLUB for smoothed adversarial contexts   (Li et al. 2025, Sec. 4.2).
+class SACLUB(LinearBandit):
+    """CLUB for smoothed adversarial contexts (Li et al. 2025, Sec. 4.2).
 
     Parameters
     ----------
@@ -183,10 +203,14 @@ def SACLUB(
         Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
     dim : int
         Length d of an arm's vector, at least 1.
-    confidence : Confidence
-        β and f(T). `SmoothedTheory(...)` has the paper's constants, which at the paper's size separate two
-        users only after about 10⁶ pulls each. In practice use `Tuned(alpha=15σ, beta=σ)`, with σ the standard
-        deviation of the noise of rewards, as for `CLUB`.
+    confidence : Confidence, optional
+        A rule for both constants in place of alpha and beta. `SmoothedTheory` has the paper's constants; at
+        the paper's size they separate two users only after about 10⁶ pulls each.
+    alpha : float, optional
+        Factor α of the radius f(T) within which two estimates count as equal, at least 0; 15σ, as for `CLUB`,
+        with σ the standard deviation of the noise. Give alpha and beta, or `confidence`.
+    beta : float, optional
+        Factor β of the bonus, at least 0; σ, as for `CLUB`.
     growing : bool, default False
         Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
     ridge : float, default 1.0
@@ -194,15 +218,10 @@ def SACLUB(
     seed : int, default 0
         Seed of the policy's own random numbers; SACLUB draws none.
 
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
-
     Raises
     ------
     ArgumentError
-        If a value is outside its range, or `confidence` is no `Confidence`.
+        If a value is outside its range, or not exactly one of the constants and `confidence` is given.
 
     Notes
     -----
@@ -216,4 +235,39 @@ def SACLUB(
     >>> SACLUB(n_users=3, dim=2, confidence=confidence).exploring
     False
     """
-    return _plan(n_users, dim, confidence, ridge, never())._replace(growing=growing)
+
+    declared = Declaration(
+        summary="CLUB for smoothed contexts",
+        use_when="arms are chosen adversarially and perturbed by noise",
+        style=Style("SACLUB", "#E69F00", "P", "-"),
+        grid=GRID,
+        figures=("real",),
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        confidence: Confidence | None = None,
+        alpha: float | None = None,
+        beta: float | None = None,
+        growing: bool = False,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(
+            n_users,
+            dim,
+            confidence=choose_confidence(self.name, confidence, alpha=alpha, beta=beta),
+            growing=growing,
+            ridge=ridge,
+            seed=seed,
+        )
+
+    @staticmethod
+    def _plan(
+        n_users: int, dim: int, *, confidence: Confidence, growing: bool, ridge: float, seed: int
+    ) -> Plan:
+        return Plan(Components, constants_of(confidence, n_users, dim, ridge), growing=growing)

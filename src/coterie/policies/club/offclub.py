@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
+from coterie.policies.base import LinearBandit, Plan
 from coterie.policies.club.neighbourhoods import Neighbourhoods
-from coterie.policies.confidence import Confidence
-from coterie.policies.entries import ALPHAS, Grid, Style, register
-from coterie.policies.plans import Plan
+from coterie.policies.confidence import Confidence, choose_confidence
+from coterie.policies.declarations import ALPHAS, Declaration, Grid, Style
 
 
-@register(
-    summary="clusters from a log; decisions by lower confidence bounds",
-    use_when="you have a log, and decisions will get no feedback",
-    style=Style("Off-CLUB", "#999933", "v", ":"),
-    grid=Grid(alpha=ALPHAS, beta=(0.25, 0.5, 1.0, 2.0)),
-)
-def OffCLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.0, seed: int = 0) -> Plan:
-    """Make an OffCLUB policy: users who are alike in a log, and cautious decisions   (Liu et al. 2025).
+class OffCLUB(LinearBandit):
+    """Users who are alike in a log, and cautious decisions (Liu et al. 2025).
 
     Give it a log by `fit`, then ask for decisions. Users are compared once, by all their data; each learns
     from those who were not told apart from it. An arm about which little is known is avoided, where other
@@ -27,24 +21,25 @@ def OffCLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.
         Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
     dim : int
         Length d of an arm's vector, at least 1.
-    confidence : Confidence
-        β of the bound and the radius f(T) within which estimates count as equal. Use
-        `Tuned(alpha=15σ, beta=σ)` with σ the standard deviation of the noise, as for `CLUB`; with little data
-        for each user try less. Larger beta is more cautious; 0 takes the largest estimate.
+    confidence : Confidence, optional
+        A rule for both constants in place of alpha and beta, such as `Theory(...)`; `Tuned(alpha=...,
+        beta=...)` is the same as alpha and beta.
+    alpha : float, optional
+        Factor α of the radius f(T) within which two estimates count as equal, at least 0; 15σ, as for `CLUB`,
+        with σ the standard deviation of the noise; with little data for each user try less. Give alpha and
+        beta, or `confidence`.
+    beta : float, optional
+        Factor β of the bound, at least 0; σ, as for `CLUB`. Larger is more cautious; 0 takes the largest
+        estimate.
     ridge : float, default 1.0
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the policy's own random numbers; OffCLUB draws none.
 
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
-
     Raises
     ------
     ArgumentError
-        If a value is outside its range, or `confidence` is no `Confidence`.
+        If a value is outside its range, or not exactly one of the constants and `confidence` is given.
 
     Notes
     -----
@@ -66,12 +61,43 @@ def OffCLUB(n_users: int, dim: int, *, confidence: Confidence, ridge: float = 1.
 
     Examples
     --------
-    >>> from coterie import Tuned
-    >>> policy = OffCLUB(n_users=2, dim=2, confidence=Tuned(alpha=1.5, beta=0.1))
+    >>> policy = OffCLUB(n_users=2, dim=2, alpha=1.5, beta=0.1)
     >>> policy.fit([0, 0, 1], [[1.0, 0.0], [0.8, 0.6], [1.0, 0.0]], [0.3, 0.2, 0.3]).rounds
     3
     >>> policy.recommend(1, [[0.9, 0.0], [0.0, 0.9]])  # the second is unknown
     0
     """
-    shape = confidence.shape(n_users, dim, ridge)
-    return Plan(Neighbourhoods, {"beta": -confidence.bonus(dim, ridge), "shape": shape, "first": 0})
+
+    declared = Declaration(
+        summary="clusters from a log; decisions by lower confidence bounds",
+        use_when="you have a log, and decisions will get no feedback",
+        style=Style("Off-CLUB", "#999933", "v", ":"),
+        grid=Grid(alpha=ALPHAS, beta=(0.25, 0.5, 1.0, 2.0)),
+        feedback="logs",
+        figures=(),
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        confidence: Confidence | None = None,
+        alpha: float | None = None,
+        beta: float | None = None,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(
+            n_users,
+            dim,
+            confidence=choose_confidence(self.name, confidence, alpha=alpha, beta=beta),
+            ridge=ridge,
+            seed=seed,
+        )
+
+    @staticmethod
+    def _plan(n_users: int, dim: int, *, confidence: Confidence, ridge: float, seed: int) -> Plan:
+        shape = confidence.shape(n_users, dim, ridge)
+        return Plan(Neighbourhoods, {"beta": -confidence.bonus(dim, ridge), "shape": shape, "first": 0})

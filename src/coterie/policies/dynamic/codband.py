@@ -3,34 +3,15 @@
 from __future__ import annotations
 
 from coterie.errors import ArgumentError
+from coterie.policies.base import LinearBandit, Plan
+from coterie.policies.declarations import Declaration, Grid, Style, geometric
 from coterie.policies.dynamic.gibbs_clusters import GibbsClusters
-from coterie.policies.entries import Grid, Style, geometric, register
-from coterie.policies.plans import Plan
 from coterie.seeding import stream
 from coterie.validation import number, positive, whole
 
 
-@register(
-    summary="Thompson sampling; clusters from a Chinese restaurant process",
-    use_when="the noise is known, and preferences may change abruptly",
-    style=Style("CoDBand", "#7A4988", "X", "-."),
-    grid=Grid(noise=(0.5, 1.0, 2.0), scale=geometric(0.03, 1.0, 8)),
-    cost=200.0,
-)
-def CoDBand(
-    n_users: int,
-    dim: int,
-    *,
-    noise: float = 0.5,
-    scale: float = 0.1,
-    concentration: float | None = None,
-    shape: float = 15.0,
-    rate: float = 1.0,
-    window: int = 20,
-    ridge: float = 1.0,
-    seed: int = 0,
-) -> Plan:
-    """Make a CoDBand policy: a Dirichlet process over clusters, one Gibbs step a reward   (Li et al. 2021).
+class CoDBand(LinearBandit):
+    """A Dirichlet process over clusters, one Gibbs step a reward (Li et al. 2021).
 
     Every cluster has a preference. After each reward the user draws its cluster anew, from the probability
     of all its data in each of them; decisions draw the preference. A user whose rewards stop fitting its
@@ -60,11 +41,6 @@ def CoDBand(
     seed : int, default 0
         Seed of all draws, at least 0.
 
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
-
     Raises
     ------
     ArgumentError
@@ -85,16 +61,68 @@ def CoDBand(
     >>> policy.recommend(0, [[0.1, 0.0], [0.9, 0.0]])
     1
     """
-    settings = {
-        "noise": positive("noise", noise),
-        "scale": positive("scale", scale),
-        "concentration": None if concentration is None else positive("concentration", concentration),
-        "shape": _shape(shape),
-        "rate": positive("rate", rate),
-        "window": whole("window", window, 0, 64),
-        "key": int(stream(seed, "clusters").integers(2**63)),
-    }
-    return Plan(GibbsClusters, settings)
+
+    declared = Declaration(
+        summary="Thompson sampling; clusters from a Chinese restaurant process",
+        use_when="the noise is known, and preferences may change abruptly",
+        style=Style("CoDBand", "#7A4988", "X", "-."),
+        grid=Grid(noise=(0.5, 1.0, 2.0), scale=geometric(0.03, 1.0, 8)),
+        cost=200.0,
+        figures=("field",),
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        noise: float = 0.5,
+        scale: float = 0.1,
+        concentration: float | None = None,
+        shape: float = 15.0,
+        rate: float = 1.0,
+        window: int = 20,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(
+            n_users,
+            dim,
+            noise=noise,
+            scale=scale,
+            concentration=concentration,
+            shape=shape,
+            rate=rate,
+            window=window,
+            ridge=ridge,
+            seed=seed,
+        )
+
+    @staticmethod
+    def _plan(
+        n_users: int,
+        dim: int,
+        *,
+        noise: float,
+        scale: float,
+        concentration: float | None,
+        shape: float,
+        rate: float,
+        window: int,
+        ridge: float,
+        seed: int,
+    ) -> Plan:
+        settings = {
+            "noise": positive("noise", noise),
+            "scale": positive("scale", scale),
+            "concentration": None if concentration is None else positive("concentration", concentration),
+            "shape": _shape(shape),
+            "rate": positive("rate", rate),
+            "window": whole("window", window, 0, 64),
+            "key": int(stream(seed, "clusters").integers(2**63)),
+        }
+        return Plan(GibbsClusters, settings)
 
 
 def _shape(value: float) -> float:

@@ -3,36 +3,17 @@
 from __future__ import annotations
 
 from coterie.errors import ArgumentError
+from coterie.policies.base import LinearBandit, Plan
+from coterie.policies.declarations import Declaration, Grid, Style, geometric
 from coterie.policies.dynamic.homogeneous_users import HomogeneousUsers
-from coterie.policies.entries import Grid, Style, geometric, register
-from coterie.policies.plans import Plan
 from coterie.validation import flag, nonnegative, number, positive, whole
 
 SURPRISE = 0.01
 """Level of the test of a single reward, υ_e."""
 
 
-@register(
-    summary="neighbours by a homogeneity test; resets users who change",
-    use_when="users' preferences jump from one cluster's to another's",
-    style=Style("DyClu", "#B5651D", "P", "-."),
-    grid=Grid(beta=geometric(0.1, 5.0, 6), level=(0.05, 0.01, 0.001, 0.0001)),
-    cost=300.0,
-)
-def DyClu(
-    n_users: int,
-    dim: int,
-    *,
-    beta: float | None = None,
-    level: float = 0.01,
-    noise: float | None = None,
-    window: int = 20,
-    outdated: bool = True,
-    growing: bool = False,
-    ridge: float = 1.0,
-    seed: int = 0,
-) -> Plan:
-    """Make a DyClu policy: neighbours by a test of homogeneity, and changes detected   (Li et al. 2021).
+class DyClu(LinearBandit):
+    """Neighbours by a test of homogeneity, and changes detected (Li et al. 2021).
 
     Two users are neighbours if one preference explains the rewards of both as well as two do, up to the
     noise. Edges can come back. A user whose rewards stop fitting its own data starts anew, and what it told
@@ -64,11 +45,6 @@ def DyClu(
     seed : int, default 0
         Seed of the policy's random numbers, at least 0; DyClu draws none.
 
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
-
     Raises
     ------
     ArgumentError
@@ -90,15 +66,67 @@ def DyClu(
     >>> policy.labels().tolist()
     [0, 1]
     """
-    settings = {
-        "beta": None if beta is None else nonnegative("beta", beta),
-        "noise": None if noise is None else positive("noise", noise),
-        "critical": [float("inf"), *(_critical(freedom, level) for freedom in range(1, dim + 1))],
-        "sharp": _critical(1, SURPRISE),
-        "window": whole("window", window, 0, 64),
-        "outdated": flag("outdated", outdated),
-    }
-    return Plan(HomogeneousUsers, settings, growing=growing)
+
+    declared = Declaration(
+        summary="neighbours by a homogeneity test; resets users who change",
+        use_when="users' preferences jump from one cluster's to another's",
+        style=Style("DyClu", "#B5651D", "P", "-."),
+        grid=Grid(beta=geometric(0.1, 5.0, 6), level=(0.05, 0.01, 0.001, 0.0001)),
+        cost=300.0,
+        figures=("field",),
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        beta: float | None = None,
+        level: float = 0.01,
+        noise: float | None = None,
+        window: int = 20,
+        outdated: bool = True,
+        growing: bool = False,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(
+            n_users,
+            dim,
+            beta=beta,
+            level=level,
+            noise=noise,
+            window=window,
+            outdated=outdated,
+            growing=growing,
+            ridge=ridge,
+            seed=seed,
+        )
+
+    @staticmethod
+    def _plan(
+        n_users: int,
+        dim: int,
+        *,
+        beta: float | None,
+        level: float,
+        noise: float | None,
+        window: int,
+        outdated: bool,
+        growing: bool,
+        ridge: float,
+        seed: int,
+    ) -> Plan:
+        settings = {
+            "beta": None if beta is None else nonnegative("beta", beta),
+            "noise": None if noise is None else positive("noise", noise),
+            "critical": [float("inf"), *(_critical(freedom, level) for freedom in range(1, dim + 1))],
+            "sharp": _critical(1, SURPRISE),
+            "window": whole("window", window, 0, 64),
+            "outdated": flag("outdated", outdated),
+        }
+        return Plan(HomogeneousUsers, settings, growing=growing)
 
 
 def _critical(freedom: int, level: float) -> float:

@@ -4,30 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from coterie.policies.base import LinearBandit, Plan
+from coterie.policies.declarations import Declaration, Grid, Style, geometric
 from coterie.policies.dynamic.nearest_centroid import NearestCentroid
-from coterie.policies.entries import Grid, Style, geometric, register
-from coterie.policies.plans import Plan
 from coterie.seeding import stream
 from coterie.validation import nonnegative, whole
 
 
-@register(
-    summary="a given number of clusters; each user moves to the nearest",
-    use_when="the number of clusters is known",
-    style=Style("DynUCB", "#8C6D31", "p", "-."),
-    grid=Grid(alpha=geometric(0.05, 2.0, 6), n_clusters=(4, 8, 16, 32)),
-    cost=20.0,
-)
-def DynUCB(
-    n_users: int,
-    dim: int,
-    *,
-    n_clusters: int = 4,
-    alpha: float = 1.0,
-    ridge: float = 1.0,
-    seed: int = 0,
-) -> Plan:
-    """Make a DynUCB policy: a fixed number of clusters, found by k-means   (Nguyen and Lauw 2014).
+class DynUCB(LinearBandit):
+    """A fixed number of clusters, found by k-means (Nguyen and Lauw 2014).
 
     Users start in random clusters. After each reward the user moves to the cluster whose pooled estimate is
     nearest.
@@ -49,11 +34,6 @@ def DynUCB(
     seed : int, default 0
         Seed of the clusters that users start in, at least 0.
 
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
-
     Raises
     ------
     ArgumentError
@@ -71,7 +51,31 @@ def DynUCB(
     >>> policy.recommend(0, [[0.1, 0.0], [0.9, 0.0]])
     1
     """
-    count = whole("n_clusters", n_clusters, 1)
-    start = (stream(seed, "clusters").random(n_users) * count).astype(np.int64)
-    settings = {"start": start, "n_clusters": count, "alpha": nonnegative("alpha", alpha)}
-    return Plan(NearestCentroid, settings)
+
+    declared = Declaration(
+        summary="a given number of clusters; each user moves to the nearest",
+        use_when="the number of clusters is known",
+        style=Style("DynUCB", "#8C6D31", "p", "-."),
+        grid=Grid(alpha=geometric(0.05, 2.0, 6), n_clusters=(4, 8, 16, 32)),
+        cost=20.0,
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        n_clusters: int = 4,
+        alpha: float = 1.0,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(n_users, dim, n_clusters=n_clusters, alpha=alpha, ridge=ridge, seed=seed)
+
+    @staticmethod
+    def _plan(n_users: int, dim: int, *, n_clusters: int, alpha: float, ridge: float, seed: int) -> Plan:
+        count = whole("n_clusters", n_clusters, 1)
+        start = (stream(seed, "clusters").random(n_users) * count).astype(np.int64)
+        settings = {"start": start, "n_clusters": count, "alpha": nonnegative("alpha", alpha)}
+        return Plan(NearestCentroid, settings)

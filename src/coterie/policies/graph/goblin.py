@@ -5,33 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie.policies.entries import Grid, Style, geometric, register
+from coterie.policies.base import LinearBandit, Plan
+from coterie.policies.declarations import Declaration, Grid, Style, geometric
 from coterie.policies.graph.joint_ridge import JointRidge
-from coterie.policies.plans import Plan
 from coterie.validation import flag, nonnegative, user_graph
 
 GRID = Grid(alpha=geometric(0.1, 5.0, 12), ridge=(0.1, 1.0))
 
 
-@register(
-    summary="neighbours in a given graph share what they learn",
-    use_when="you have a social graph",
-    style=Style("GOB.Lin", "#009E73", "<", "-."),
-    grid=GRID,
-    cost=250.0,
-    clusters=False,
-)
-def GOBLin(
-    n_users: int,
-    dim: int,
-    *,
-    graph: ArrayLike,
-    alpha: float = 1.0,
-    growing: bool = False,
-    ridge: float = 1.0,
-    seed: int = 0,
-) -> Plan:
-    """Make a GOB.Lin policy: friends in a given graph share data   (Cesa-Bianchi et al. 2013).
+class GOBLin(LinearBandit):
+    """Friends in a given graph share data (Cesa-Bianchi et al. 2013).
 
     All users are in one regression of n_users · dim numbers, so memory grows with (n_users · dim)².
 
@@ -55,11 +38,6 @@ def GOBLin(
     seed : int, default 0
         Seed of the policy's own random numbers; GOB.Lin draws none.
 
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
-
     Raises
     ------
     ArgumentError
@@ -81,11 +59,40 @@ def GOBLin(
     >>> bool(policy.estimates[1, 0] > 0)
     True
     """
-    friends = user_graph(graph, n_users)
-    settings = {
-        "penalty": ridge * (np.eye(n_users) + np.diag(friends.sum(axis=1)) - friends),
-        "weights": np.ones(n_users),
-        "alpha": nonnegative("alpha", alpha),
-        "growing": flag("growing", growing),
-    }
-    return Plan(JointRidge, settings)
+
+    declared = Declaration(
+        summary="neighbours in a given graph share what they learn",
+        use_when="you have a social graph",
+        style=Style("GOB.Lin", "#009E73", "<", "-."),
+        grid=GRID,
+        cost=250.0,
+        clusters=False,
+        figures=(),
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        graph: ArrayLike,
+        alpha: float = 1.0,
+        growing: bool = False,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(n_users, dim, graph=graph, alpha=alpha, growing=growing, ridge=ridge, seed=seed)
+
+    @staticmethod
+    def _plan(
+        n_users: int, dim: int, *, graph: ArrayLike, alpha: float, growing: bool, ridge: float, seed: int
+    ) -> Plan:
+        friends = user_graph(graph, n_users)
+        settings = {
+            "penalty": ridge * (np.eye(n_users) + np.diag(friends.sum(axis=1)) - friends),
+            "weights": np.ones(n_users),
+            "alpha": nonnegative("alpha", alpha),
+            "growing": flag("growing", growing),
+        }
+        return Plan(JointRidge, settings)

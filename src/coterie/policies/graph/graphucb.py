@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie.policies.entries import Grid, Style, geometric, register
+from coterie.policies.base import LinearBandit, Plan
+from coterie.policies.declarations import Declaration, Grid, Style, geometric
 from coterie.policies.graph.joint_ridge import WalkRidge
-from coterie.policies.plans import Plan
 from coterie.validation import flag, nonnegative, probability, user_graph
 
 GRID = Grid(alpha=geometric(0.1, 5.0, 12), ridge=(0.1, 1.0))
@@ -15,26 +15,8 @@ WALK_FLOOR = 0.01
 """Added to the random-walk Laplacian, which is singular by itself."""
 
 
-@register(
-    summary="estimates are smoothed over a given graph",
-    use_when="you have a social graph, and its degrees differ",
-    style=Style("GraphUCB", "#4B0092", ">", "-."),
-    grid=GRID,
-    cost=400.0,
-    clusters=False,
-)
-def GraphUCB(
-    n_users: int,
-    dim: int,
-    *,
-    graph: ArrayLike,
-    alpha: float = 1.0,
-    growing: bool = False,
-    delta: float = 0.01,
-    ridge: float = 1.0,
-    seed: int = 0,
-) -> Plan:
-    """Make a GraphUCB policy: estimates are smooth over a given graph   (Yang et al. 2020).
+class GraphUCB(LinearBandit):
+    """Estimates are smooth over a given graph (Yang et al. 2020).
 
     As `GOBLin`, with the random-walk Laplacian: a user with many friends is pulled no harder than one with
     few. Memory grows with (n_users · dim)².
@@ -62,11 +44,6 @@ def GraphUCB(
     seed : int, default 0
         Seed of the policy's own random numbers; GraphUCB draws none.
 
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
-
     Raises
     ------
     ArgumentError
@@ -88,16 +65,56 @@ def GraphUCB(
     >>> bool(policy.estimates[1, 0] > 0)
     True
     """
-    friends = user_graph(graph, n_users)
-    totals = friends.sum(axis=1)
-    degrees = np.where(totals > 0, totals, 1.0)
-    laplacian = np.diag(totals) - friends
-    settings = {
-        "penalty": ridge * (laplacian + WALK_FLOOR * np.diag(degrees)),
-        "weights": degrees,
-        "walk": laplacian / degrees[:, None],
-        "alpha": nonnegative("alpha", alpha),
-        "growing": flag("growing", growing),
-        "delta": probability("delta", delta),
-    }
-    return Plan(WalkRidge, settings)
+
+    declared = Declaration(
+        summary="estimates are smoothed over a given graph",
+        use_when="you have a social graph, and its degrees differ",
+        style=Style("GraphUCB", "#4B0092", ">", "-."),
+        grid=GRID,
+        cost=400.0,
+        clusters=False,
+        figures=(),
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        graph: ArrayLike,
+        alpha: float = 1.0,
+        growing: bool = False,
+        delta: float = 0.01,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(
+            n_users, dim, graph=graph, alpha=alpha, growing=growing, delta=delta, ridge=ridge, seed=seed
+        )
+
+    @staticmethod
+    def _plan(
+        n_users: int,
+        dim: int,
+        *,
+        graph: ArrayLike,
+        alpha: float,
+        growing: bool,
+        delta: float,
+        ridge: float,
+        seed: int,
+    ) -> Plan:
+        friends = user_graph(graph, n_users)
+        totals = friends.sum(axis=1)
+        degrees = np.where(totals > 0, totals, 1.0)
+        laplacian = np.diag(totals) - friends
+        settings = {
+            "penalty": ridge * (laplacian + WALK_FLOOR * np.diag(degrees)),
+            "weights": degrees,
+            "walk": laplacian / degrees[:, None],
+            "alpha": nonnegative("alpha", alpha),
+            "growing": flag("growing", growing),
+            "delta": probability("delta", delta),
+        }
+        return Plan(WalkRidge, settings)

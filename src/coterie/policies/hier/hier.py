@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError
-from coterie.policies.base import Plan
-from coterie.policies.entries import Style, register
+from coterie.policies.base import LinearBandit, Plan
+from coterie.policies.declarations import Declaration, Style
 from coterie.policies.hier.hierarchy import PosteriorSamples, UpperBounds
 from coterie.types import Floats
 from coterie.validation import finite, flag, positive, reals
@@ -48,34 +48,18 @@ def _covariance(value: ArrayLike, size: int, intercept: bool) -> Floats:
     return np.ascontiguousarray(0.5 * (matrix + matrix.T))
 
 
-@register(
-    summary="hierarchical model: user preferences around a learned mean",
-    use_when="feedback is real, and preferences vary continuously",
-    style=Style("HierUCB", "#00677F", "h", "-"),
-    cost=COST,
-    clusters=False,
-)
-def HierUCB(
-    n_users: int,
-    dim: int,
-    *,
-    noise: float | None = None,
-    mean: ArrayLike | None = None,
-    covariance: ArrayLike | None = None,
-    intercept: bool = True,
-    growing: bool = False,
-    ridge: float = 1.0,
-    seed: int = 0,
-) -> Plan:
-    """UCB in a hierarchical model whose prior is learnt from all users   (after Hong et al. 2022).
+class HierUCB(LinearBandit):
+    """UCB in a hierarchical model whose prior is learnt from all users (after Hong et al. 2022).
 
     Every user has its own preference θ ~ N(μ, Σ), and a reward is xᵀθ + N(0, σ²). σ, μ and the whole Σ are
     learnt unless they are given. The arm of largest posterior mean plus standard deviation is played.
 
     Parameters
     ----------
-    n_users, dim : int
-        How many users there are, and the length d of an arm's vector.
+    n_users : int
+        Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
+    dim : int
+        Length d of an arm's vector, at least 1.
     noise : float, optional
         σ, the standard deviation of rewards; learnt by default.
     mean : array_like, shape (d + 1,) or (d,), optional
@@ -92,11 +76,6 @@ def HierUCB(
     seed : int
         Seed of the policy's own random numbers; HierUCB draws none.
 
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
-
     Examples
     --------
     >>> policy = HierUCB(n_users=3, dim=2)
@@ -105,37 +84,69 @@ def HierUCB(
     >>> policy.recommend(1, [[0.0, 0.9], [0.9, 0.0]])
     1
     """
-    return Plan(UpperBounds, _settings(dim, noise, mean, covariance, intercept), growing=growing)
+
+    declared = Declaration(
+        summary="hierarchical model: user preferences around a learned mean",
+        use_when="feedback is real, and preferences vary continuously",
+        style=Style("HierUCB", "#00677F", "h", "-"),
+        cost=COST,
+        clusters=False,
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        noise: float | None = None,
+        mean: ArrayLike | None = None,
+        covariance: ArrayLike | None = None,
+        intercept: bool = True,
+        growing: bool = False,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(
+            n_users,
+            dim,
+            noise=noise,
+            mean=mean,
+            covariance=covariance,
+            intercept=intercept,
+            growing=growing,
+            ridge=ridge,
+            seed=seed,
+        )
+
+    @staticmethod
+    def _plan(
+        n_users: int,
+        dim: int,
+        *,
+        noise: float | None,
+        mean: ArrayLike | None,
+        covariance: ArrayLike | None,
+        intercept: bool,
+        growing: bool,
+        ridge: float,
+        seed: int,
+    ) -> Plan:
+        return Plan(UpperBounds, _settings(dim, noise, mean, covariance, intercept), growing=growing)
 
 
-@register(
-    summary="Thompson sampling in HierUCB's hierarchical model",
-    use_when="feedback is real, and decisions should be randomized",
-    style=Style("HierTS", "#00677F", "h", "--"),
-    cost=COST,
-    clusters=False,
-)
-def HierTS(
-    n_users: int,
-    dim: int,
-    *,
-    noise: float | None = None,
-    mean: ArrayLike | None = None,
-    covariance: ArrayLike | None = None,
-    scale: float = 0.25,
-    intercept: bool = True,
-    ridge: float = 1.0,
-    seed: int = 0,
-) -> Plan:
-    """Thompson sampling in a hierarchical model whose prior is learnt   (after Hong et al. 2022).
+class HierTS(LinearBandit):
+    """Thompson sampling in a hierarchical model whose prior is learnt (after Hong et al. 2022).
 
     The model is that of `HierUCB`. Each decision draws a preference from the user's posterior, nearer to
     the mean than it says, and plays the arm that is best for it.
 
     Parameters
     ----------
-    n_users, dim : int
-        How many users there are, and the length d of an arm's vector.
+    n_users : int
+        Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
+    dim : int
+        Length d of an arm's vector, at least 1.
     noise : float, optional
         σ, the standard deviation of rewards; learnt by default.
     mean : array_like, shape (d + 1,) or (d,), optional
@@ -152,15 +163,58 @@ def HierTS(
     seed : int
         Seed of the draws.
 
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
-
     Examples
     --------
     >>> HierTS(n_users=3, dim=2).labels().tolist()
     [0, 1, 2]
     """
-    settings = _settings(dim, noise, mean, covariance, intercept)
-    return Plan(PosteriorSamples, {**settings, "scale": positive("scale", scale)})
+
+    declared = Declaration(
+        summary="Thompson sampling in HierUCB's hierarchical model",
+        use_when="feedback is real, and decisions should be randomized",
+        style=Style("HierTS", "#00677F", "h", "--"),
+        cost=COST,
+        clusters=False,
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        noise: float | None = None,
+        mean: ArrayLike | None = None,
+        covariance: ArrayLike | None = None,
+        scale: float = 0.25,
+        intercept: bool = True,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(
+            n_users,
+            dim,
+            noise=noise,
+            mean=mean,
+            covariance=covariance,
+            scale=scale,
+            intercept=intercept,
+            ridge=ridge,
+            seed=seed,
+        )
+
+    @staticmethod
+    def _plan(
+        n_users: int,
+        dim: int,
+        *,
+        noise: float | None,
+        mean: ArrayLike | None,
+        covariance: ArrayLike | None,
+        scale: float,
+        intercept: bool,
+        ridge: float,
+        seed: int,
+    ) -> Plan:
+        settings = _settings(dim, noise, mean, covariance, intercept)
+        return Plan(PosteriorSamples, {**settings, "scale": positive("scale", scale)})

@@ -3,8 +3,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from coterie.policies.confidence import Schedule
 from coterie.policies.kernel.arrays import NamedArrays
-from coterie.policies.schedule import Schedule
 from coterie.types import Floats, Ints
 
 LONGEST2: float

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.policies.entries import BUDGET, Grid, Style, geometric, register
+from coterie.policies.base import LinearBandit, Plan
+from coterie.policies.declarations import BUDGET, Declaration, Grid, Style, geometric
 from coterie.policies.linucb.fixed_rows import FixedRows
-from coterie.policies.plans import Plan
 from coterie.validation import nonnegative
 
 CERTAIN = 1.0
 """The most that a score counts: it bounds a probability."""
 
 
-@register(
-    summary="one LinUCB for all users, for ranked lists; scores clipped at 1",
-    use_when="you show lists, and all users have the same preferences",
-    style=Style("CascadeLinUCB", "#7f7f7f", "P", "-."),
-    grid=Grid(beta=geometric(0.1, 5.0, BUDGET)),
-    clusters=False,
-)
-def CascadeLinUCB(
-    n_users: int, dim: int, *, beta: float = 1.0, growing: bool = False, ridge: float = 1.0, seed: int = 0
-) -> Plan:
-    """Make a CascadeLinUCB policy: one LinUCB that learns from first clicks on lists   (Zong et al. 2016).
+class CascadeLinUCB(LinearBandit):
+    """One LinUCB that learns from first clicks on lists (Zong et al. 2016).
 
     Use it with `recommend_list` and `update_list`. Users are not told apart.
 
@@ -42,11 +33,6 @@ def CascadeLinUCB(
         λ of the ridge regression, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the policy's own random numbers; CascadeLinUCB draws none.
-
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
 
     Raises
     ------
@@ -75,5 +61,31 @@ def CascadeLinUCB(
     >>> policy.recommend_list(1, np.eye(3), 2).tolist()
     [1, 2]
     """
-    settings = {"rows": np.zeros(n_users, np.int64), "beta": nonnegative("beta", beta)}
-    return Plan(FixedRows, settings, growing=growing, limit=CERTAIN)
+
+    declared = Declaration(
+        summary="one LinUCB for all users, for ranked lists; scores clipped at 1",
+        use_when="you show lists, and all users have the same preferences",
+        style=Style("CascadeLinUCB", "#7f7f7f", "P", "-."),
+        grid=Grid(beta=geometric(0.1, 5.0, BUDGET)),
+        clusters=False,
+        feedback="lists",
+        figures=(),
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        beta: float = 1.0,
+        growing: bool = False,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(n_users, dim, beta=beta, growing=growing, ridge=ridge, seed=seed)
+
+    @staticmethod
+    def _plan(n_users: int, dim: int, *, beta: float, growing: bool, ridge: float, seed: int) -> Plan:
+        settings = {"rows": np.zeros(n_users, np.int64), "beta": nonnegative("beta", beta)}
+        return Plan(FixedRows, settings, growing=growing, limit=CERTAIN)

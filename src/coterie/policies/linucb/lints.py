@@ -4,32 +4,17 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from coterie.policies.base import by_appearance
-from coterie.policies.entries import BUDGET, Grid, Style, geometric, register
+from coterie.policies.base import LinearBandit, Plan, by_appearance
+from coterie.policies.declarations import BUDGET, Declaration, Grid, Style, geometric
 from coterie.policies.linucb.fixed_rows import OneRow, SampledRows
-from coterie.policies.plans import Plan
-from coterie.types import Ints
 from coterie.validation import label_vector, nonnegative
 
 GRID = Grid(beta=geometric(0.1, 5.0, BUDGET))
 COST = 25.0
 
 
-def _plan(rows: Ints | range | OneRow, beta: float) -> Plan:
-    """Plan a Thompson sampler whose users share the given rows of statistics."""
-    return Plan(SampledRows, {"rows": rows, "beta": nonnegative("beta", beta)})
-
-
-@register(
-    summary="one Thompson sampler for all users",
-    use_when="users have the same preferences; decisions should be randomized",
-    style=Style("LinTS-One", "#7f7f7f", "s", "--"),
-    grid=GRID,
-    cost=COST,
-    clusters=False,
-)
-def LinTSOne(n_users: int, dim: int, *, beta: float = 1.0, ridge: float = 1.0, seed: int = 0) -> Plan:
-    """Make one linear Thompson sampler that all users share.
+class LinTSOne(LinearBandit):
+    """One linear Thompson sampler that all users share.
 
     Parameters
     ----------
@@ -44,11 +29,6 @@ def LinTSOne(n_users: int, dim: int, *, beta: float = 1.0, ridge: float = 1.0, s
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the samples, at least 0.
-
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
 
     Raises
     ------
@@ -68,19 +48,35 @@ def LinTSOne(n_users: int, dim: int, *, beta: float = 1.0, ridge: float = 1.0, s
     >>> policy.recommend(1, np.eye(2))
     0
     """
-    return _plan(OneRow(n_users), beta)
+
+    declared = Declaration(
+        summary="one Thompson sampler for all users",
+        use_when="users have the same preferences; decisions should be randomized",
+        style=Style("LinTS-One", "#7f7f7f", "s", "--"),
+        grid=GRID,
+        cost=COST,
+        clusters=False,
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        beta: float = 1.0,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(n_users, dim, beta=beta, ridge=ridge, seed=seed)
+
+    @staticmethod
+    def _plan(n_users: int, dim: int, *, beta: float, ridge: float, seed: int) -> Plan:
+        return Plan(SampledRows, {"rows": OneRow(n_users), "beta": nonnegative("beta", beta)})
 
 
-@register(
-    summary="a Thompson sampler for each user",
-    use_when="users have nothing in common; decisions should be randomized",
-    style=Style("LinTS-Ind", "#000000", "D", "--"),
-    grid=GRID,
-    cost=COST,
-    clusters=False,
-)
-def LinTSInd(n_users: int, dim: int, *, beta: float = 1.0, ridge: float = 1.0, seed: int = 0) -> Plan:
-    """Make a linear Thompson sampler for each user, which learns from nobody else.
+class LinTSInd(LinearBandit):
+    """A linear Thompson sampler for each user, which learns from nobody else.
 
     Parameters
     ----------
@@ -95,11 +91,6 @@ def LinTSInd(n_users: int, dim: int, *, beta: float = 1.0, ridge: float = 1.0, s
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the samples, at least 0.
-
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
 
     Raises
     ------
@@ -116,21 +107,35 @@ def LinTSInd(n_users: int, dim: int, *, beta: float = 1.0, ridge: float = 1.0, s
     >>> LinTSInd(n_users=3, dim=2, beta=0.5).labels().tolist()
     [0, 1, 2]
     """
-    return _plan(range(n_users), beta)
+
+    declared = Declaration(
+        summary="a Thompson sampler for each user",
+        use_when="users have nothing in common; decisions should be randomized",
+        style=Style("LinTS-Ind", "#000000", "D", "--"),
+        grid=GRID,
+        cost=COST,
+        clusters=False,
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        beta: float = 1.0,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(n_users, dim, beta=beta, ridge=ridge, seed=seed)
+
+    @staticmethod
+    def _plan(n_users: int, dim: int, *, beta: float, ridge: float, seed: int) -> Plan:
+        return Plan(SampledRows, {"rows": range(n_users), "beta": nonnegative("beta", beta)})
 
 
-@register(
-    summary="a Thompson sampler for each known cluster",
-    use_when="you need a randomized oracle baseline in a simulation",
-    style=Style("LinTS, true clusters", "#b8a200", "*", "--"),
-    grid=GRID,
-    cost=COST,
-    clusters=False,
-)
-def LinTSOracle(
-    n_users: int, dim: int, *, labels: ArrayLike, beta: float = 1.0, ridge: float = 1.0, seed: int = 0
-) -> Plan:
-    """Make a linear Thompson sampler for each known cluster.
+class LinTSOracle(LinearBandit):
+    """A linear Thompson sampler for each known cluster.
 
     A yardstick for simulations: it shows what clustering could gain at best.
 
@@ -150,11 +155,6 @@ def LinTSOracle(
     seed : int, default 0
         Seed of the samples, at least 0.
 
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
-
     Raises
     ------
     ArgumentError
@@ -170,4 +170,31 @@ def LinTSOracle(
     >>> LinTSOracle(n_users=4, dim=2, labels=[1, 1, 0, 1]).cluster_of(0).tolist()
     [0, 1, 3]
     """
-    return _plan(by_appearance(label_vector(labels, n_users)), beta)
+
+    declared = Declaration(
+        summary="a Thompson sampler for each known cluster",
+        use_when="you need a randomized oracle baseline in a simulation",
+        style=Style("LinTS, true clusters", "#b8a200", "*", "--"),
+        grid=GRID,
+        cost=COST,
+        clusters=False,
+        figures=(),
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        labels: ArrayLike,
+        beta: float = 1.0,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(n_users, dim, labels=labels, beta=beta, ridge=ridge, seed=seed)
+
+    @staticmethod
+    def _plan(n_users: int, dim: int, *, labels: ArrayLike, beta: float, ridge: float, seed: int) -> Plan:
+        rows = by_appearance(label_vector(labels, n_users))
+        return Plan(SampledRows, {"rows": rows, "beta": nonnegative("beta", beta)})

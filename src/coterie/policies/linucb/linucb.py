@@ -4,32 +4,16 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from coterie.policies.base import by_appearance
-from coterie.policies.entries import BUDGET, Grid, Style, geometric, register
+from coterie.policies.base import LinearBandit, Plan, by_appearance
+from coterie.policies.declarations import BUDGET, Declaration, Grid, Style, geometric
 from coterie.policies.linucb.fixed_rows import FixedRows, OneRow
-from coterie.policies.plans import Plan
-from coterie.types import Ints
 from coterie.validation import label_vector, nonnegative
 
 GRID = Grid(beta=geometric(0.1, 5.0, BUDGET))
 
 
-def _plan(rows: Ints | range | OneRow, beta: float) -> Plan:
-    """Plan a LinUCB whose users share the given rows of statistics."""
-    return Plan(FixedRows, {"rows": rows, "beta": nonnegative("beta", beta)})
-
-
-@register(
-    summary="one LinUCB for all users",
-    use_when="all users have the same preferences",
-    style=Style("LinUCB-One", "#7f7f7f", "s", ":"),
-    grid=GRID,
-    clusters=False,
-)
-def LinUCBOne(
-    n_users: int, dim: int, *, beta: float = 1.0, growing: bool = False, ridge: float = 1.0, seed: int = 0
-) -> Plan:
-    """Make one LinUCB that all users share.
+class LinUCBOne(LinearBandit):
+    """One LinUCB that all users share.
 
     The baseline for users who all want the same.
 
@@ -48,11 +32,6 @@ def LinUCBOne(
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the policy's own random numbers; LinUCB draws none.
-
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
 
     Raises
     ------
@@ -75,20 +54,36 @@ def LinUCBOne(
     >>> policy.recommend(1, np.eye(2))
     0
     """
-    return _plan(OneRow(n_users), beta)._replace(growing=growing)
+
+    declared = Declaration(
+        summary="one LinUCB for all users",
+        use_when="all users have the same preferences",
+        style=Style("LinUCB-One", "#7f7f7f", "s", ":"),
+        grid=GRID,
+        clusters=False,
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        beta: float = 1.0,
+        growing: bool = False,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(n_users, dim, beta=beta, growing=growing, ridge=ridge, seed=seed)
+
+    @staticmethod
+    def _plan(n_users: int, dim: int, *, beta: float, growing: bool, ridge: float, seed: int) -> Plan:
+        settings = {"rows": OneRow(n_users), "beta": nonnegative("beta", beta)}
+        return Plan(FixedRows, settings, growing=growing)
 
 
-@register(
-    summary="a LinUCB for each user",
-    use_when="users have nothing in common, or each has much data",
-    style=Style("LinUCB-Ind", "#000000", "D", ":"),
-    grid=GRID,
-    clusters=False,
-)
-def LinUCBInd(
-    n_users: int, dim: int, *, beta: float = 1.0, growing: bool = False, ridge: float = 1.0, seed: int = 0
-) -> Plan:
-    """Make a LinUCB for each user, which learns from nobody else.
+class LinUCBInd(LinearBandit):
+    """A LinUCB for each user, which learns from nobody else.
 
     The baseline for users who have nothing in common, or who all have plenty of data.
 
@@ -108,11 +103,6 @@ def LinUCBInd(
     seed : int, default 0
         Seed of the policy's own random numbers; LinUCB draws none.
 
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
-
     Raises
     ------
     ArgumentError
@@ -131,27 +121,36 @@ def LinUCBInd(
     >>> LinUCBInd(n_users=3, dim=2, beta=0.5).labels().tolist()
     [0, 1, 2]
     """
-    return _plan(range(n_users), beta)._replace(growing=growing)
+
+    declared = Declaration(
+        summary="a LinUCB for each user",
+        use_when="users have nothing in common, or each has much data",
+        style=Style("LinUCB-Ind", "#000000", "D", ":"),
+        grid=GRID,
+        clusters=False,
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        beta: float = 1.0,
+        growing: bool = False,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(n_users, dim, beta=beta, growing=growing, ridge=ridge, seed=seed)
+
+    @staticmethod
+    def _plan(n_users: int, dim: int, *, beta: float, growing: bool, ridge: float, seed: int) -> Plan:
+        settings = {"rows": range(n_users), "beta": nonnegative("beta", beta)}
+        return Plan(FixedRows, settings, growing=growing)
 
 
-@register(
-    summary="a LinUCB for each known cluster",
-    use_when="you need an oracle baseline in a simulation",
-    style=Style("LinUCB, true clusters", "#b8a200", "*", ":"),
-    grid=GRID,
-    clusters=False,
-)
-def LinUCBOracle(
-    n_users: int,
-    dim: int,
-    *,
-    labels: ArrayLike,
-    beta: float = 1.0,
-    growing: bool = False,
-    ridge: float = 1.0,
-    seed: int = 0,
-) -> Plan:
-    """Make a LinUCB for each known cluster.
+class LinUCBOracle(LinearBandit):
+    """A LinUCB for each known cluster.
 
     A yardstick for simulations: it shows what clustering could gain at best.
 
@@ -173,11 +172,6 @@ def LinUCBOracle(
     seed : int, default 0
         Seed of the policy's own random numbers; LinUCB draws none.
 
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
-
     Raises
     ------
     ArgumentError
@@ -196,4 +190,33 @@ def LinUCBOracle(
     >>> LinUCBOracle(n_users=4, dim=2, labels=[1, 1, 0, 1]).cluster_of(0).tolist()
     [0, 1, 3]
     """
-    return _plan(by_appearance(label_vector(labels, n_users)), beta)._replace(growing=growing)
+
+    declared = Declaration(
+        summary="a LinUCB for each known cluster",
+        use_when="you need an oracle baseline in a simulation",
+        style=Style("LinUCB, true clusters", "#b8a200", "*", ":"),
+        grid=GRID,
+        clusters=False,
+        figures=(),
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        labels: ArrayLike,
+        beta: float = 1.0,
+        growing: bool = False,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(n_users, dim, labels=labels, beta=beta, growing=growing, ridge=ridge, seed=seed)
+
+    @staticmethod
+    def _plan(
+        n_users: int, dim: int, *, labels: ArrayLike, beta: float, growing: bool, ridge: float, seed: int
+    ) -> Plan:
+        rows = by_appearance(label_vector(labels, n_users))
+        return Plan(FixedRows, {"rows": rows, "beta": nonnegative("beta", beta)}, growing=growing)

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from coterie.policies.entries import Grid, Style, geometric, register
+from coterie.policies.base import LinearBandit, Plan
+from coterie.policies.declarations import Declaration, Grid, Style, geometric
 from coterie.policies.neighbours.context_clusters import ContextClusters
-from coterie.policies.plans import Plan
 from coterie.validation import nonnegative
 
 
-@register(
-    summary="for each arm, pools the users whose estimates agree on it",
-    use_when="which users are similar depends on the item",
-    style=Style("CAB", "#5B7DB1", ">", "-."),
-    grid=Grid(alpha=geometric(0.05, 2.0, 6), gamma=(0.1, 0.2, 0.5, 1.0)),
-    cost=1000.0,
-)
-def CAB(
-    n_users: int,
-    dim: int,
-    *,
-    alpha: float = 0.5,
-    gamma: float = 0.5,
-    ridge: float = 1.0,
-    seed: int = 0,
-) -> Plan:
-    """Make a CAB policy: neighbours are found for each arm anew   (Gentile et al. 2017).
+class CAB(LinearBandit):
+    """Neighbours are found for each arm anew (Gentile et al. 2017).
 
     Two users are neighbours on an arm if their estimated rewards of it differ by less than both widths
     together. An arm's score is the mean over the neighbourhood; a reward is shared with those neighbours who
@@ -46,11 +31,6 @@ def CAB(
     seed : int, default 0
         Seed of the policy's random numbers, at least 0; CAB draws none.
 
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
-
     Raises
     ------
     ArgumentError
@@ -69,5 +49,30 @@ def CAB(
     >>> policy.recommend(0, [[0.1, 0.0], [0.9, 0.0]])
     1
     """
-    settings = {"alpha": nonnegative("alpha", alpha), "shared": nonnegative("gamma", gamma) / 4}
-    return Plan(ContextClusters, settings)
+
+    declared = Declaration(
+        summary="for each arm, pools the users whose estimates agree on it",
+        use_when="which users are similar depends on the item",
+        style=Style("CAB", "#5B7DB1", ">", "-."),
+        grid=Grid(alpha=geometric(0.05, 2.0, 6), gamma=(0.1, 0.2, 0.5, 1.0)),
+        cost=1000.0,
+        figures=("field",),
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        alpha: float = 0.5,
+        gamma: float = 0.5,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(n_users, dim, alpha=alpha, gamma=gamma, ridge=ridge, seed=seed)
+
+    @staticmethod
+    def _plan(n_users: int, dim: int, *, alpha: float, gamma: float, ridge: float, seed: int) -> Plan:
+        settings = {"alpha": nonnegative("alpha", alpha), "shared": nonnegative("gamma", gamma) / 4}
+        return Plan(ContextClusters, settings)

@@ -6,35 +6,17 @@ from math import log, sqrt
 
 import numpy as np
 
-from coterie.errors import ArgumentError
-from coterie.policies.confidence import Confidence
-from coterie.policies.entries import ALPHAS, Grid, Style, register
+from coterie.policies.base import LinearBandit, Plan
+from coterie.policies.confidence import Confidence, choose_confidence
+from coterie.policies.declarations import ALPHAS, Declaration, Grid, Style
 from coterie.policies.kernel.learner import Learner
-from coterie.policies.plans import Plan
 from coterie.policies.robust.weighted_components import WeightedComponents
 from coterie.types import Floats, Ints
 from coterie.validation import nonnegative, positive, probability
 
 
-@register(
-    summary="CLUB that is robust to corrupted users, and detects them",
-    use_when="the feedback of some users may be corrupted",
-    style=Style("RCLUB-WCU", "#117733", "X", "--"),
-    grid=Grid(alpha=ALPHAS, beta=(0.5, 1.0), threshold=(0.1, 0.5)),
-    cost=20.0,
-)
-def RCLUBWCU(
-    n_users: int,
-    dim: int,
-    *,
-    confidence: Confidence,
-    threshold: float = 0.5,
-    corruption: float = 0.0,
-    growing: bool = False,
-    ridge: float = 1.0,
-    seed: int = 0,
-) -> Plan:
-    """Make an RCLUBWCU policy: CLUB with weighted rewards, for corrupted users   (Wang et al. 2023).
+class RCLUBWCU(LinearBandit):
+    """CLUB with weighted rewards, for corrupted users (Wang et al. 2023).
 
     A reward weighs less the less its user's earlier data says about the arm, so that no single lie moves an
     estimate far. `policy.suspects()` lists the users who seem to lie (OCCUD).
@@ -45,9 +27,14 @@ def RCLUBWCU(
         Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
     dim : int
         Length d of an arm's vector, at least 1.
-    confidence : Confidence
-        β of the bonus and the radius f(T) within which estimates count as equal. Use
-        `Tuned(alpha=15σ, beta=σ)` with σ the standard deviation of the noise, as for `CLUB`.
+    confidence : Confidence, optional
+        A rule for both constants in place of alpha and beta, such as `Theory(...)`; `Tuned(alpha=...,
+        beta=...)` is the same as alpha and beta.
+    alpha : float, optional
+        Factor α of the radius f(T) within which two estimates count as equal, at least 0; 15σ, as for `CLUB`,
+        with σ the standard deviation of the noise. Give alpha and beta, or `confidence`.
+    beta : float, optional
+        Factor β of the bonus, at least 0; σ, as for `CLUB`.
     threshold : float, default 0.5
         Width α above which a reward weighs less, positive: one for an arm of width w weighs α/w. With λ = 1
         and unit vectors widths begin at 1, so that 1 or more weighs all alike. Smaller is safer and slower.
@@ -63,15 +50,10 @@ def RCLUBWCU(
     seed : int, default 0
         Seed of the policy's own random numbers; RCLUBWCU draws none.
 
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
-
     Raises
     ------
     ArgumentError
-        If a value is outside its range, or `confidence` is no `Confidence`.
+        If a value is outside its range, or not exactly one of the constants and `confidence` is given.
 
     Notes
     -----
@@ -81,21 +63,89 @@ def RCLUBWCU(
 
     Examples
     --------
-    >>> from coterie import Tuned
-    >>> policy = RCLUBWCU(n_users=3, dim=2, confidence=Tuned(alpha=1.5, beta=0.1), threshold=0.3)
+    >>> policy = RCLUBWCU(n_users=3, dim=2, alpha=1.5, beta=0.1, threshold=0.3)
     >>> policy.update(0, [1.0, 0.0], 0.8)
     >>> policy.suspects().tolist()
     []
     """
-    alpha = positive("threshold", threshold)
-    lies = alpha * nonnegative("corruption", corruption)
-    shape = confidence.shape(n_users, dim, ridge)
-    settings = {
-        "beta": confidence.bonus(dim, ridge) + lies,
-        "shape": shape._replace(offset=shape.offset + shape.at(0) * lies / 2.0),
-        "threshold": alpha,
-    }
-    return Plan(WeightedComponents, settings, growing=growing)
+
+    declared = Declaration(
+        summary="CLUB that is robust to corrupted users, and detects them",
+        use_when="the feedback of some users may be corrupted",
+        style=Style("RCLUB-WCU", "#117733", "X", "--"),
+        grid=Grid(alpha=ALPHAS, beta=(0.5, 1.0), threshold=(0.1, 0.5)),
+        cost=20.0,
+        figures=("field",),
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        confidence: Confidence | None = None,
+        alpha: float | None = None,
+        beta: float | None = None,
+        threshold: float = 0.5,
+        corruption: float = 0.0,
+        growing: bool = False,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(
+            n_users,
+            dim,
+            confidence=choose_confidence(self.name, confidence, alpha=alpha, beta=beta),
+            threshold=threshold,
+            corruption=corruption,
+            growing=growing,
+            ridge=ridge,
+            seed=seed,
+        )
+
+    @staticmethod
+    def _plan(
+        n_users: int,
+        dim: int,
+        *,
+        confidence: Confidence,
+        threshold: float,
+        corruption: float,
+        growing: bool,
+        ridge: float,
+        seed: int,
+    ) -> Plan:
+        alpha = positive("threshold", threshold)
+        lies = alpha * nonnegative("corruption", corruption)
+        shape = confidence.shape(n_users, dim, ridge)
+        settings = {
+            "beta": confidence.bonus(dim, ridge) + lies,
+            "shape": shape._replace(offset=shape.offset + shape.at(0) * lies / 2.0),
+            "threshold": alpha,
+        }
+        return Plan(WeightedComponents, settings, growing=growing)
+
+    def suspects(self, delta: float = 0.01, *, noise: float = 1.0) -> Ints:
+        """List the users whose rewards seem corrupted (OCCUD).
+
+        Parameters
+        ----------
+        delta : float, default 0.01
+            Probability δ, strictly between 0 and 1, that an honest user is listed.
+        noise : float, default 1.0
+            Standard deviation σ of the noise of honest rewards, at least 0; 1 as in the source.
+
+        Returns
+        -------
+        array of int
+            Users, ascending.
+        """
+        lies = self._arguments["threshold"] * self._arguments["corruption"]
+        probability("delta", delta)
+        nonnegative("noise", noise)
+        with self._lock:
+            return find_suspects(self._learner, lies=lies, delta=delta, noise=noise)
 
 
 def find_suspects(learner: Learner, *, lies: float, delta: float, noise: float) -> Ints:
@@ -103,16 +153,12 @@ def find_suspects(learner: Learner, *, lies: float, delta: float, noise: float) 
 
     `lies` is αC. A user without data is no suspect.
     """
-    if not isinstance(learner, WeightedComponents):
-        raise ArgumentError("this policy keeps no plain estimates to compare: RCLUBWCU finds suspects")
     arrays, ridge, dim = learner.arrays(), learner.ridge, learner.dim
-    probability("delta", delta)
-    scale = nonnegative("noise", noise)
 
     def radii(prefix: str, extra: float) -> Floats:
         spread = dim * np.log1p(arrays[f"{prefix}.pulls"] / (ridge * dim)) + 2.0 * log(1.0 / delta)
         least = 1.0 / np.linalg.eigvalsh(arrays[f"{prefix}.inverse"])[:, -1]
-        return np.asarray((scale * np.sqrt(spread) + sqrt(ridge) + extra) / np.sqrt(least))
+        return np.asarray((noise * np.sqrt(spread) + sqrt(ridge) + extra) / np.sqrt(least))
 
     known = np.flatnonzero(arrays["plain.pulls"])
     used = np.unique(arrays["labels"])

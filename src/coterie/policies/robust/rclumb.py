@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from coterie.policies.confidence import Confidence
-from coterie.policies.entries import ALPHAS, Grid, Style, register
-from coterie.policies.plans import Plan
+from coterie.policies.base import LinearBandit, Plan
+from coterie.policies.confidence import Confidence, choose_confidence
+from coterie.policies.declarations import ALPHAS, Declaration, Grid, Style
 from coterie.policies.robust.misspecified import RobustNeighbourhoods, RobustSets
 from coterie.validation import nonnegative
 
@@ -32,25 +32,8 @@ def _settings(
     }
 
 
-@register(
-    summary="CLUB for rewards that are not quite linear",
-    use_when="rewards deviate from a linear model by a known bound",
-    style=Style("RCLUMB", "#882255", "D", "--"),
-    grid=GRID,
-    cost=50.0,
-)
-def RCLUMB(
-    n_users: int,
-    dim: int,
-    *,
-    confidence: Confidence,
-    misspecification: float = 0.1,
-    tolerance: float = 1.5,
-    growing: bool = False,
-    ridge: float = 1.0,
-    seed: int = 0,
-) -> Plan:
-    """Make an RCLUMB policy: CLUB that allows for misspecified user models   (Wang et al. 2023).
+class RCLUMB(LinearBandit):
+    """CLUB that allows for misspecified user models (Wang et al. 2023).
 
     Mean rewards may deviate from a linear model by up to ε*. Users part later than by `CLUB`, learn from
     direct neighbours only, and the bonus has a part for what the deviations can do to an estimate.
@@ -61,9 +44,14 @@ def RCLUMB(
         Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
     dim : int
         Length d of an arm's vector, at least 1.
-    confidence : Confidence
-        β of the bonus and the radius f(T) within which estimates count as equal. Use
-        `Tuned(alpha=15σ, beta=σ)` with σ the standard deviation of the noise, as for `CLUB`.
+    confidence : Confidence, optional
+        A rule for both constants in place of alpha and beta, such as `Theory(...)`; `Tuned(alpha=...,
+        beta=...)` is the same as alpha and beta.
+    alpha : float, optional
+        Factor α of the radius f(T) within which two estimates count as equal, at least 0; 15σ, as for `CLUB`,
+        with σ the standard deviation of the noise. Give alpha and beta, or `confidence`.
+    beta : float, optional
+        Factor β of the bonus, at least 0; σ, as for `CLUB`.
     misspecification : float, default 0.1
         Bound ε* on the deviation of a mean reward from a linear one, at least 0, in the unit of rewards. It
         adds about ε*√d to every bonus: if you do not know it, rather too small than too large.
@@ -77,15 +65,10 @@ def RCLUMB(
     seed : int, default 0
         Seed of the policy's own random numbers; RCLUMB draws none.
 
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
-
     Raises
     ------
     ArgumentError
-        If a value is outside its range, or `confidence` is no `Confidence`.
+        If a value is outside its range, or not exactly one of the constants and `confidence` is given.
 
     Notes
     -----
@@ -100,35 +83,65 @@ def RCLUMB(
 
     Examples
     --------
-    >>> from coterie import Tuned
-    >>> policy = RCLUMB(n_users=3, dim=2, confidence=Tuned(alpha=1.5, beta=0.1), misspecification=0.05)
+    >>> policy = RCLUMB(n_users=3, dim=2, alpha=1.5, beta=0.1, misspecification=0.05)
     >>> policy.update(0, [1.0, 0.0], 0.8)
     >>> policy.recommend(1, [[1.0, 0.0], [-1.0, 0.0]])
     0
     """
-    settings = _settings(n_users, dim, confidence, ridge, misspecification, tolerance)
-    return Plan(RobustNeighbourhoods, {**settings, "first": 0}, growing=growing)
+
+    declared = Declaration(
+        summary="CLUB for rewards that are not quite linear",
+        use_when="rewards deviate from a linear model by a known bound",
+        style=Style("RCLUMB", "#882255", "D", "--"),
+        grid=GRID,
+        cost=50.0,
+        figures=("field",),
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        confidence: Confidence | None = None,
+        alpha: float | None = None,
+        beta: float | None = None,
+        misspecification: float = 0.1,
+        tolerance: float = 1.5,
+        growing: bool = False,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(
+            n_users,
+            dim,
+            confidence=choose_confidence(self.name, confidence, alpha=alpha, beta=beta),
+            misspecification=misspecification,
+            tolerance=tolerance,
+            growing=growing,
+            ridge=ridge,
+            seed=seed,
+        )
+
+    @staticmethod
+    def _plan(
+        n_users: int,
+        dim: int,
+        *,
+        confidence: Confidence,
+        misspecification: float,
+        tolerance: float,
+        growing: bool,
+        ridge: float,
+        seed: int,
+    ) -> Plan:
+        settings = _settings(n_users, dim, confidence, ridge, misspecification, tolerance)
+        return Plan(RobustNeighbourhoods, {**settings, "first": 0}, growing=growing)
 
 
-@register(
-    summary="SCLUB for rewards that are not quite linear",
-    use_when="rewards deviate as for RCLUMB, and users arrive unevenly",
-    style=Style("RSCLUMB", "#AA4499", "D", ":"),
-    grid=GRID,
-    cost=40.0,
-)
-def RSCLUMB(
-    n_users: int,
-    dim: int,
-    *,
-    confidence: Confidence,
-    misspecification: float = 0.1,
-    tolerance: float = 1.5,
-    growing: bool = False,
-    ridge: float = 1.0,
-    seed: int = 0,
-) -> Plan:
-    """Make an RSCLUMB policy: SCLUB that allows for misspecified user models   (Wang et al. 2023).
+class RSCLUMB(LinearBandit):
+    """SCLUB that allows for misspecified user models (Wang et al. 2023).
 
     As `RCLUMB`, with sets that split and merge in place of a graph. A user is compared with the present
     estimate of its whole set, and sets merge at half of the distance at which users part.
@@ -139,9 +152,14 @@ def RSCLUMB(
         Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
     dim : int
         Length d of an arm's vector, at least 1.
-    confidence : Confidence
-        β of the bonus and the radius f(T) within which estimates count as equal. Use
-        `Tuned(alpha=15σ, beta=σ)` with σ the standard deviation of the noise, as for `SCLUB2019`.
+    confidence : Confidence, optional
+        A rule for both constants in place of alpha and beta, such as `Theory(...)`; `Tuned(alpha=...,
+        beta=...)` is the same as alpha and beta.
+    alpha : float, optional
+        Factor α of the radius f(T) within which two estimates count as equal, at least 0; 15σ, as for
+        `SCLUB2019`, with σ the standard deviation of the noise. Give alpha and beta, or `confidence`.
+    beta : float, optional
+        Factor β of the bonus, at least 0; σ, as for `SCLUB2019`.
     misspecification : float, default 0.1
         Bound ε* on the deviation of a mean reward from a linear one, at least 0, in the unit of rewards. It
         adds about ε*√d to every bonus: if you do not know it, rather too small than too large.
@@ -155,15 +173,10 @@ def RSCLUMB(
     seed : int, default 0
         Seed of the policy's own random numbers; RSCLUMB draws none.
 
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
-
     Raises
     ------
     ArgumentError
-        If a value is outside its range, or `confidence` is no `Confidence`.
+        If a value is outside its range, or not exactly one of the constants and `confidence` is given.
 
     Notes
     -----
@@ -173,10 +186,57 @@ def RSCLUMB(
 
     Examples
     --------
-    >>> from coterie import Tuned
-    >>> policy = RSCLUMB(n_users=3, dim=2, confidence=Tuned(alpha=1.5, beta=0.1), misspecification=0.05)
+    >>> policy = RSCLUMB(n_users=3, dim=2, alpha=1.5, beta=0.1, misspecification=0.05)
     >>> policy.cluster_of(1).tolist()
     [0, 1, 2]
     """
-    settings = _settings(n_users, dim, confidence, ridge, misspecification, tolerance)
-    return Plan(RobustSets, {**settings, "arrivals": 0.0}, growing=growing)
+
+    declared = Declaration(
+        summary="SCLUB for rewards that are not quite linear",
+        use_when="rewards deviate as for RCLUMB, and users arrive unevenly",
+        style=Style("RSCLUMB", "#AA4499", "D", ":"),
+        grid=GRID,
+        cost=40.0,
+        figures=("field",),
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        confidence: Confidence | None = None,
+        alpha: float | None = None,
+        beta: float | None = None,
+        misspecification: float = 0.1,
+        tolerance: float = 1.5,
+        growing: bool = False,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(
+            n_users,
+            dim,
+            confidence=choose_confidence(self.name, confidence, alpha=alpha, beta=beta),
+            misspecification=misspecification,
+            tolerance=tolerance,
+            growing=growing,
+            ridge=ridge,
+            seed=seed,
+        )
+
+    @staticmethod
+    def _plan(
+        n_users: int,
+        dim: int,
+        *,
+        confidence: Confidence,
+        misspecification: float,
+        tolerance: float,
+        growing: bool,
+        ridge: float,
+        seed: int,
+    ) -> Plan:
+        settings = _settings(n_users, dim, confidence, ridge, misspecification, tolerance)
+        return Plan(RobustSets, {**settings, "arrivals": 0.0}, growing=growing)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from coterie.policies.confidence import FOREVER, Confidence
-from coterie.policies.entries import ALPHAS, Grid, Style, register
-from coterie.policies.plans import Plan
-from coterie.policies.schedule import Schedule, never, uniform_first
+from coterie.policies.base import LinearBandit, Plan
+from coterie.policies.confidence import FOREVER, Confidence, Schedule, choose_confidence, constants_of
+from coterie.policies.declarations import ALPHAS, Declaration, Grid, Style
 from coterie.policies.sclub.split_merge import SplitMerge
 from coterie.validation import positive
 
@@ -14,32 +13,8 @@ UNIFORM_GRID = Grid(alpha=ALPHAS, beta=(0.5, 1.0), explore=(2.0, 20.0))
 COST = 25.0
 
 
-def _plan(
-    n_users: int, dim: int, confidence: Confidence, ridge: float, schedule: Schedule, arrivals: float = 0.0
-) -> Plan:
-    """Plan a policy that clusters by sets."""
-    beta, shape = confidence.bonus(dim, ridge), confidence.shape(n_users, dim, ridge)
-    return Plan(SplitMerge, {"beta": beta, "shape": shape, "arrivals": arrivals}, schedule)
-
-
-@register(
-    summary="sets of users that split and merge",
-    use_when="users arrive unevenly",
-    style=Style("SCLUB", "#56B4E9", "^", "--"),
-    grid=GRID,
-    cost=COST,
-)
-def SCLUB(
-    n_users: int,
-    dim: int,
-    *,
-    confidence: Confidence,
-    growing: bool = False,
-    ridge: float = 1.0,
-    seed: int = 0,
-    arrivals: float | None = None,
-) -> Plan:
-    """Make an SCLUB policy: clusters are sets that split and merge   (Li et al. 2019).
+class SCLUB(LinearBandit):
+    """Clusters are sets that split and merge (Li et al. 2019).
 
     All users start in one set. A user whose estimate differs too much from a member's is split off; two sets
     whose estimates are close are merged again.
@@ -50,13 +25,18 @@ def SCLUB(
         Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
     dim : int
         Length d of an arm's vector, at least 1.
-    confidence : Confidence
-        β of the bonus and the radius f(T) within which estimates count as equal. Use
-        `Tuned(alpha=15σ, beta=σ)` with σ the standard deviation of the noise: `Tuned(alpha=1.5, beta=0.1)`
-        for σ = 0.1, `Tuned(alpha=7.5, beta=0.5)` for clicks. A smaller alpha separates users
-        sooner: too small and every user ends up alone, too large and all stay together. Try several on a
-        simulation of your size. `Theory` has the paper's constants; at the paper's size they separate
-        two users only after about 10⁶ pulls each.
+    confidence : Confidence, optional
+        A rule for both constants in place of alpha and beta. `Theory` has the paper's constants; at the
+        paper's size they separate two users only after about 10⁶ pulls each. `Tuned(alpha=..., beta=...)` is
+        the same as alpha and beta.
+    alpha : float, optional
+        Factor α of the radius f(T) within which two estimates count as equal, at least 0, in the unit of
+        rewards. Set it to 15σ, with σ the standard deviation of the noise: 1.5 for σ = 0.1, 7.5 for clicks. A
+        smaller alpha separates users sooner: too small and every user ends up alone, too large and all stay
+        together. Try several on a simulation of your size. Give alpha and beta, or `confidence`.
+    beta : float, optional
+        Factor β of the bonus, at least 0, in the unit of rewards. Set it to σ: 0.1 for σ = 0.1, 0.5 for
+        clicks. Smaller exploits more, larger explores more.
     growing : bool, default False
         Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
     ridge : float, default 1.0
@@ -68,15 +48,10 @@ def SCLUB(
         separated too. Leave it None (no test) if all users come about equally often; 2 is a place to start
         otherwise, and smaller separates sooner.
 
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
-
     Raises
     ------
     ArgumentError
-        If a value is outside its range, or `confidence` is no `Confidence`.
+        If a value is outside its range, or not exactly one of the constants and `confidence` is given.
 
     Notes
     -----
@@ -91,32 +66,64 @@ def SCLUB(
 
     Examples
     --------
-    >>> from coterie import Tuned
-    >>> policy = SCLUB(n_users=3, dim=2, confidence=Tuned(alpha=1.5, beta=0.1))
+    >>> policy = SCLUB(n_users=3, dim=2, alpha=1.5, beta=0.1)
     >>> policy.cluster_of(1).tolist()
     [0, 1, 2]
     """
-    alpha_p = 0.0 if arrivals is None else positive("arrivals", arrivals)
-    return _plan(n_users, dim, confidence, ridge, never(), alpha_p)._replace(growing=growing)
+
+    declared = Declaration(
+        summary="sets of users that split and merge",
+        use_when="users arrive unevenly",
+        style=Style("SCLUB", "#56B4E9", "^", "--"),
+        grid=GRID,
+        cost=COST,
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        confidence: Confidence | None = None,
+        alpha: float | None = None,
+        beta: float | None = None,
+        growing: bool = False,
+        ridge: float = 1.0,
+        seed: int = 0,
+        arrivals: float | None = None,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(
+            n_users,
+            dim,
+            confidence=choose_confidence(self.name, confidence, alpha=alpha, beta=beta),
+            growing=growing,
+            ridge=ridge,
+            seed=seed,
+            arrivals=arrivals,
+        )
+
+    @staticmethod
+    def _plan(
+        n_users: int,
+        dim: int,
+        *,
+        confidence: Confidence,
+        growing: bool,
+        ridge: float,
+        seed: int,
+        arrivals: float | None,
+    ) -> Plan:
+        alpha_p = 0.0 if arrivals is None else positive("arrivals", arrivals)
+        return Plan(
+            SplitMerge,
+            {**constants_of(confidence, n_users, dim, ridge), "arrivals": alpha_p},
+            growing=growing,
+        )
 
 
-@register(
-    summary="SCLUB after uniform exploration",
-    use_when="the gap is known, and users arrive unevenly",
-    style=Style("UniSCLUB", "#0072B2", "^", "-"),
-    grid=UNIFORM_GRID,
-    cost=COST,
-)
-def UniSCLUB(
-    n_users: int,
-    dim: int,
-    *,
-    confidence: Confidence,
-    growing: bool = False,
-    ridge: float = 1.0,
-    seed: int = 0,
-) -> Plan:
-    """Make a UniSCLUB policy: SCLUB after 2·T0 rounds of uniform exploration   (Li et al. 2025, Alg. 3).
+class UniSCLUB(LinearBandit):
+    """SCLUB after 2·T0 rounds of uniform exploration (Li et al. 2025, Alg. 3).
 
     Parameters
     ----------
@@ -124,11 +131,17 @@ def UniSCLUB(
         Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
     dim : int
         Length d of an arm's vector, at least 1.
-    confidence : Confidence
-        β, f(T) and the length T0 of exploration. Use `Tuned(alpha=15σ, beta=σ, explore=10 * n_users)` with σ
-        the standard deviation of the noise: 2 to 20 uniform rounds a user are usual; alpha and beta are as
-        for `SCLUB`. `Theory(..., gamma=...)` has the paper's T0, about 10¹⁰ rounds at the paper's size.
-        The policy explores twice as long as `explore` says.
+    confidence : Confidence, optional
+        A rule for all constants in place of alpha, beta and explore. `Theory(..., gamma=...)` has the paper's
+        constants, with a T0 of about 10¹⁰ rounds at the paper's size.
+    alpha : float, optional
+        Factor α of the radius f(T) within which two estimates count as equal, at least 0; 15σ, as for
+        `SCLUB`, with σ the standard deviation of the noise. Give alpha and beta, or `confidence`.
+    beta : float, optional
+        Factor β of the bonus, at least 0; σ, as for `SCLUB`.
+    explore : int, optional
+        Half the number of uniform rounds at the start, in rounds of all users together: the policy explores
+        for 2·T0, with T0 = explore. 2 to 20 a user are usual, 0 for none. Needed with alpha and beta.
     growing : bool, default False
         Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
     ridge : float, default 1.0
@@ -136,15 +149,11 @@ def UniSCLUB(
     seed : int, default 0
         Seed of the uniform rounds, at least 0.
 
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
-
     Raises
     ------
     ArgumentError
-        If a value is outside its range, or `confidence` has no exploration length.
+        If a value is outside its range, not exactly one of the constants and `confidence` is given, or the
+        length of exploration is unknown.
 
     Notes
     -----
@@ -153,32 +162,53 @@ def UniSCLUB(
 
     Examples
     --------
-    >>> from coterie import Tuned
-    >>> policy = UniSCLUB(n_users=3, dim=2, confidence=Tuned(alpha=1.5, beta=0.1, explore=15))
+    >>> policy = UniSCLUB(n_users=3, dim=2, alpha=1.5, beta=0.1, explore=15)
     >>> policy.exploring, policy.exploration.first
     (True, 30)
     """
-    length = min(2 * confidence.exploration(n_users, dim), FOREVER)
-    return _plan(n_users, dim, confidence, ridge, uniform_first(length))._replace(growing=growing)
+
+    declared = Declaration(
+        summary="SCLUB after uniform exploration",
+        use_when="the gap is known, and users arrive unevenly",
+        style=Style("UniSCLUB", "#0072B2", "^", "-"),
+        grid=UNIFORM_GRID,
+        cost=COST,
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        confidence: Confidence | None = None,
+        alpha: float | None = None,
+        beta: float | None = None,
+        explore: int | None = None,
+        growing: bool = False,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(
+            n_users,
+            dim,
+            confidence=choose_confidence(self.name, confidence, alpha=alpha, beta=beta, explore=explore),
+            growing=growing,
+            ridge=ridge,
+            seed=seed,
+        )
+
+    @staticmethod
+    def _plan(
+        n_users: int, dim: int, *, confidence: Confidence, growing: bool, ridge: float, seed: int
+    ) -> Plan:
+        length = min(2 * confidence.exploration(n_users, dim), FOREVER)
+        settings = {**constants_of(confidence, n_users, dim, ridge), "arrivals": 0.0}
+        return Plan(SplitMerge, settings, Schedule(first=length), growing=growing)
 
 
-@register(
-    summary="SCLUB for smoothed contexts",
-    use_when="arms are as for SACLUB, and users arrive unevenly",
-    style=Style("SASCLUB", "#0072B2", "X", "-"),
-    grid=GRID,
-    cost=COST,
-)
-def SASCLUB(
-    n_users: int,
-    dim: int,
-    *,
-    confidence: Confidence,
-    growing: bool = False,
-    ridge: float = 1.0,
-    seed: int = 0,
-) -> Plan:
-    """Make a SASCLUB policy: SCLUB for smoothed adversarial contexts   (Li et al. 2025, Sec. 4.2).
+class SASCLUB(LinearBandit):
+    """SCLUB for smoothed adversarial contexts (Li et al. 2025, Sec. 4.2).
 
     Parameters
     ----------
@@ -186,10 +216,14 @@ def SASCLUB(
         Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
     dim : int
         Length d of an arm's vector, at least 1.
-    confidence : Confidence
-        β and f(T). `SmoothedTheory(...)` has the paper's constants, which at the paper's size separate two
-        users only after about 10⁶ pulls each. In practice use `Tuned(alpha=15σ, beta=σ)`, with σ the standard
-        deviation of the noise of rewards, as for `SCLUB`.
+    confidence : Confidence, optional
+        A rule for both constants in place of alpha and beta. `SmoothedTheory` has the paper's constants; at
+        the paper's size they separate two users only after about 10⁶ pulls each.
+    alpha : float, optional
+        Factor α of the radius f(T) within which two estimates count as equal, at least 0; 15σ, as for
+        `SCLUB`, with σ the standard deviation of the noise. Give alpha and beta, or `confidence`.
+    beta : float, optional
+        Factor β of the bonus, at least 0; σ, as for `SCLUB`.
     growing : bool, default False
         Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
     ridge : float, default 1.0
@@ -197,15 +231,10 @@ def SASCLUB(
     seed : int, default 0
         Seed of the policy's own random numbers; SASCLUB draws none.
 
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
-
     Raises
     ------
     ArgumentError
-        If a value is outside its range, or `confidence` is no `Confidence`.
+        If a value is outside its range, or not exactly one of the constants and `confidence` is given.
 
     Notes
     -----
@@ -219,4 +248,42 @@ def SASCLUB(
     >>> SASCLUB(n_users=3, dim=2, confidence=confidence).exploring
     False
     """
-    return _plan(n_users, dim, confidence, ridge, never())._replace(growing=growing)
+
+    declared = Declaration(
+        summary="SCLUB for smoothed contexts",
+        use_when="arms are as for SACLUB, and users arrive unevenly",
+        style=Style("SASCLUB", "#0072B2", "X", "-"),
+        grid=GRID,
+        cost=COST,
+        figures=("real",),
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        confidence: Confidence | None = None,
+        alpha: float | None = None,
+        beta: float | None = None,
+        growing: bool = False,
+        ridge: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(
+            n_users,
+            dim,
+            confidence=choose_confidence(self.name, confidence, alpha=alpha, beta=beta),
+            growing=growing,
+            ridge=ridge,
+            seed=seed,
+        )
+
+    @staticmethod
+    def _plan(
+        n_users: int, dim: int, *, confidence: Confidence, growing: bool, ridge: float, seed: int
+    ) -> Plan:
+        return Plan(
+            SplitMerge, {**constants_of(confidence, n_users, dim, ridge), "arrivals": 0.0}, growing=growing
+        )

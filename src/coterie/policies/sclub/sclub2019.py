@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from coterie.policies.confidence import Confidence
-from coterie.policies.entries import ALPHAS, Grid, Style, register
-from coterie.policies.plans import Plan
+from coterie.policies.base import LinearBandit, Plan
+from coterie.policies.confidence import Confidence, choose_confidence
+from coterie.policies.declarations import ALPHAS, Declaration, Grid, Style
 from coterie.policies.sclub.snapshot_sets import SnapshotSets
 from coterie.validation import positive
 
 
-@register(
-    summary="SCLUB of 2019: splits against a snapshot, merges at half the radius",
-    use_when="you compare with the paper of 2019",
-    style=Style("SCLUB 2019", "#56B4E9", "s", ":"),
-    grid=Grid(alpha=ALPHAS, beta=(0.25, 0.5, 1.0, 2.0)),
-    cost=20.0,
-)
-def SCLUB2019(
-    n_users: int,
-    dim: int,
-    *,
-    confidence: Confidence,
-    growing: bool = False,
-    ridge: float = 1.0,
-    seed: int = 0,
-    arrivals: float | None = None,
-) -> Plan:
-    """Make an SCLUB2019 policy: sets that split against a snapshot and merge at half   (Li et al. 2019).
+class SCLUB2019(LinearBandit):
+    """Sets that split against a snapshot and merge at half (Li et al. 2019).
 
     As `SCLUB`, but a user is compared with its cluster as it was when the phase began, not with each member,
     and clusters merge at half of the distance at which users part.
@@ -37,12 +21,18 @@ def SCLUB2019(
         Number of users, at least 1. They are numbered 0 to n_users − 1; `add_users` adds more later.
     dim : int
         Length d of an arm's vector, at least 1.
-    confidence : Confidence
-        β of the bonus and the radius f(T) within which estimates count as equal. Use
-        `Tuned(alpha=15σ, beta=σ)` with σ the standard deviation of the noise: `Tuned(alpha=1.5, beta=0.1)`
-        for σ = 0.1, `Tuned(alpha=7.5, beta=0.5)` for clicks. A cluster's own radius is small, so that users
-        part sooner than by `SCLUB` with the same alpha, and merge later. Too small an alpha and every user
-        ends up alone, too large and all stay together. Try several on a simulation of your size.
+    confidence : Confidence, optional
+        A rule for both constants in place of alpha and beta, such as `Theory(...)`; `Tuned(alpha=...,
+        beta=...)` is the same as alpha and beta.
+    alpha : float, optional
+        Factor α of the radius f(T) within which two estimates count as equal, at least 0, in the unit of
+        rewards. Set it to 15σ, with σ the standard deviation of the noise: 1.5 for σ = 0.1, 7.5 for clicks.
+        The radius of a cluster is small, so that users are separated sooner than by `SCLUB` with the same
+        alpha, and merge later. Too small and every user ends up alone, too large and all stay together. Try
+        several on a simulation of your size. Give alpha and beta, or `confidence`.
+    beta : float, optional
+        Factor β of the bonus, at least 0, in the unit of rewards. Set it to σ: 0.1 for σ = 0.1, 0.5 for
+        clicks. Smaller exploits more, larger explores more.
     growing : bool, default False
         Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
     ridge : float, default 1.0
@@ -54,15 +44,10 @@ def SCLUB2019(
         separated too. Leave it None (no test) if all users come about equally often; the published code has
         √2.
 
-    Returns
-    -------
-    LinearBandit
-        The policy, before its first round.
-
     Raises
     ------
     ArgumentError
-        If a value is outside its range, or `confidence` is no `Confidence`.
+        If a value is outside its range, or not exactly one of the constants and `confidence` is given.
 
     Notes
     -----
@@ -77,14 +62,58 @@ def SCLUB2019(
 
     Examples
     --------
-    >>> from coterie import Tuned
-    >>> policy = SCLUB2019(n_users=3, dim=2, confidence=Tuned(alpha=1.5, beta=0.1))
+    >>> policy = SCLUB2019(n_users=3, dim=2, alpha=1.5, beta=0.1)
     >>> policy.cluster_of(1).tolist()
     [0, 1, 2]
     """
-    settings = {
-        "beta": confidence.bonus(dim, ridge),
-        "shape": confidence.shape(n_users, dim, ridge),
-        "arrivals": 0.0 if arrivals is None else positive("arrivals", arrivals),
-    }
-    return Plan(SnapshotSets, settings, growing=growing)
+
+    declared = Declaration(
+        summary="SCLUB of 2019: splits against a snapshot, merges at half the radius",
+        use_when="you compare with the paper of 2019",
+        style=Style("SCLUB 2019", "#56B4E9", "s", ":"),
+        grid=Grid(alpha=ALPHAS, beta=(0.25, 0.5, 1.0, 2.0)),
+        cost=20.0,
+        figures=("field",),
+    )
+
+    def __init__(
+        self,
+        n_users: int,
+        dim: int,
+        *,
+        confidence: Confidence | None = None,
+        alpha: float | None = None,
+        beta: float | None = None,
+        growing: bool = False,
+        ridge: float = 1.0,
+        seed: int = 0,
+        arrivals: float | None = None,
+    ) -> None:
+        """Make the policy, before its first round."""
+        super().__init__(
+            n_users,
+            dim,
+            confidence=choose_confidence(self.name, confidence, alpha=alpha, beta=beta),
+            growing=growing,
+            ridge=ridge,
+            seed=seed,
+            arrivals=arrivals,
+        )
+
+    @staticmethod
+    def _plan(
+        n_users: int,
+        dim: int,
+        *,
+        confidence: Confidence,
+        growing: bool,
+        ridge: float,
+        seed: int,
+        arrivals: float | None,
+    ) -> Plan:
+        settings = {
+            "beta": confidence.bonus(dim, ridge),
+            "shape": confidence.shape(n_users, dim, ridge),
+            "arrivals": 0.0 if arrivals is None else positive("arrivals", arrivals),
+        }
+        return Plan(SnapshotSets, settings, growing=growing)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coterie.policies.autoclub.autoclub import AutoCLUB
 from coterie.service.core.live_policy import LivePolicy
 from coterie.service.core.state import PolicyState
 from coterie.service.storage.event_store import DECISION
@@ -153,7 +154,7 @@ def explain(live: LivePolicy, user: str, items: Sequence[str] | None = None, lim
 
 def judged(state: PolicyState, number: int) -> dict[str, float]:
     """What only AutoCLUB tells of a user."""
-    if not hasattr(state.policy.learner, "explained"):
+    if not isinstance(state.policy, AutoCLUB):
         return {}
     found = state.policy.explain(number)
     return {

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie.errors import CoterieError, SnapshotError, StoreError
+from coterie.policies import snapshot_format
 from coterie.policies import snapshots as policy_snapshots
 from coterie.policies.array_files import (
     UNREADABLE,
@@ -201,7 +202,7 @@ def capture(state: PolicyState, arrays: Mapping[str, FileArray]) -> Capture:
     items = state.catalogue.ids
     return Capture(
         settings=state.settings,
-        policy=policy_snapshots.content_of(policy_snapshots.shared(state.policy)._replace(arrays={})),
+        policy=snapshot_format.content_of(snapshot_format.shared(state.policy)._replace(arrays={})),
         arrays={f"state/{name}": array for name, array in arrays.items()},
         users=state.users.ids,
         items=items,

@@ -1,27 +1,21 @@
-"""An extension for the API reference: makers and classes are shown as readers call them.
+"""An extension for the API reference: classes are shown as readers call them.
 
-The reference is read from the source without importing it. What decorators and base classes do to a
-signature has to be told: `coterie.policies.entries.register` turns a function that returns a `Plan` into one
-that returns a `LinearBandit`, and the fields of a NamedTuple are the parameters of its class.
+The reference is read from the source without importing it. A class is explained by its own docstring, not by
+that of its `__init__`, and the fields of a NamedTuple are the parameters of its class.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from griffe import Attribute, Class, ExprName, Extension, Function, Parameter, ParameterKind, Parameters
-
-REGISTER = "coterie.policies.entries.register"
+from griffe import Attribute, Class, Extension, Function, Parameter, ParameterKind, Parameters
 
 
-class Makers(Extension):
-    """Correct the signatures of makers and of NamedTuples; a class is explained by its own docstring."""
+class Constructors(Extension):
+    """Correct the constructors of classes."""
 
     def on_function(self, *, func: Function, **kwargs: Any) -> None:
-        """Correct one function as soon as it was read."""
-        if any(decorator.callable_path == REGISTER for decorator in func.decorators):
-            func.returns = ExprName("LinearBandit", parent=func.package)
-            func.decorators = []
+        """Leave the docstring of a constructor out."""
         if func.name == "__init__":
             func.docstring = None
 

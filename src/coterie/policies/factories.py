@@ -1,4 +1,4 @@
-"""From the name of a policy to what makes it: a registered name, or `package.module:Attribute`."""
+"""What makes a policy, found by name: a registered one, or your own as `package.module:Attribute`."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ from coterie.policies.registry import REGISTRY, find
 from coterie.validation import shown
 
 TUNED = tuple(field.name for field in fields(Tuned))
-"""The parameters that become `confidence=Tuned(...)` for a policy that takes one."""
+"""The parameters that become `confidence=Tuned(...)` for a policy that takes a confidence, and not them."""
 
 GIVEN = ("n_users", "dim", "seed")
 """Arguments that every policy is offered."""
 
-ASKED = ("confidence", "labels", "graph")
-"""Arguments that are made only for a policy that names them."""
+MADE = ("confidence", "labels", "graph")
+"""Arguments that are made only for a policy whose signature names them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Maker:
+class PolicyFactory:
     """A class or function that makes a policy, and the parameters that it takes.
 
-    `arguments` are the names in its signature, `parameters` those that a `PolicySpec` may set: a policy that
-    takes `confidence` takes the fields of `Tuned` instead. With `takes_any` (`**kwargs`) it takes others too.
+    `arguments` are the names in its signature, `parameters` those that a `PolicySpec` may set. A policy that
+    takes `confidence` also takes the fields of `Tuned`, even if its signature does not name them. With
+    `takes_any` (`**kwargs`) it takes others too.
     """
 
     name: str
@@ -43,12 +44,22 @@ class Maker:
 
     def takes(self, parameter: str) -> bool:
         """May a spec set this parameter?"""
-        return parameter in self.parameters or (self.takes_any and parameter not in (*GIVEN, *ASKED))
+        return parameter in self.parameters or (self.takes_any and parameter not in (*GIVEN, *MADE))
 
     def passes(self, argument: str) -> bool:
-        """Is this argument passed on by its name, not as a part of `confidence`?"""
-        composed = argument in TUNED and "confidence" in self.arguments
-        return argument in self.arguments or (self.takes_any and not composed)
+        """Is this argument passed on, by its name or as a part of `confidence`?"""
+        return argument in self.arguments or self.takes_any or self._composes(argument)
+
+    def _composes(self, argument: str) -> bool:
+        """Is this argument a part of `confidence`?"""
+        return argument in TUNED and argument not in self.arguments and "confidence" in self.arguments
+
+    def _confidence(self, constants: Mapping[str, Any]) -> Tuned:
+        """The confidence of a policy that takes one, and not its constants."""
+        needed = [one.name for one in fields(Tuned) if one.default is MISSING]
+        if any(one not in constants for one in needed):
+            raise ArgumentError(f"{self.name} needs {' and '.join(needed)}, got {dict(constants)}")
+        return Tuned(**constants)
 
     def check(self, params: Iterable[str]) -> None:
         """Refuse a parameter that the policy does not take."""
@@ -62,11 +73,15 @@ class Maker:
 
     def __call__(self, arguments: Mapping[str, Any]) -> Any:
         """The policy, known to have what the simulation calls."""
+        given = {name: value for name, value in arguments.items() if not self._composes(name)}
+        if len(given) < len(arguments):
+            composed = {name: value for name, value in arguments.items() if name not in given}
+            given["confidence"] = self._confidence(composed)
         try:
-            signature(self.make).bind(**arguments)
+            signature(self.make).bind(**given)
         except TypeError as error:
             raise ArgumentError(f"{self.name} cannot be made: {error}; {self.summary()}") from None
-        made = self.make(**arguments)
+        made = self.make(**given)
         for method in ("recommend", "update"):
             if not callable(getattr(made, method, None)):
                 raise ArgumentError(
@@ -76,19 +91,10 @@ class Maker:
         return made
 
 
-def tuned_confidence(name: str, params: Mapping[str, Any]) -> Tuned | None:
-    """The parameters that are fields of `Tuned`; None if none is given."""
-    given: dict[str, Any] = {one: params[one] for one in TUNED if one in params}
-    needed = [one.name for one in fields(Tuned) if one.default is MISSING]
-    if given and any(one not in given for one in needed):
-        raise ArgumentError(f"{name} needs {' and '.join(needed)}, got {params}")
-    return Tuned(**given) if given else None
+def find_factory(name: str) -> PolicyFactory:
+    """The factory of a policy; a name that leads nowhere is refused in one sentence.
 
-
-def find_maker(name: str) -> Maker:
-    """The maker of a policy; a name that leads nowhere is refused in one sentence.
-
-    >>> find_maker("UniCLUB").parameters
+    >>> find_factory("UniCLUB").parameters
     ('alpha', 'beta', 'explore', 'growing', 'ridge')
     """
     return _own(name) if is_own(name) else _registered(name)
@@ -100,15 +106,12 @@ def is_own(name: str) -> bool:
 
 
 @cache
-def _registered(name: str) -> Maker:
+def _registered(name: str) -> PolicyFactory:
     """A policy of this library; of the fields of `Tuned` it takes those that are tuned."""
     entry = find(name)
     tuned = [axis for axis, _ in entry.grid.axes()]
-    others = [one for one in entry.parameters if one not in (*GIVEN, *ASKED, *tuned)]
-    growth = ["growth"] if "phase" in tuned else []
-    return Maker(
-        name=name, make=entry.make, arguments=entry.parameters, parameters=(*tuned, *others, *growth)
-    )
+    others = [one for one in entry.parameters if one not in (*GIVEN, *MADE, *tuned)]
+    return PolicyFactory(name=name, make=entry.make, arguments=entry.parameters, parameters=(*tuned, *others))
 
 
 def registered_parameters() -> tuple[str, ...]:
@@ -116,7 +119,7 @@ def registered_parameters() -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for name in REGISTRY for one in _registered(name).parameters))
 
 
-def _own(name: str) -> Maker:
+def _own(name: str) -> PolicyFactory:
     """Anybody's policy, imported from its module."""
     make = _imported(name)
     try:
@@ -126,9 +129,9 @@ def _own(name: str) -> Maker:
     plain = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
     arguments = tuple(one.name for one in parameters if one.kind in plain)
     tuned = TUNED if "confidence" in arguments else ()
-    settable = (*tuned, *(one for one in arguments if one not in (*GIVEN, *ASKED, *tuned)))
+    settable = (*tuned, *(one for one in arguments if one not in (*GIVEN, *MADE, *tuned)))
     takes_any = any(one.kind is Parameter.VAR_KEYWORD for one in parameters)
-    return Maker(name=name, make=make, arguments=arguments, parameters=settable, takes_any=takes_any)
+    return PolicyFactory(name=name, make=make, arguments=arguments, parameters=settable, takes_any=takes_any)
 
 
 def _imported(name: str) -> Callable[..., Any]:
