@@ -42,7 +42,7 @@ def serve(
     ] = None,
     dim: Annotated[int | None, typer.Option(help="Length of the first policy's vectors (8).")] = None,
     insecure: Annotated[
-        bool | None, typer.Option("--insecure", help="Let everybody in who can reach the address.")
+        bool | None, typer.Option("--insecure", help="Serve everyone who can reach the address.")
     ] = None,
     snapshot_every: Annotated[
         int | None, typer.Option(metavar="N", help="Events between snapshots (50000).")
@@ -61,8 +61,8 @@ def serve(
 ) -> None:
     """Serve decisions and rewards over HTTP.
 
-    Every setting may also be an environment variable, such as COTERIE_STORE, or stand in a TOML file: options
-    come first, then variables, then the file. A reward is acknowledged when it is on the disk.
+    Every setting may also be an environment variable, such as COTERIE_STORE, or be in a TOML file. Options
+    override variables, and variables override the file. A reward is acknowledged when it is on the disk.
     """
     need("starlette", "the service")
     need("uvicorn", "the service")
@@ -79,19 +79,19 @@ def serve(
 def read_server_settings(
     given: dict[str, Any], config: Path | None, defaults: dict[str, Any] | None = None
 ) -> ServerSettings:
-    """Settings from options, then the environment, then a file."""
+    """Return settings from options, then the environment, then a file."""
     from coterie.cli.config import convert, read_toml
     from coterie.service.settings import ServerSettings
 
     names = [field.name for field in fields(ServerSettings)]
-    told = read_toml(config) if config is not None else {}
-    for name in told:
+    from_file = read_toml(config) if config is not None else {}
+    for name in from_file:
         if name not in names:
             raise unknown(f"setting in {config}:", name, names, "`coterie serve --help` lists all")
     variables = {
         name: os.environ[PREFIX + name.upper()] for name in names if PREFIX + name.upper() in os.environ
     }
-    return convert({**(defaults or {}), **told, **variables, **given}, ServerSettings)
+    return convert({**(defaults or {}), **from_file, **variables, **given}, ServerSettings)
 
 
 def run_server(settings: ServerSettings, *, demo: bool) -> None:
@@ -115,7 +115,7 @@ def run_server(settings: ServerSettings, *, demo: bool) -> None:
 
 
 def _start_demo(url: str, engine: PolicyEngine) -> None:
-    """Let simulated visitors come, who have no key."""
+    """Start simulated visitors, who have no key."""
     from coterie.cli.demo import visit
     from coterie.service.http.api_keys import list_keys
 

@@ -148,7 +148,7 @@ class Rewards(Message):
 
 
 class RewardAnswer(Answer):
-    """What became of a reward: counted, recorded, duplicate, late; or refused, with the reason."""
+    """The result of a reward: counted, recorded, duplicate, late; or refused, with the reason."""
 
     id: str | None
     status: str
@@ -180,7 +180,7 @@ class ItemScoreAnswer(Answer):
 
 
 class ExplanationAnswer(Answer):
-    """Who a user learns from, and how items score for it."""
+    """Whose rewards count for a user, and how items score for it."""
 
     user: str
     rewards: int
@@ -196,7 +196,7 @@ class ExplanationAnswer(Answer):
 
 
 class UserEventAnswer(Answer):
-    """Something that happened to a user."""
+    """A decision, a reward or an expiry of a user."""
 
     kind: str
     at: float
@@ -207,7 +207,7 @@ class UserEventAnswer(Answer):
 
 
 class HistoryAnswer(Answer):
-    """What happened to a user, in order."""
+    """The events of a user, in order."""
 
     events: list[UserEventAnswer]
 
@@ -247,7 +247,7 @@ class Health(Answer):
 
 
 class Problem(Answer):
-    """What went wrong (RFC 9457)."""
+    """The description of an error (RFC 9457)."""
 
     title: str
     status: int

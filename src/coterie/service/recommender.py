@@ -125,7 +125,7 @@ class Recommender:
         k : int
             How many items to rank.
         decision_id : str, optional
-            An id of your own: asked again with the same id, the same request gets the same answer.
+            An id of your own: the same request with the same id gets the same answer.
 
         Returns
         -------

@@ -56,7 +56,7 @@ class PolicySettings:
     reward_wait : float or None
         Seconds that a decision waits for its reward; None waits for ever.
     default_reward : float or None
-        What a decision counts for if nothing came in time; with None it counts for nothing.
+        The reward that is counted for a decision if none came in time; with None nothing is counted.
     late : {"accept", "correct", "ignore"}
         What a reward does that comes after the default was counted: it is counted too; or it replaces the
         default, exactly, by learning everything anew from the log; or it is recorded and not counted.
@@ -198,7 +198,7 @@ class ServerSettings:
     dim : int
         The length of its vectors.
     insecure : bool
-        Let everybody in who can reach the address, without a key.
+        Serve everyone who can reach the address, without a key.
     snapshot_every : int
         Events of a policy after which a snapshot is taken.
     body_limit : int

@@ -95,7 +95,7 @@ class APIKeys:
     def authorise(
         self, headers: Headers, role: Role, policy: str | None, *, any_scope: bool = False
     ) -> Key | None:
-        """Check that the key of a request has a role for a policy; without any keys, everybody may.
+        """Check that the key of a request has a role for a policy; without any keys, every request passes.
 
         `any_scope` lets keys of a single policy pass, too.
         """

@@ -25,7 +25,7 @@ STREAM = re.compile(r"/v1/policies/[^/]+/live")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HTTPLimits:
-    """What clients may use of the service together; what goes beyond is refused.
+    """Limits on what all clients use together; what goes beyond is refused.
 
     Parameters
     ----------

@@ -129,7 +129,7 @@ class SQLiteStore(EventStore):
         return bool(self.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)))
 
     def check_place(self) -> None:
-        """Raise if the file was removed or replaced: the commit went to one that nobody will find."""
+        """Raise if the file was removed or replaced: the next process would not find the commit."""
         if self.path is None:
             return
         try:
