@@ -44,20 +44,17 @@ def graph(*packages: str) -> dict[str, set[str]]:
 
 
 PACKAGES = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
-WITH_CYCLES = {"service"}
-"""Packages that still have a cycle; this must become empty."""
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_import_leads_back_to_where_it_came_from(package: str) -> None:
     found = graph(package)
     assert len(found) > 3
-    if package not in WITH_CYCLES:
-        TopologicalSorter(found).prepare()
+    TopologicalSorter(found).prepare()
 
 
 def test_nor_from_package_to_package() -> None:
-    found = graph(*(package for package in PACKAGES if package not in WITH_CYCLES))
+    found = graph(*PACKAGES)
     assert found["coterie.cli.run"] >= {
         "coterie.experiments.run_store",
         "coterie.cli.run_settings",

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from coterie.service.core.engine import PolicyEngine
-from coterie.service.http.server import ServerSettings, make_server, open_engine
+from coterie.service.http.server import make_server, open_engine
 from coterie.service.http.service import HTTPLimits
+from coterie.service.settings import ServerSettings
 
 
 class Served:

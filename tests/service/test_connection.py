@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from coterie.service.core.log_events import Event
 from coterie.service.http.api_keys import create_key
 from coterie.service.http.connection import Head, read_request
 from coterie.service.http.service import HTTPLimits
+from coterie.service.storage.event_store import Event
 from service.serving import Served, served
 from service.shops import ITEMS
 

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from coterie import ArgumentError, Conflict, StoreError, UnknownName
-from coterie.service.async_client import AsyncClient
-from coterie.service.client import Client
+from coterie.service.client import AsyncClient, Client
 from coterie.service.http.api_keys import FRESH, create_key, revoke_key
 from coterie.service.http.openapi import plain_path
 from coterie.service.http.routes import ROUTES
+from inspection import connection_of, keep_house_every
 from service.serving import LossyProxy, Served, served
 from service.shops import ITEMS
 
@@ -149,9 +149,9 @@ def test_a_store_that_fails_answers_503_and_nothing_is_counted(
     service: Served, client: Client, http: httpx.Client
 ) -> None:
     store: Any = service.engine.store
-    service.engine._tick = 3600
+    keep_house_every(service.engine, 3600)
     client.decide("alice")
-    store._writer.close()
+    connection_of(store).close()
     answer = http.post("/v1/policies/default/decisions", json={"user": "alice"})
     assert answer.status_code == 503
     assert answer.headers["retry-after"] == "1"

@@ -16,6 +16,7 @@ import pytest
 from coterie import Client, StoreError, UnknownName
 from coterie.service.http.connection import HEAD_LIMIT
 from coterie.service.http.service import HTTPLimits
+from inspection import before_recovery
 from service.serving import Served, served
 from service.shops import ITEMS
 
@@ -133,16 +134,11 @@ def test_a_policy_that_learns_anew_keeps_nobody_else_waiting(tmp_path: Path, mon
         client.configure(late="correct", reward_wait=0.0)
         decision = client.decide("alice").decision_id
         one.engine.find("default").expire()
-        real, slow = one.engine._recovered, threading.Event()
-
-        def recovered(name: str) -> Any:
-            slow.wait(10)
-            return real(name)
-
-        monkeypatch.setattr(one.engine, "_recovered", recovered)
+        slow = threading.Event()
+        before_recovery(monkeypatch, lambda: slow.wait(10))
         late = threading.Thread(target=other.reward, args=(decision, 1.0))
         late.start()
-        while not one.engine.rewriting:
+        while not one.engine.requests.rewriting:
             time.sleep(0.01)
         began = time.monotonic()
         for _ in range(5):

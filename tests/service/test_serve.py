@@ -23,7 +23,8 @@ from coterie import ArgumentError, Client, CoterieError, UnknownName
 from coterie.cli.demo import visit
 from coterie.cli.serve import read_server_settings
 from coterie.service.http.api_keys import create_key
-from coterie.service.http.server import ServerSettings, address_of, is_loopback, listen, open_engine
+from coterie.service.http.server import address_of, is_loopback, listen, open_engine
+from coterie.service.settings import ServerSettings
 from coterie.service.storage.sqlite import SQLiteStore
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "how-to"

@@ -45,7 +45,7 @@ def keys(ctx: typer.Context) -> None:
 @contextmanager
 def opened(store: str | None, *, lock: bool = False) -> Iterator[EventStore]:
     """The store of a service, which may be running unless the lock is asked for."""
-    from coterie.service.storage.postgresql import open_store
+    from coterie.service.storage.location import open_store
 
     found = open_store(store or os.environ.get("COTERIE_STORE") or "coterie.db")
     found.open(lock=lock)

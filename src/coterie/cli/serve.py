@@ -18,7 +18,7 @@ from coterie.extras import need
 
 if TYPE_CHECKING:
     from coterie.service.core.engine import PolicyEngine
-    from coterie.service.http.server import ServerSettings
+    from coterie.service.settings import ServerSettings
 
 EPILOG = examples(
     ("a service on this machine, with a store in coterie.db", "coterie serve"),
@@ -81,7 +81,7 @@ def read_server_settings(
 ) -> ServerSettings:
     """Settings from options, then the environment, then a file."""
     from coterie.cli.config import convert, read_toml
-    from coterie.service.http.server import ServerSettings
+    from coterie.service.settings import ServerSettings
 
     names = [field.name for field in fields(ServerSettings)]
     told = read_toml(config) if config is not None else {}
@@ -97,7 +97,7 @@ def read_server_settings(
 def run_server(settings: ServerSettings, *, demo: bool) -> None:
     """Serve until interrupted."""
     from coterie.service.http.server import address_of, listen, make_server, open_engine, tune_process
-    from coterie.service.storage.postgresql import shown_store
+    from coterie.service.storage.location import shown_store
 
     with listen(settings) as listening:
         engine = open_engine(settings)

@@ -24,7 +24,7 @@ Vector = Annotated[
 
 
 class Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A body of a request; fields that nobody knows are refused."""
+    """A body of a request; unknown fields are refused."""
 
 
 class Answer(msgspec.Struct, kw_only=True):
@@ -91,7 +91,7 @@ class Items(Message):
 
 
 class ItemsAnswer(Answer):
-    """How many items the catalogue has, and their ids where asked for."""
+    """How many items the catalogue has, and their ids in a list of items."""
 
     count: int
     ids: list[str] | UnsetType = UNSET
@@ -240,7 +240,7 @@ class ImportAnswer(Answer):
 
 
 class Health(Answer):
-    """Whether the service lives, or can serve; `warnings` tell what fails without stopping it."""
+    """Whether the service runs, or can serve; `warnings` say what fails without stopping it."""
 
     status: str
     warnings: list[str] = []

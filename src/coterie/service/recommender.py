@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError, MissingData
@@ -15,10 +17,10 @@ from coterie.policies.base import LinearBandit
 from coterie.service.core.decisions import Decision, RewardResult
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.live_policy import LivePolicy
-from coterie.service.core.opening import open_policy
 from coterie.service.core.queries import Explanation, Summary, UserEvent, explain, history, summary
-from coterie.service.settings import Changes
-from coterie.service.storage.postgresql import open_store
+from coterie.service.settings import CHANGEABLE, Changes, PolicySettings
+from coterie.service.storage.event_store import EventStore
+from coterie.service.storage.location import open_store
 from coterie.service.storage.sqlite import SQLiteStore
 
 
@@ -36,7 +38,7 @@ class Recommender:
         What the policy takes, such as `{"alpha": 1.5, "beta": 0.1}` for CLUB.
     items : mapping, optional
         The catalogue to begin with: a vector for each item's id.
-    store : str or path, optional
+    store : str, path or EventStore, optional
         The path of a SQLite file, `sqlite:///PATH`, or `postgresql://…`: everything survives the end of the
         process, and a call returns only when what it did is on the disk. Without it, everything is in memory.
     name : str
@@ -78,7 +80,7 @@ class Recommender:
         params: Mapping[str, Any] | None = None,
         *,
         items: Mapping[str, ArrayLike] | None = None,
-        store: str | os.PathLike[str] | None = None,
+        store: str | os.PathLike[str] | EventStore | None = None,
         name: str = "default",
         users: Sequence[str] = (),
         seed: int | None = None,
@@ -87,13 +89,13 @@ class Recommender:
     ) -> None:
         """Open the recommender of this name, or make it."""
         given = {"policy": policy, "params": params, "users": tuple(users) or None, "seed": seed}
-        told = {option: value for option, value in given.items() if value is not None}
-        found = open_store(None if store is None else os.fspath(store))
+        options = {option: value for option, value in given.items() if value is not None}
+        found = open_store(os.fspath(store) if isinstance(store, os.PathLike) else store)
         engine = PolicyEngine(found, snapshot_every=snapshot_every)
-        self._attach(engine, lambda: open_policy(engine, name, {**told, "dim": dim, **changes}, items))
+        self._attach(engine, lambda: open_policy(engine, name, {**options, "dim": dim, **changes}, items))
 
     def _attach(self, engine: PolicyEngine, opened: Callable[[], LivePolicy]) -> None:
-        """Take an engine over, or close it again."""
+        """Take over an engine, or close it again."""
         try:
             self._engine, self._live = engine, opened()
         except BaseException:
@@ -278,7 +280,7 @@ class Recommender:
         >>> shop.users
         ('bob',)
         """
-        self._live.remove_user(user)
+        self._engine.forget_user(self._live.name, user)
 
     def explain(self, user: str, items: Sequence[str] | None = None) -> Explanation:
         """Explain who a user learns from, and how items score for it now.
@@ -397,3 +399,41 @@ class Recommender:
         """The policy, and how many items and waiting decisions there are."""
         state = self._live.state
         return f"<Recommender: {state.policy!r}, {len(state.catalogue)} items, {len(state.waiting)} waiting>"
+
+
+def open_policy(
+    engine: PolicyEngine, name: str, options: dict[str, Any], items: Mapping[str, ArrayLike] | None
+) -> LivePolicy:
+    """Return the policy of this name, which is made unless the store has it; add these items."""
+    known = engine.policies.get(name)
+    if known is None:
+        live = engine.create(name, PolicySettings(**{**options, "dim": given_dim(options["dim"], items)}))
+    else:
+        live = known
+        live.configure(**changes_to(known, options))
+    if items is not None:
+        live.change_items(items)
+    engine.wait()
+    return live
+
+
+def changes_to(known: LivePolicy, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of an existing policy that change; refuse another policy than the one wanted."""
+    kept = known.state.settings
+    given = {option: value for option, value in options.items() if value is not None or option in CHANGEABLE}
+    wanted = replace(kept, **given)
+    if not wanted.same_policy(kept):
+        raise ArgumentError(
+            f"{known.name!r} in this store is {kept.policy} with dim {kept.dim}, params {dict(kept.params)} "
+            f"and seed {kept.seed}; open it so, or choose another name"
+        )
+    return {option: getattr(wanted, option) for option in CHANGEABLE}
+
+
+def given_dim(dim: int | None, items: Mapping[str, ArrayLike] | None) -> int:
+    """Return the length of vectors, as given or as the items have it."""
+    if dim is not None:
+        return dim
+    if not items:
+        raise ArgumentError("dim must be given: the length of an item's vector; or give items")
+    return int(np.size(np.asarray(next(iter(items.values())))))

@@ -32,8 +32,8 @@ class Changes(TypedDict, total=False):
 
 
 CHANGEABLE = tuple(Changes.__annotations__)
-WORLDLY = ("labels", "graph")
-"""Parameters that tell of each user given at the start."""
+USER_PARAMS = ("labels", "graph")
+"""Parameters of a policy that describe each user given at the start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +47,8 @@ class PolicySettings:
     policy : str
         A name of the registry; `coterie policies` lists all.
     params : mapping, optional
-        What the policy takes, such as `{"alpha": 1.5, "beta": 0.1}` for CLUB. Policies that are told about
-        users (`labels`, `graph`) need `users`.
+        What the policy takes, such as `{"alpha": 1.5, "beta": 0.1}` for CLUB. Policies with
+        a parameter for each user (`labels`, `graph`) need `users`.
     users : sequence of str, optional
         Users known from the start; all others join when they first come.
     seed : int
@@ -105,7 +105,7 @@ class PolicySettings:
                 raise ArgumentError(f"{name} must be one of {', '.join(choices)}, got {given}")
 
     def changed(self, **changes: Any) -> PolicySettings:
-        """The same with other values of settings that may change."""
+        """Return the same with other values of settings that may change."""
         for name in changes:
             if name not in CHANGEABLE:
                 raise unknown(
@@ -114,36 +114,35 @@ class PolicySettings:
         return replace(self, **changes)
 
     def without(self, user: str) -> PolicySettings:
-        """The same without a user given at the start, and without what was told of that user."""
-        if len(self.users) == 1 and any(name in self.params for name in WORLDLY):
+        """Return the same without a user given at the start, and without its label or its edges."""
+        if len(self.users) == 1 and any(name in self.params for name in USER_PARAMS):
             raise ArgumentError(
                 f"the last user that {self.policy} was made with cannot be removed; retire the policy"
             )
         gone = self.users.index(user)
         params = dict(self.params)
-        for name in WORLDLY:
+        for name in USER_PARAMS:
             if name in params:
                 kept = np.delete(np.asarray(params[name]), gone, axis=0)
                 params[name] = (np.delete(kept, gone, axis=1) if kept.ndim == 2 else kept).tolist()
         return replace(self, users=tuple(one for one in self.users if one != user), params=params)
 
     def make(self) -> LinearBandit:
-        """The policy before its first round, with its users or with room for the first one."""
+        """Return the policy before its first round, with its users or with room for the first one."""
         factory = find_factory(self.policy)
-        wanted = [name for name in WORLDLY if name in factory.arguments]
-        told = {name: value for name, value in self.params.items() if name in wanted}
-        params = {name: value for name, value in self.params.items() if name not in told}
+        described = [name for name in USER_PARAMS if name in self.params and name in factory.arguments]
+        params = {name: value for name, value in self.params.items() if name not in described}
         factory.check(params)
-        for name in WORLDLY:
-            if name in factory.arguments and not (name in told and self.users):
-                raise ArgumentError(f"{self.policy} is told of its users: give users, and {name} in params")
+        for name in USER_PARAMS:
+            if name in factory.arguments and not (name in described and self.users):
+                raise ArgumentError(f"{self.policy} must know its users: give users, and {name} in params")
         offered = {"n_users": max(len(self.users), 1), "dim": self.dim, "seed": self.seed, **params}
-        offered.update({name: np.asarray(value) for name, value in told.items()})
+        offered.update({name: np.asarray(self.params[name]) for name in described})
         made: LinearBandit = factory({name: value for name, value in offered.items() if factory.passes(name)})
         return made
 
     def to_json(self) -> str:
-        """All settings as JSON."""
+        """Return all settings as JSON."""
         try:
             return json.dumps({one.name: getattr(self, one.name) for one in fields(self)}, default=_plain)
         except (TypeError, ValueError, AttributeError):
@@ -153,30 +152,81 @@ class PolicySettings:
 
     @classmethod
     def from_json(cls, text: str) -> PolicySettings:
-        """The settings that `to_json` wrote."""
+        """Return the settings that `to_json` wrote."""
         return cls(**json.loads(text))
 
     def same_policy(self, other: PolicySettings) -> bool:
-        """Do both determine the same policy, whatever may change apart?"""
+        """Tell whether both determine the same policy, apart from what may change."""
         changes = {name: getattr(other, name) for name in CHANGEABLE}
         return self.changed(**changes).to_json() == other.to_json()
 
 
 def without_user(text: str, user: str, *, retired: bool) -> str:
-    """Settings as JSON without a user, who may be among those given at the start.
+    """Return settings as JSON without a user, who may be among those given at the start.
 
-    Those of a retired policy are never read again; all that was told of its users goes.
+    Settings of a retired policy are never read again, so their labels and graph are removed altogether.
     """
-    told = json.loads(text)
-    if user not in told["users"]:
+    settings = json.loads(text)
+    if user not in settings["users"]:
         return text
     if not retired:
         return PolicySettings.from_json(text).without(user).to_json()
-    told["users"].remove(user)
-    told["params"] = {name: value for name, value in told["params"].items() if name not in WORLDLY}
-    return json.dumps(told)
+    settings["users"].remove(user)
+    settings["params"] = {
+        name: value for name, value in settings["params"].items() if name not in USER_PARAMS
+    }
+    return json.dumps(settings)
 
 
 def _plain(value: Any) -> Any:
-    """An array or a NumPy number as JSON has it."""
+    """Return an array or a NumPy number as JSON can have it."""
     return value.tolist()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """The settings of `coterie serve`.
+
+    Parameters
+    ----------
+    host, port
+        Where to listen. Another address than this machine's own needs keys, or `insecure`.
+    store : str
+        The path of a SQLite file, `sqlite:///PATH`, or `postgresql://…`.
+    policy : str
+        The kind of the first policy, called `default`; made only in a store that has none.
+    dim : int
+        The length of its vectors.
+    insecure : bool
+        Let everybody in who can reach the address, without a key.
+    snapshot_every : int
+        Events of a policy after which a snapshot is taken.
+    body_limit : int
+        Bytes that the body of a request may have.
+    in_flight_limit : int
+        Requests that may be answered at the same time; more get 503.
+    log_level : str
+        What is logged: debug, info, warning or error.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    store: str = "coterie.db"
+    policy: str = "AutoCLUB"
+    dim: int = 8
+    insecure: bool = False
+    snapshot_every: int = 50_000
+    body_limit: int = 4 * 2**20
+    in_flight_limit: int = 1_024
+    log_level: str = "info"
+
+    def __post_init__(self) -> None:
+        """Check every setting."""
+        find(self.policy)
+        whole("port", self.port, 0, 65_535)
+        whole("dim", self.dim, 1, 4_096)
+        whole("snapshot_every", self.snapshot_every, 1)
+        whole("body_limit", self.body_limit, 1_024)
+        whole("in_flight_limit", self.in_flight_limit, 1)
+        if self.log_level not in ("debug", "info", "warning", "error"):
+            raise ArgumentError(f"log_level must be debug, info, warning or error, got {self.log_level!r}")

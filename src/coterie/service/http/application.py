@@ -46,7 +46,7 @@ def _route(endpoint: Endpoint) -> Route:
         if endpoint.role is not None:
             policy = request.path_params.get("policy")
             listing = endpoint.handler is list_policies  # shows only the policies that the key is for
-            request.state.key = service_of(request).authorise(
+            request.state.key = service_of(request).keys.authorise(
                 request.scope["headers"], endpoint.role, policy, any_scope=listing
             )
         answer: Response = await handler(request)

@@ -185,7 +185,7 @@ class ServiceConnection(HttpToolsProtocol):
         service.metrics.in_flight += 1
         policy, route, headers, _ = head
         try:
-            service.authorise(headers, "writer", policy)
+            service.keys.authorise(headers, "writer", policy)
             if takes_long(service.engine, policy, route):
                 answer = self.loop.run_in_executor(None, HANDLERS[route], service.engine, policy, body)
                 answer.add_done_callback(partial(self._handled, route, began))

@@ -149,7 +149,7 @@ class PolicyMonitor:
         """Return what the page draws now; points only if a page is open."""
         with self._live.reading() as state:
             labels = user_labels(self._live)
-            self._changes.compare(labels, self._live.epoch)
+            self._changes.compare(labels, self._live.snapshots.epoch)
             _, firsts, inverse, sizes = np.unique(
                 labels, return_index=True, return_inverse=True, return_counts=True
             )

@@ -1,21 +1,18 @@
-"""From settings to a running service: what `coterie serve` does."""
+"""From settings to a server of uvicorn: what `coterie serve` runs."""
 
 from __future__ import annotations
 
 import gc
 import logging
 import sys
-from dataclasses import dataclass
 from ipaddress import ip_address
 from socket import AI_PASSIVE, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, getaddrinfo, socket
 from typing import TYPE_CHECKING, Any
 
 from coterie.errors import ArgumentError
-from coterie.policies.registry import find
 from coterie.service.core.engine import PolicyEngine
-from coterie.service.settings import PolicySettings
-from coterie.service.storage.postgresql import open_store
-from coterie.validation import whole
+from coterie.service.settings import PolicySettings, ServerSettings
+from coterie.service.storage.location import open_store
 
 if TYPE_CHECKING:
     from coterie.service.http.service import HTTPLimits
@@ -25,57 +22,8 @@ SWITCH_INTERVAL = 0.0005
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerSettings:
-    """All that `coterie serve` can be told.
-
-    Parameters
-    ----------
-    host, port
-        Where to listen. Another address than this machine's own needs keys, or `insecure`.
-    store : str
-        The path of a SQLite file, `sqlite:///PATH`, or `postgresql://…`.
-    policy : str
-        The kind of the first policy, called `default`; made only in a store that has none.
-    dim : int
-        The length of its vectors.
-    insecure : bool
-        Let everybody in who can reach the address, without a key.
-    snapshot_every : int
-        Events of a policy after which a snapshot is taken.
-    body_limit : int
-        Bytes that the body of a request may have.
-    in_flight_limit : int
-        Requests that may be answered at the same time; more get 503.
-    log_level : str
-        What is logged: debug, info, warning or error.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8000
-    store: str = "coterie.db"
-    policy: str = "AutoCLUB"
-    dim: int = 8
-    insecure: bool = False
-    snapshot_every: int = 50_000
-    body_limit: int = 4 * 2**20
-    in_flight_limit: int = 1_024
-    log_level: str = "info"
-
-    def __post_init__(self) -> None:
-        """Check every setting."""
-        find(self.policy)
-        whole("port", self.port, 0, 65_535)
-        whole("dim", self.dim, 1, 4_096)
-        whole("snapshot_every", self.snapshot_every, 1)
-        whole("body_limit", self.body_limit, 1_024)
-        whole("in_flight_limit", self.in_flight_limit, 1)
-        if self.log_level not in ("debug", "info", "warning", "error"):
-            raise ArgumentError(f"log_level must be debug, info, warning or error, got {self.log_level!r}")
-
-
 def is_loopback(host: str) -> bool:
-    """Can only this machine reach the address?"""
+    """Tell whether only this machine can reach an address."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
@@ -83,7 +31,7 @@ def is_loopback(host: str) -> bool:
 
 
 def open_engine(settings: ServerSettings) -> PolicyEngine:
-    """The engine of a service, with a first policy; refused where strangers could come in without a key."""
+    """Return the engine of a service, with a first policy; refuse to serve other machines without any key."""
     from coterie.service.http.api_keys import list_keys
 
     engine = PolicyEngine(open_store(settings.store), snapshot_every=settings.snapshot_every, patience=0.25)
@@ -103,7 +51,7 @@ def open_engine(settings: ServerSettings) -> PolicyEngine:
 
 
 def listen(settings: ServerSettings) -> socket:
-    """A socket at the address of the settings; port 0 takes a free one."""
+    """Return a socket at the address of the settings; port 0 takes a free one."""
     try:
         found = getaddrinfo(settings.host, settings.port, type=SOCK_STREAM, flags=AI_PASSIVE)[0]
         made = socket(found[0], SOCK_STREAM)
@@ -120,7 +68,7 @@ def listen(settings: ServerSettings) -> socket:
 
 
 def address_of(listening: socket) -> str:
-    """Where a browser on this machine finds a service."""
+    """Return the URL of a service for a browser on this machine."""
     host, port = listening.getsockname()[:2]
     if ip_address(host).is_unspecified:
         host = "127.0.0.1" if ":" not in host else "::1"
@@ -128,10 +76,10 @@ def address_of(listening: socket) -> str:
 
 
 def tune_process() -> None:
-    """Set up a process that does nothing but serve.
+    """Tune a process that does nothing but serve.
 
-    The collector of cycles looks seldom, and not at what is there already: requests leave no cycles behind,
-    and looking through all decisions that are remembered takes as long as answering them.
+    Requests leave no reference cycles behind, and a collection that goes through all remembered decisions
+    takes as long as answering them: so the collector runs seldom, and skips what is there already.
     """
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.collect()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,14 +14,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from coterie.errors import StoreError
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.live_policy import LivePolicy
-from coterie.service.http.api_keys import APIKeys, Key, Role
-from coterie.service.http.problems import SECURITY_HEADERS, Headers, Refusal, problem
+from coterie.service.http.api_keys import APIKeys
+from coterie.service.http.problems import SECURITY_HEADERS, Refusal, header, problem
 from coterie.service.http.prometheus import Metrics
-from coterie.service.storage.journal import unavailable
+from coterie.service.storage.journal import Acknowledge, Acknowledgements
 
-Acknowledge = Callable[[StoreError | None], None]
-COLLECT = 0.001
-"""Seconds that a commit waits for more requests at most."""
 STREAM = re.compile(r"/v1/policies/[^/]+/live")
 """Paths whose responses last as long as a page is open; their number has a limit of its own."""
 
@@ -50,59 +46,6 @@ class HTTPLimits:
     in_flight: int = 1_024
     viewers: int = 100
     idle_seconds: int = 5
-
-
-class Acknowledgements:
-    """Requests that wait until their events are durable; one callback per commit wakes all of them.
-
-    A commit takes as long for one request as for many. So it begins when half as many wait as the last
-    commit served, since most of those clients come back, or after a millisecond.
-    """
-
-    def __init__(self, engine: PolicyEngine, loop: asyncio.AbstractEventLoop) -> None:
-        """Subscribe to the journal of an engine."""
-        self._journal = engine.journal
-        self._loop = loop
-        self._waiting: deque[tuple[int, Acknowledge]] = deque()
-        self._timer: asyncio.TimerHandle | None = None
-        self._scheduled = False
-        self._served = 0
-        self._journal.subscribe(self._committed)
-
-    def _committed(self, durable: int, error: StoreError | None) -> None:
-        """Called on the journal's thread."""
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._wake, durable, error)
-
-    def _wake(self, durable: int, error: StoreError | None) -> None:
-        before = len(self._waiting)
-        while self._waiting and (error is not None or self._waiting[0][0] <= durable):
-            seq, acknowledge = self._waiting.popleft()
-            acknowledge(None if seq <= durable else error)
-        self._served = before - len(self._waiting)
-
-    def when_durable(self, acknowledge: Acknowledge) -> None:
-        """Call this once everything that happened so far is durable, or with an error if it never will be."""
-        journal = self._journal
-        seq = journal.last
-        if journal.failure is not None or journal.is_lost(seq):
-            acknowledge(journal.failure or unavailable("the commit failed"))
-            return
-        if seq <= journal.durable:
-            acknowledge(None)
-            return
-        self._waiting.append((seq, acknowledge))
-        if self._timer is None:
-            self._timer = self._loop.call_later(COLLECT, self._commit)
-        if len(self._waiting) > self._served // 2 and not self._scheduled:
-            self._scheduled = True
-            self._loop.call_soon(self._commit)  # after all requests that are ready now
-
-    def _commit(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer, self._scheduled = None, False
-        self._journal.wake()
 
 
 class HTTPService:
@@ -173,7 +116,7 @@ class HTTPService:
     def when_durable(self, acknowledge: Acknowledge) -> None:
         """Call this once everything that happened so far is durable, or with an error if it never will be."""
         if self._acknowledgements is None:
-            self._acknowledgements = Acknowledgements(self.engine, asyncio.get_running_loop())
+            self._acknowledgements = Acknowledgements(self.engine.journal, asyncio.get_running_loop())
         self._acknowledgements.when_durable(acknowledge)
 
     async def durable(self) -> None:
@@ -184,25 +127,6 @@ class HTTPService:
         error = await done
         if error is not None:
             raise error
-
-    def authorise(
-        self, headers: Headers, role: Role, policy: str | None, *, any_scope: bool = False
-    ) -> Key | None:
-        """Check that the key of a request has a role for a policy; without any keys, everybody may.
-
-        `any_scope` lets keys of a single policy pass, too.
-        """
-        self.keys.refresh()
-        if not len(self.keys):
-            return None
-        scheme, _, token = header(headers, b"authorization").decode("latin-1").partition(" ")
-        key = self.keys.find(token.strip()) if scheme.lower() == "bearer" else None
-        if key is None:
-            raise Refusal(401, "a key is needed: Authorization: Bearer ck_…; `coterie keys create` makes one")
-        if not key.allows(role, key.policy if any_scope else policy):
-            where = "" if policy is None else f" of policy {policy!r}"
-            raise Refusal(403, f"this needs the role {role}{where}, and the key does not have it")
-        return key
 
     async def read_body(self, scope: Scope, receive: Receive) -> bytes | None:
         """Read the body of a request, within the limits; None if the client is gone."""
@@ -239,14 +163,6 @@ class HTTPService:
             yield count
         finally:
             self._reading -= size
-
-
-def header(headers: Headers, name: bytes) -> bytes:
-    """Return the first value of a header, or nothing."""
-    for key, value in headers:
-        if key == name:
-            return value
-    return b""
 
 
 def service_of(request: Request) -> HTTPService:

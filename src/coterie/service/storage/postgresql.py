@@ -9,9 +9,9 @@ from contextlib import suppress
 from threading import RLock
 from typing import Any
 
-from coterie.errors import ArgumentError, StoreError
+from coterie.errors import StoreError
 from coterie.extras import install_command
-from coterie.service.storage.event_store import TABLES, EventStore
+from coterie.service.storage.event_store import TABLES, EventStore, one_line
 
 LOCK = 0x436F7465726965  # "Coterie"
 """The number of the advisory lock; it holds for one database."""
@@ -22,8 +22,8 @@ PATIENCE = 5.0
 class PostgresStore(EventStore):
     """A database that one service at a time writes to.
 
-    Everything is written on the connection that holds the advisory lock: who has lost the lock has lost the
-    connection, and cannot write.
+    Everything is written on the connection that holds the advisory lock: a service that has lost the lock
+    has lost that connection, and cannot write.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class PostgresStore(EventStore):
     """
 
     def __init__(self, url: str) -> None:
-        """A store that is not open yet."""
+        """Name a store; `open` connects."""
         try:
             import psycopg
         except ImportError:
@@ -50,19 +50,20 @@ class PostgresStore(EventStore):
             self._writer = self._connection()
             if lock:
                 self._take_lock()
+            self._reader = self._connection()
+            self.check_format()  # before anything is written
             for table in TABLES:
                 self._writer.execute(table.format(number="BIGINT", double="DOUBLE PRECISION", bytes="BYTEA"))
-            self._reader = self._connection()
-            self.check_format()
+            self.set_format()
         except (self._psycopg.Error, OSError, ValueError) as error:
             self.close()
             if isinstance(error, StoreError):
                 raise
-            told = without_secrets(one_line(error), self._url)
-            raise StoreError(f"PostgreSQL cannot be used as a store: {told}") from None
+            reason = without_secrets(one_line(error), self._url)
+            raise StoreError(f"PostgreSQL cannot be used as a store: {reason}") from None
 
     def _connection(self) -> Any:
-        """A connection whose commits wait for the disk."""
+        """Return a connection whose commits wait for the disk."""
         made = self._psycopg.connect(self._url, autocommit=True, connect_timeout=10)
         made.execute("SET synchronous_commit = on")
         made.execute("SET client_encoding = 'UTF8'")
@@ -100,7 +101,7 @@ class PostgresStore(EventStore):
                 cursor.executemany(written, rows)
 
     def query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """All rows of a statement, on the connection that reads."""
+        """Return all rows of a statement, on the connection that reads; one that was lost is made again."""
         written: Any = statement.replace("?", "%s")
         with self._reading:
             if self._reader is None:
@@ -115,8 +116,12 @@ class PostgresStore(EventStore):
             except self._psycopg.Error as error:
                 raise StoreError(f"PostgreSQL cannot be read: {one_line(error)}") from None
 
+    def has_table(self, name: str) -> bool:
+        """Tell whether a table exists."""
+        return self.query("SELECT to_regclass(?)", (name,)) != [(None,)]
+
     def check_place(self) -> None:
-        """A commit that returned is in the database."""
+        """Do nothing: a commit that returned is in the database."""
 
     def roll_back(self) -> None:
         """Undo a transaction if the connection still lives."""
@@ -125,54 +130,11 @@ class PostgresStore(EventStore):
             self._writer.execute("ROLLBACK")
 
 
-def one_line(error: BaseException) -> str:
-    """What an error says, on one line."""
-    return " ".join(str(error).split()) or type(error).__name__
-
-
 def without_secrets(text: str, url: str) -> str:
-    """A text without what a URL says of a password, even one that broke the URL."""
+    """Return a text without the password of a URL, even of one that cannot be parsed because of it."""
     rest = url.partition("://")[2]
     password = rest.rpartition("@")[0].partition(":")[2]
     pieces = {password, *re.split(r"[@:/?#%]", password), *re.findall(r"password=([^&]*)", rest)}
     for piece in sorted(pieces, key=len, reverse=True):
         text = text.replace(piece, "…") if len(piece) > 2 else text
     return text
-
-
-def shown_store(where: str) -> str:
-    """Where a store is, without user and password."""
-    scheme, mark, rest = where.partition("://")
-    return re.sub(r"password=[^&]*", "password=…", f"{scheme}{mark}{rest.rpartition('@')[2]}")
-
-
-SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-
-
-def open_store(where: str | None) -> EventStore:
-    """Return the store of a location, not open yet.
-
-    Parameters
-    ----------
-    where : str or None
-        The path of a SQLite file, `sqlite:///PATH`, or `postgresql://…`; None keeps everything in memory.
-
-    Raises
-    ------
-    ArgumentError
-        If `where` is a URL of another kind. Without this check it would be taken for the path of a file.
-    """
-    from coterie.service.storage.sqlite import SQLiteStore
-
-    scheme = None if where is None else SCHEME.match(where)
-    if where is None or scheme is None:
-        return SQLiteStore(where)
-    if scheme[1] in ("postgresql", "postgres"):
-        return PostgresStore(where)
-    path = where.removeprefix("sqlite:///")
-    if path in (where, ""):
-        raise ArgumentError(
-            f"store must be the path of a SQLite file, sqlite:///PATH or postgresql://…, "
-            f"got {shown_store(where)!r}"
-        )
-    return SQLiteStore(path)
