@@ -128,11 +128,6 @@ def test_requirements_of_an_extra_hold_those_of_the_extras_it_names_but_not_the_
     assert not [line for line in lines if line.startswith("coterie")]
 
 
-def test_meson_and_pip_agree_on_the_version() -> None:
-    built = (ROOT / "meson.build").read_text(encoding="utf-8")
-    assert f"version: '{PROJECT['project']['version']}'," in built
-
-
 def built_folder(folder: Path, ninja: Path | str) -> Path:
     """A build folder of an editable install that was made with this ninja."""
     folder.mkdir()

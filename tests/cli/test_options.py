@@ -8,6 +8,7 @@ from coterie.cli import options
 from coterie.datasets import names
 from coterie.datasets.factorise import SCALES
 from coterie.experiments.figures import FIGURES, PAPER_DATASETS
+from coterie.experiments.run_plan import DEFAULT_POLICIES
 from coterie.experiments.runner import ENGINES
 from coterie.experiments.specs import EnvironmentSpec
 from coterie.policies.registry import REGISTRY
@@ -19,13 +20,14 @@ def test_completion_knows_everything_that_has_a_name() -> None:
     assert PAPER_DATASETS == options.PAPER_DATASETS
     assert tuple(FIGURES) == options.FIGURES
     assert tuple(ENGINES) == options.ENGINES
+    assert " and ".join(DEFAULT_POLICIES) == options.DEFAULT_POLICY_NAMES
     assert tuple(SCALES) == options.SCALES
     assert get_args(get_type_hints(EnvironmentSpec)["setting"]) == options.SETTINGS
 
 
 def test_completion_does_not_care_about_case() -> None:
     assert options.complete_policy("uni") == ["UniCLUB", "UniSCLUB"]
-    assert options.complete_dataset("MOV") == ["movielens"]
+    assert options.complete_dataset("MOVIEL") == ["movielens"]
     assert options.complete_figure("FIG-5") == ["fig-5"]
 
 

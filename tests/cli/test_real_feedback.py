@@ -121,7 +121,10 @@ def test_a_stream_plays_all_events_unless_more_are_asked_for(coterie: Call, tmp_
         (("LinUCBOracle",), "LinUCBOracle needs the true clusters, and real feedback has none"),
         (("GOBLin",), "GOBLin needs a graph of the users, and only 'lastfm-2014' has one"),
         (("CLUB", "--dataset", "synthetic"), "'rated' needs real feedback: movielens"),
-        (("CLUB", "--missing", "drop"), "missing, separator and encoding are not for the setting 'rated'"),
+        (
+            ("CLUB", "--missing", "drop"),
+            "and --encoding cannot be given with --setting rated",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_line(

@@ -10,7 +10,7 @@ from cli.conftest import Call
 from coterie.experiments.figures import FIGURES
 
 WRONG = [
-    ([], f"there are {', '.join(FIGURES)}, and all"),
+    ([], f"name what to reproduce: {', '.join(FIGURES)}, or all"),
     (["fig1"], "did you mean 'fig-1'?"),
     (["fig-1", "--datasets", ","], "--datasets must name at least one of synthetic, movielens, lastfm, yelp"),
     (["fig-1", "--datasets", ""], "--datasets must name at least one"),

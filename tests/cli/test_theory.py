@@ -7,7 +7,6 @@ import json
 import pytest
 
 from cli.conftest import Call
-from coterie.cli.theory import pulls_to_separate, radius_at
 from coterie.theory import Setup, t0, table_1
 
 PAPER = Setup(n_users=50, dim=50, n_clusters=10, n_arms=100, horizon=100_000, gamma=0.5, lambda_x=0.017)
@@ -23,7 +22,7 @@ def test_the_paper_setup_cannot_be_used(coterie: Call) -> None:
 def test_json_has_the_numbers_of_the_formulas(coterie: Call) -> None:
     told = json.loads(coterie("theory", "--json").stdout)
     assert told["t0"] == pytest.approx(t0(50, 50, gamma=0.5, lambda_x=0.017, delta=1e-5, norm=1.0))
-    assert told["radius"]["1000"] == pytest.approx(radius_at(PAPER, 1000))
+    assert told["radius"]["1000"] == pytest.approx(PAPER.radius(1000))
     assert [bound["algorithm"] for bound in told["bounds"]] == [
         "UniCLUB",
         "UniSCLUB",
@@ -38,8 +37,3 @@ def test_json_has_the_numbers_of_the_formulas(coterie: Call) -> None:
 def test_an_easy_problem_with_a_long_horizon_can_be_used(coterie: Call) -> None:
     easy = ("--users", 5, "--dim", 2, "--clusters", 2, "--gamma", 1.5, "--horizon", 10**8)
     assert "These constants can be used" in coterie("theory", *easy).output
-
-
-def test_pulls_to_separate_is_where_twice_the_radius_meets_the_gap() -> None:
-    pulls = pulls_to_separate(PAPER)
-    assert 2 * radius_at(PAPER, pulls) < PAPER.gamma <= 2 * radius_at(PAPER, pulls / 1.01)

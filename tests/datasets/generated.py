@@ -176,3 +176,52 @@ def polis_conversation(folder: Path, votes: Sequence[Vote], *, xid: bool = False
         rows.append(",".join([str(voter), *(["x"] if xid else []), polis_group(voter), "0,0,0,0", *cells]))
     write(folder / "participants-votes.csv", "\n".join(rows) + "\n")
     return folder
+
+
+def ascii_matrix(rows: Sequence[Sequence[float]]) -> str:
+    return "".join(" ".join(f"{value:g}" for value in row) + "\n" for row in rows)
+
+
+def coat_ratings(n_users: int = 20, n_items: int = 15, each: int = 6, seed: int = 0) -> list[list[int]]:
+    """Ratings from 1 to 5 of a few random items a user, 0 for the rest."""
+    rng = stream(seed, "tests", "coat")
+    ratings = [[0] * n_items for _ in range(n_users)]
+    for row in ratings:
+        for item in rng.permutation(n_items)[:each].tolist():
+            row[item] = int(rng.integers(1, 6))
+    return ratings
+
+
+def coat_features(count: int, sizes: Sequence[int], seed: int = 0) -> list[list[int]]:
+    """One of each group of columns is 1."""
+    rng = stream(seed, "tests", "coat features")
+    picked = [[int(rng.integers(size)) for size in sizes] for _ in range(count)]
+    return [
+        [int(k == one) for size, one in zip(sizes, row, strict=True) for k in range(size)] for row in picked
+    ]
+
+
+def coat_folder(folder: Path) -> Path:
+    """All files of Coat, smaller."""
+    write(folder / "test.ascii", ascii_matrix(coat_ratings()))
+    write(folder / "train.ascii", ascii_matrix(coat_ratings(each=8, seed=1)))
+    write(folder / "propensities.ascii", ascii_matrix([[0.1 + 0.05 * (i % 7) for i in range(15)]] * 20))
+    features = folder / "user_item_features"
+    write(features / "item_features.ascii", ascii_matrix(coat_features(15, (2, 4, 3))))
+    write(features / "user_features.ascii", ascii_matrix(coat_features(20, (2, 3), seed=1)))
+    return folder
+
+
+def tweeted(table: Sequence[Row]) -> str:
+    """Ratings from 0 to 10 of films with seven digits; times are in no order."""
+    lines = (
+        f"{u}::{i:07d}::{2 * r:g}::{1_362_062_307 + (7919 * k) % 1009}" for k, (u, i, r) in enumerate(table)
+    )
+    return "\n".join(lines) + "\n"
+
+
+def tweeted_films(n_films: int = 60) -> str:
+    """Films with words in other letters and two genres at most."""
+    genres, words = ("Drama", "Comedy|Short", "Crime|Drama", ""), ("xero", "yero", "zero")
+    films = range(1, n_films + 1)
+    return "".join(f"{i:07d}::Fantômas no {words[i % 3]} (19{i})::{genres[i % 4]}\n" for i in films)

@@ -13,7 +13,8 @@ FILES = [name for name in datasets.names() if datasets.about(name).files]
 
 
 def test_the_datasets_are_listed() -> None:
-    assert datasets.names() == ("synthetic", "movielens", "lastfm", "yelp", "jester", "polis", "interactions")
+    ratings = ("movielens", "lastfm", "yelp", "jester", "polis", "coat", "movietweetings")
+    assert datasets.names() == ("synthetic", *ratings, "interactions")
 
 
 def test_a_misspelt_name_gets_the_nearest_one() -> None:

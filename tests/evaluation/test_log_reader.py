@@ -160,6 +160,14 @@ def test_a_missing_column_is_named() -> None:
         read_log(frame(), columns={"item": "product"})
 
 
+def test_a_wrong_table_of_items_is_named(tmp_path: Path) -> None:
+    (tmp_path / "items.csv").write_text("id,x\nx,1.0\ny,wide\n")
+    with pytest.raises(
+        coterie.DataError, match=r"^items\.csv: row 1 \(from 0\): feature 'x' must be a finite"
+    ):
+        read_log(frame(), items=tmp_path / "items.csv")
+
+
 def test_items_that_do_not_fit_are_refused() -> None:
     by_id = frame(arms=OFFERS)
     with pytest.raises(coterie.DataError, match=r"event 0 \(from 0\): item 'z' is offered but has no vector"):

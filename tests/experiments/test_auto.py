@@ -11,13 +11,12 @@ import pytest
 from coterie.cli.reproduce import show_files, show_tables
 from coterie.environments.blocks import BLOCK
 from coterie.environments.disturbed import OUTLIER_ROUND
-from coterie.experiments.figures import Figure, find_figure
+from coterie.experiments.figures import HARD_WORLDS, Figure, find_figure
 from coterie.experiments.reproduction import FigurePlan, PanelSpec, ReproduceOptions, Reproduction, reproduce
 from coterie.experiments.results import Limit
 from coterie.experiments.runner import DataFiles, LocalEngine, NoCallback
 from coterie.experiments.specs import EnvironmentSpec
 from coterie.experiments.tuning import TuningProtocol
-from coterie.experiments.variations import HARD_WORLDS
 
 pytestmark = pytest.mark.slow
 

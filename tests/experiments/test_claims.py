@@ -142,8 +142,8 @@ def test_the_sentence_counts_where_a_claim_holds() -> None:
     ]
     told = summary_sentence(judge_claims([Below("UniCLUB", "CLUB")], panels), panels)
     assert "holds in 1 of 2" in told
-    assert "UniCLUB has the least regret in 1 of 2 worlds, 10 % below the next" in told
-    assert "; CLUB has the least regret in 1 of 2 worlds, 9 % below the next" in f"; {told}"
+    assert "UniCLUB has the least regret in 1 of 2 environments, 10 % below the next" in told
+    assert "; CLUB has the least regret in 1 of 2 environments, 9 % below the next" in f"; {told}"
 
 
 def limited(limit: Limit | None, *entries: PolicyResult, label: str = "") -> Panel:
@@ -182,8 +182,8 @@ def test_the_sentence_names_the_worlds_where_a_limit_is_not_kept() -> None:
     ]
     told = summary_sentence(judge_claims([Within("AutoCLUB")], panels), panels)
     assert told == (
-        "AutoCLUB has the least regret in 2 of 2 worlds, 40 to 40 % below the next; "
-        "AutoCLUB keeps its limit in 1 of 2 worlds, but not in Synthetic, smoothed (0.60 × CLUB)."
+        "AutoCLUB has the least regret in 2 of 2 environments, 40 to 40 % below the next; "
+        "AutoCLUB keeps its limit in 1 of 2 environments, but not in Synthetic, smoothed (0.60 × CLUB)."
     )
     assert summary_sentence(judge_claims([Within("AutoCLUB")], panels[:1]), ()) == (
         "AutoCLUB's regret is 0.60 times its rival's."

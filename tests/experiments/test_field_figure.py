@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from coterie.experiments.claims import Headlines, judge_claims, summary_sentence
-from coterie.experiments.field import FIELD_POLICIES, FIELD_WORLDS
-from coterie.experiments.figures import Figure, find_figure
+from coterie.experiments.figures import FIELD_POLICIES, FIELD_WORLDS, Figure, find_figure
 from coterie.experiments.plotting import VIEWS
 from coterie.experiments.reproduction import FigurePlan, ReproduceOptions, reproduce
 from coterie.experiments.results import Headline, Panel, multiples

@@ -17,6 +17,7 @@ OTHER = {
     "threshold": 3.0,
     "offers": "known",
     "vectors": "text",
+    "once": True,
     "dataset": "yelp",
     "setting": "smoothed",
     "rewards": "uniform",

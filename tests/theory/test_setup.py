@@ -17,7 +17,7 @@ from theory.setups import PAPER
         ({"n_users": 0}, "n_users must be at least 1, got 0"),
         ({"dim": -1}, "dim must be at least 1, got -1"),
         ({"horizon": 0}, "horizon must be at least 1, got 0"),
-        ({"n_clusters": 51}, "n_clusters must be 1 to n_users = 50, got 51"),
+        ({"n_clusters": 51}, "n_clusters must be from 1 to n_users = 50, got 51"),
         ({"gamma": 0.0}, "gamma must be positive and finite, got 0.0"),
         ({"gamma": 2.5}, "gamma must be at most 2"),
         ({"lambda_x": math.nan}, "lambda_x must be positive and finite, got nan"),
@@ -52,3 +52,8 @@ def test_a_setup_does_not_change() -> None:
     frozen: Any = PAPER
     with pytest.raises(FrozenInstanceError):
         frozen.gamma = 0.1
+
+
+def test_pulls_to_separate_is_where_twice_the_radius_meets_the_gap() -> None:
+    pulls = PAPER.pulls_to_separate()
+    assert 2 * PAPER.radius(pulls) < PAPER.gamma <= 2 * PAPER.radius(pulls / 1.01)

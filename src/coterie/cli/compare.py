@@ -35,9 +35,9 @@ def compare(
 ) -> None:
     """Compare two folders of results, run by run.
 
-    Runs with the same world, horizon, policy and seed are paired, and the mean of their differences is given
-    with Student's confidence interval. Constants may differ if each folder has only one set of them for the
-    policy. Runs without a partner are listed.
+    Runs with the same environment, horizon, policy and seed are paired, and the mean of their differences is
+    given with Student's confidence interval. Constants may differ if each folder has only one set of them for
+    the policy. Runs without a partner are listed.
     """
     import_from_here()
     from coterie.experiments.comparison import compare_results, read_results

@@ -78,8 +78,10 @@ def assignments(option: str, pairs: Iterable[str]) -> dict[str, Any]:
 
 def _value(written: str) -> bool | int | float | str:
     """A value as TOML would read it, or as Python would read a number; anything else is text."""
+    # Python's spelling is accepted beside that of TOML: as text, "False" would count as true.
     if written in ("True", "False"):
         return written == "True"
+    # Numbers such as .5 and 1. are not TOML, but float() reads them.
     for read in (lambda text: tomllib.loads(f"value = {text}")["value"], float):
         try:
             value = read(written)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from coterie.cli.options import (
+    DEFAULT_POLICY_NAMES,
     Json,
     complete_policy,
     examples,
@@ -57,7 +58,7 @@ def evaluate(
         list[str] | None,
         typer.Option(
             metavar="POLICY[:KEY=VALUE,...]",
-            help="A policy; one of your own is MODULE:CLASS. Repeatable. Default: AutoCLUB and LinUCBInd.",
+            help=f"A policy; one of your own is MODULE:CLASS. Repeatable. Default: {DEFAULT_POLICY_NAMES}.",
             autocompletion=complete_policy,
         ),
     ] = None,

@@ -6,7 +6,7 @@ import errno
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,7 +19,7 @@ DONE, FAILED, USAGE, MISSING, CLOSED_PIPE, INTERRUPTED = 0, 1, 2, 3, 141, 130
 CODES = {ArgumentError: USAGE, UnknownName: USAGE, MissingExtra: USAGE, MissingData: MISSING}
 """The exit code of each kind of error; any other is FAILED."""
 
-SYNONYMS = {"horizon": "rounds", "path": "data"}
+SYNONYMS = {"horizon": "rounds", "path": "data", "share": "log_share"}
 """Options that are called otherwise than the argument of the library that they set."""
 
 
@@ -39,6 +39,7 @@ def saying_what_is_kept(sentence: Callable[[], str]) -> Iterator[None]:
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; {sentence()}") from None
     except OSError as error:
+        # Without a file name it is not a failed write of ours, and a CoterieError has its own sentence.
         if error.filename is None or isinstance(error, CoterieError):
             raise
         raise WriteFailed(f"{_one_line(error)}; {sentence()}") from error
@@ -62,6 +63,13 @@ class MainGroup(GroupWithExamples):
         except KeyboardInterrupt as error:
             raise Interrupted(str(error) or "interrupted") from error
 
+    def options_of(self, typed: Sequence[str]) -> list[str]:
+        """The options of the command that these words call."""
+        command: Any = self
+        for word in typed:
+            command = getattr(command, "commands", {}).get(word, command)
+        return [name for parameter in command.params for name in parameter.opts]
+
     def main(
         self,
         args: Sequence[str] | None = None,
@@ -78,10 +86,13 @@ class MainGroup(GroupWithExamples):
                 args,
                 prog_name=prog_name,
                 complete_var=complete_var,
+                # Typer would print a usage text of several lines and exit by itself; errors become one line
+                # here.
                 standalone_mode=False,
                 windows_expand_args=windows_expand_args,
                 **extra,
             )
+            # A pipe that was closed early is noticed here, while it can still become an exit code.
             sys.stdout.flush()
         except BrokenPipeError:
             code = _close_quietly()
@@ -93,13 +104,15 @@ class MainGroup(GroupWithExamples):
             if os.environ.get("COTERIE_DEBUG") == "1":
                 raise
             line, code = describe_error(error)
-            _print_error(f"coterie: {name_option(line, sys.argv[1:] if args is None else args)}")
+            typed = sys.argv[1:] if args is None else args
+            _print_error(f"coterie: {name_option(line, typed, self.options_of(typed))}")
         sys.exit(code if isinstance(code, int) else DONE)
 
 
 def _show_notices() -> None:
     """Let warnings of the library reach the terminal, once."""
     logger = logging.getLogger("coterie")
+    # Commands run several times in one process under test; one handler is enough.
     if not any(isinstance(handler, NoticeHandler) for handler in logger.handlers):
         logger.addHandler(NoticeHandler(logging.WARNING))
 
@@ -122,19 +135,26 @@ def describe_error(error: Exception) -> tuple[str, int]:
     return f"unexpected {kind}: {_one_line(error)} (COTERIE_DEBUG=1 shows where; please report it)", FAILED
 
 
-def name_option(line: str, typed: Sequence[str]) -> str:
-    """An error about an argument, which it names first, with the option that set it if one was typed.
+def name_option(line: str, typed: Sequence[str], options: Collection[str] = ()) -> str:
+    """An error whose first word is an argument of the library, with the option for it in that place.
+
+    That is an option that was typed, or else one of the command's `options`; a value that came from a file or
+    from `--set name=value` keeps the name it was given by.
 
     >>> name_option("n_users must be at least 1, got 0", ["run", "--users", "0"])
     '--users must be at least 1, got 0'
+    >>> name_option("n_users must be from 1 to 2, got 50", ["run"], ["--users"])
+    '--users must be from 1 to 2, got 50'
     """
     name, space, rest = line.partition(" ")
-    options = {word.partition("=")[0] for word in typed if word.startswith("--")}
+    given = {word.partition("=")[0] for word in typed}
     bare = name.removesuffix(":")
     written = [
         f"--{one.replace('_', '-')}" for one in (bare, bare.removeprefix("n_"), SYNONYMS.get(bare, ""))
     ]
-    found = next((option for option in written if option in options), None)
+    # The word in front may be a key of `--set` or of the file: then that is the name the user knows.
+    known = given if bare in given or "--config" in given else {*given, *options}
+    found = next((option for option in written if option in known), None)
     return line if found is None else f"{found}{name[len(bare) :]}{space}{rest}"
 
 
@@ -163,6 +183,7 @@ def _print_error(line: str) -> None:
 def _close_quietly() -> int:
     """Redirect output to the null device after a broken pipe, so that nothing fails at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
+    # Python flushes both streams at exit and would report the broken pipe once more.
     for stream in (sys.stdout, sys.stderr):
         os.dup2(nowhere, stream.fileno())
     return CLOSED_PIPE

@@ -23,7 +23,7 @@ EXIT_CODES = "0 done, 1 something failed, 2 wrong use, 3 data missing, 130 inter
 BOLD, CYAN, FAINT, PLAIN = "\x1b[1m", "\x1b[36m", "\x1b[2m", "\x1b[0m"
 
 PAPER_DATASETS = ("synthetic", "movielens", "lastfm", "yelp")
-DATASETS = (*PAPER_DATASETS, "jester", "polis", "interactions")
+DATASETS = (*PAPER_DATASETS, "jester", "polis", "coat", "movietweetings", "interactions")
 FIGURES = (
     "fig-1",
     "fig-2",
@@ -38,6 +38,7 @@ FIGURES = (
     "real",
     "field",
 )
+DEFAULT_POLICY_NAMES = "AutoCLUB and LinUCBInd"
 ENGINES = ("local", "ray")
 SETTINGS = ("stochastic", "smoothed", "lastfm-2014", "rated", "complete", "stream", "payoffs")
 SCALES = ("unit", "raw", "sqrt-s")
@@ -106,6 +107,7 @@ def coloured(page: str) -> str:
 
 def policy_names() -> list[str]:
     """The registered policies, read from the imports of the registry."""
+    # Importing the registry loads NumPy and every policy, which takes longer than TAB may.
     registry = Path(coterie.__file__).parent / "policies" / "registry.py"
     return re.findall(
         r"^from coterie\.policies\.[\w.]+ import (\w+) as \1$", registry.read_text("utf-8"), re.MULTILINE
@@ -177,6 +179,7 @@ def writable_folder(out: str | Path) -> Path:
     folder = Path(out).expanduser()
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        # Found out now rather than after an hour of runs.
         with NamedTemporaryFile(dir=folder):
             pass
     except OSError as error:
@@ -206,6 +209,7 @@ def _existing(path: str) -> Path:
 
 def import_from_here() -> None:
     """Let policies be imported from the current directory, after everything that is installed."""
+    # Appended, not prepended: a file in the current directory must not shadow an installed module.
     here = os.getcwd()
     if here not in sys.path and "" not in sys.path:
         sys.path.append(here)

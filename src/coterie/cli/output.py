@@ -39,6 +39,7 @@ def console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     shown = sys.stderr if stderr else sys.stdout
+    # Rich assumes 80 columns for a pipe, which would cut tables that a file or a pager can hold.
     wide = None if shown.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
     return Console(stderr=stderr, highlight=False, width=wide)
 
@@ -63,6 +64,7 @@ def print_table(
     widths = [_width(column, [row[k] for row in rows], column in folded) for k, column in enumerate(columns)]
     shown = list(range(len(columns)))
     for name in optional:
+        # A number that is folded cannot be read, so whole columns go instead.
         if _total(widths, shown) > out.width:
             shown.remove(columns.index(name))
     for k, part in enumerate(_parts(widths, shown, out.width)):
@@ -78,6 +80,7 @@ def print_line(markup: str) -> None:
     if not (out.is_terminal or "COLUMNS" in os.environ):
         out.print(text, soft_wrap=True)
         return
+    # A no-break space keeps "σ = 0.1" on one line; it has the same length, so positions in `text` stay valid.
     joined = (
         text.plain.replace(" = ", "\u00a0=\u00a0").replace(" %", "\u00a0%").replace(" ± ", "\u00a0±\u00a0")
     )
@@ -150,6 +153,7 @@ def _plain(value: Any) -> Any:
 def one_blas_thread() -> None:
     """Set BLAS to one thread, unless a variable is set: runs in parallel share the processors."""
     for variable in THREADS:
+        # Must happen before NumPy is imported: BLAS reads these variables once.
         os.environ.setdefault(variable, "1")
 
 

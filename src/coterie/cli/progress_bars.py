@@ -74,6 +74,7 @@ def printed(progress: LineProgress, interval: float) -> Iterator[LineProgress]:
     stop = Event()
 
     def print_lines() -> None:
+        # A thread of its own: the work may be in compiled code that calls back rarely.
         while not stop.wait(interval):
             print(progress, file=sys.stderr, flush=True)
 
@@ -120,6 +121,7 @@ class BarProgress:
     def begin(self, title: str, runs: Sequence[Run], already: int) -> None:
         """Bars for these runs in place of those before."""
         with self._lock:
+            # A new stage begins with bars of its own; those of the stage before would stay at 100 %.
             for task in self._progress.task_ids:
                 self._progress.remove_task(task)
             self._stage, self._tallies = None, {}

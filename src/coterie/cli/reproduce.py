@@ -121,6 +121,7 @@ def reproduce(
         protocol=TuningProtocol(horizon=QUICK_TRIALS, n_seeds=1) if quick else TuningProtocol(),
         command=_command(),
     )
+    # The tables are printed before files are written: a full disk then costs no result.
     with saying_what_is_kept(lambda: _resumed(options)):
         with progress_display() as callback:
             found = play_figures(options, chosen, callback)
@@ -157,7 +158,7 @@ def _figures(names: list[str], datasets: str | None) -> tuple[Figure, ...]:
     from coterie.experiments.figures import find_figures
 
     if not names:
-        raise ArgumentError(f"say what to reproduce, got nothing; there are {', '.join(FIGURES)}, and all")
+        raise ArgumentError(f"name what to reproduce: {', '.join(FIGURES)}, or all")
     figures = find_figures(tuple(names))
     return tuple(figures if datasets is None else (figure.on(_datasets(datasets)) for figure in figures))
 

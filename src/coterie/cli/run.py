@@ -1,4 +1,4 @@
-"""`coterie run`: any policies in any world; a table, a curve, and results that are kept.
+"""`coterie run`: any policies in any environment; a table, a curve, and stored results.
 
 Modules that load NumPy are imported in functions, so that `--help` is instant.
 """
@@ -16,6 +16,7 @@ import typer
 
 from coterie.cli.exit_codes import saying_what_is_kept
 from coterie.cli.options import (
+    DEFAULT_POLICY_NAMES,
     Json,
     complete_dataset,
     complete_engine,
@@ -92,7 +93,7 @@ def run(
         list[str] | None,
         typer.Argument(
             metavar="POLICY[:KEY=VALUE,...]",
-            help="Policies, each with parameters of its own if given. Default: AutoCLUB and LinUCBInd.",
+            help=f"Policies, each with parameters of its own if given. Default: {DEFAULT_POLICY_NAMES}.",
             autocompletion=complete_policy,
         ),
     ] = None,
@@ -143,8 +144,8 @@ def run(
     setting: Annotated[
         str | None,
         typer.Option(
-            help="Kind of world: stochastic or smoothed; of real feedback: lastfm-2014, rated, stream or "
-            "payoffs (stochastic).",
+            help="Kind of environment: stochastic or smoothed; of real feedback: lastfm-2014, rated, "
+            "complete, stream or payoffs (stochastic).",
             autocompletion=complete_setting,
         ),
     ] = None,
@@ -178,7 +179,9 @@ def run(
     ] = None,
     world: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Any other parameter of the world. Repeatable."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Any other parameter of the environment. Repeatable."
+        ),
     ] = None,
     horizon: Annotated[
         int | None, typer.Option(parser=whole_number, metavar="N", help="Number of rounds (20000).")
@@ -230,14 +233,15 @@ def run(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Simulate policies in a world and compare their regret.
+    """Simulate policies in an environment and compare their regret.
 
-    A world is what policies play in: a dataset (the vectors of users and items), a setting (how rounds are
-    made from them) and parameters such as --users and --noise; --set takes any other, such as zipf=1.
+    An environment has a dataset (the vectors of users and items), a setting (how rounds are made from them)
+    and parameters such as --users and --noise; --set takes any other, such as zipf=1.
 
     All policies meet the same users, arms and noise. With --out, each finished run is kept as a Parquet file
     and not repeated: after Ctrl-C the same command goes on where it stopped.
     """
+    # Taken before anything else is assigned: these are exactly the options of the command.
     options = dict(locals())
     one_blas_thread()
     import_from_here()
@@ -322,7 +326,7 @@ class RunResults(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The world in one line."""
+        """The environment in one line."""
         from coterie.validation import counted
 
         w, seeds = self.plan.environment, self.plan.seeds
@@ -507,6 +511,7 @@ def writable_parquet(name: str) -> Path:
         raise ArgumentError(f"--log must be a .parquet file, got {name!r}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        # Found out now rather than after the policy has played.
         with NamedTemporaryFile(dir=path.parent):
             pass
     except OSError as error:

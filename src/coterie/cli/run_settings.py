@@ -121,7 +121,7 @@ def sort_names(given: Mapping[str, Any], where: str) -> dict[str, Any]:
             sorted_out["constants"][name] = value
         elif name not in TABLES:
             every = (*fields, *SHORT_NAMES, *TABLES, *environment, *policy)
-            raise unknown(f"option in {where}:", name, every, "`coterie run --help` lists all")
+            raise unknown("option", name, every, f"It is in {where}; `coterie run --help` lists all")
     tables = {name: given.get(name, {}) for name in TABLES}
     for name, table in tables.items():
         if not isinstance(table, Mapping):
@@ -140,6 +140,7 @@ def parse_policy(word: str) -> PolicySpec:
     CLUB (beta 0.2), mine:Greedy (size 3)
     """
     name, colon, rest = word.partition(":")
+    # `CLUB:alpha=1` and `module:Class` share a syntax: what follows a registered name is never a class.
     if colon and name not in REGISTRY and "=" not in rest.split(":")[0]:
         attribute, _, rest = rest.partition(":")
         name = f"{name}:{attribute}"
@@ -167,11 +168,11 @@ def environment_of(settings: RunSettings) -> EnvironmentSpec:
     names = EnvironmentSpec.names()
     for name in settings.world:
         if name not in names:
-            raise unknown("parameter of the world", name, names, f"The parameters are {', '.join(names)}")
+            raise unknown("environment parameter", name, names, f"The parameters are {', '.join(names)}")
     setting = settings.world.get("setting")
     is_real = setting in REAL_SETTINGS
     if is_real and (settings.missing or settings.separator or settings.encoding):
-        raise ArgumentError(f"missing, separator and encoding are not for the setting {setting!r}")
+        raise ArgumentError(f"--missing, --separator and --encoding cannot be given with --setting {setting}")
     usual = usual_environment(settings.world, data=settings.data, threshold=settings.threshold)
     return convert({**usual, **settings.world}, EnvironmentSpec)
 
@@ -182,5 +183,5 @@ def data_files(settings: RunSettings, environment: EnvironmentSpec) -> DataFiles
     if environment.is_real:
         options = {name: options[name] for name in options if name in ("columns", "items")}
     if options and environment.dataset != "interactions":
-        raise ArgumentError(f"{' and '.join(options)}: for --dataset interactions, your own table")
+        raise ArgumentError(f"{' and '.join(options)} can only be given with --dataset interactions")
     return DataFiles(files={environment.dataset: path} if path else {}, table_options=options)

@@ -76,8 +76,8 @@ def numbers(setup: Setup) -> dict[str, Any]:
         "t0": t0(u, d, gamma=setup.gamma, norm=setup.norm, **shape),
         "t_init": t_init(u, d, norm=setup.norm, **shape),
         "t_phase": t_phase(0, n_users=u, dim=d, **shape),
-        "radius": {str(pulls): radius_at(setup, pulls) for pulls in PULLS},
-        "pulls_to_separate": pulls_to_separate(setup),
+        "radius": {str(pulls): setup.radius(pulls) for pulls in PULLS},
+        "pulls_to_separate": setup.pulls_to_separate(),
         "bounds": [
             {**bound._asdict(), "total": bound.total, "vacuous": bound.vacuous(setup.horizon)}
             for bound in bounds(setup)
@@ -85,33 +85,6 @@ def numbers(setup: Setup) -> dict[str, Any]:
         "table_1": [{**row._asdict(), "bounds": [b.total for b in row.bounds]} for row in table_1(setup)],
         "why": why(setup),
     }
-
-
-def radius_at(setup: Setup, pulls: float) -> float:
-    """f after this many pulls of a user."""
-    from coterie.theory import radius
-
-    return radius(
-        pulls,
-        n_users=setup.n_users,
-        dim=setup.dim,
-        ridge=setup.ridge,
-        lambda_x=setup.lambda_x,
-        delta=setup.delta,
-        norm=setup.norm,
-    )
-
-
-def pulls_to_separate(setup: Setup) -> float:
-    """The pulls after which 2f < γ, so that clusters can be separated; to one part in 1,000."""
-    high = 6.4 * setup.ridge / setup.lambda_x  # f falls from here on
-    while 2 * radius_at(setup, high) >= setup.gamma:
-        high *= 2
-    low = high / 2
-    while high / low > 1.001:
-        middle = (low * high) ** 0.5
-        low, high = (low, middle) if 2 * radius_at(setup, middle) < setup.gamma else (middle, high)
-    return high
 
 
 def bounds(setup: Setup) -> list[Bound]:
@@ -135,7 +108,7 @@ def why(setup: Setup) -> str:
         norm=setup.norm,
     )
     share, each = length / setup.horizon, setup.horizon / setup.n_users
-    pulls = pulls_to_separate(setup)
+    pulls = setup.pulls_to_separate()
     if share < 1 and pulls < each:
         return (
             f"These constants can be used: UniCLUB explores for {share:.0%} of the horizon, and two clusters "
@@ -177,7 +150,7 @@ def _show_lengths(setup: Setup, found: dict[str, Any]) -> None:
 
 
 def _show_radii(setup: Setup) -> None:
-    radii = [radius_at(setup, pulls) for pulls in PULLS]
+    radii = [setup.radius(pulls) for pulls in PULLS]
     rows = [
         ("f", *(f"{f:.3g}" for f in radii)),
         ("2f < γ: clusters can be separated", *("yes" if 2 * f < setup.gamma else "no" for f in radii)),

@@ -7,7 +7,17 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from coterie.datasets.dataset import Dataset
-from coterie.datasets.loaders import interactions, jester, lastfm, movielens, polis, synthetic, yelp
+from coterie.datasets.loaders import (
+    coat,
+    interactions,
+    jester,
+    lastfm,
+    movielens,
+    movietweetings,
+    polis,
+    synthetic,
+    yelp,
+)
 from coterie.datasets.request import Request, Source
 from coterie.datasets.sources import About
 from coterie.errors import unknown
@@ -23,7 +33,17 @@ class DatasetEntry(NamedTuple):
 CATALOGUE: Mapping[str, DatasetEntry] = MappingProxyType(
     {
         module.ABOUT.name: DatasetEntry(module.ABOUT, module.make)
-        for module in (synthetic, movielens, lastfm, yelp, jester, polis, interactions)
+        for module in (
+            synthetic,
+            movielens,
+            lastfm,
+            yelp,
+            jester,
+            polis,
+            coat,
+            movietweetings,
+            interactions,
+        )
     }
 )
 
@@ -38,8 +58,8 @@ def names() -> tuple[str, ...]:
 
     Examples
     --------
-    >>> names()
-    ('synthetic', 'movielens', 'lastfm', 'yelp', 'jester', 'polis', 'interactions')
+    >>> names()[:4]
+    ('synthetic', 'movielens', 'lastfm', 'yelp')
     """
     return tuple(CATALOGUE)
 

@@ -15,7 +15,16 @@ from numpy.typing import ArrayLike
 from coterie.datasets.dataset import Ids
 from coterie.datasets.event_table import Events
 from coterie.datasets.item_vectors import from_events, from_ratings
-from coterie.datasets.loaders import interactions, jester, lastfm, movielens, polis, yelp
+from coterie.datasets.loaders import (
+    coat,
+    interactions,
+    jester,
+    lastfm,
+    movielens,
+    movietweetings,
+    polis,
+    yelp,
+)
 from coterie.datasets.loaders.interactions import flat, ids, numbers, refuse_missing
 from coterie.datasets.payoff_table import PayoffSource, PayoffTable, SparseTable
 from coterie.datasets.request import Frame, Source
@@ -35,17 +44,29 @@ EVENTS: Mapping[str, Callable[[Source], Events]] = MappingProxyType(
         "yelp": yelp.events,
         "jester": jester.events,
         "polis": polis.events,
+        "coat": coat.events,
+        "movietweetings": movietweetings.events,
     }
 )
 """Datasets with rows of their own format."""
 
 DESCRIPTIONS: Mapping[tuple[str, str], Callable[[Source, Ids, int], tuple[Floats, str]]] = MappingProxyType(
-    {("jester", "text"): jester.text_vectors, ("polis", "text"): polis.text_vectors}
+    {
+        ("jester", "text"): jester.text_vectors,
+        ("polis", "text"): polis.text_vectors,
+        ("coat", "features"): coat.feature_vectors,
+        ("movietweetings", "text"): movietweetings.text_vectors,
+    }
 )
 """Vectors of items that need no rating, by dataset and kind, with a hash of the file they are made of."""
 
 GROUPS: Mapping[str, Callable[[Source, Ids], tuple[Ints, str]]] = MappingProxyType({"polis": polis.groups})
 """Groups of users that are known, −1 for none, by dataset, with a hash of the file that tells them."""
+
+USER_FEATURES: Mapping[str, Callable[[Source, Ids], tuple[Floats, str]]] = MappingProxyType(
+    {"coat": coat.user_features}
+)
+"""Features of users, by dataset, with a hash of the file they are in."""
 
 VECTORS = ("users", *sorted({kind for _, kind in DESCRIPTIONS}))
 """What the vectors of items may be made of."""
@@ -69,8 +90,9 @@ def load_payoffs(
 
     Parameters
     ----------
-    name : {"movielens", "yelp", "lastfm", "jester", "polis", "interactions"}
-        Name of the dataset; "interactions" for a table of your own.
+    name : str
+        Name of the dataset: "movielens", "yelp", "lastfm", "jester", "polis", "coat", "movietweetings", or
+        "interactions" for a table of your own.
     path : path or data frame, optional
         File, archive or folder; by default the folder `$COTERIE_DATA` is searched.
     setting : {"rated", "complete", "stream", "lastfm-2014", "payoffs"}, default "rated"
@@ -97,13 +119,14 @@ def load_payoffs(
         with a row for each item, in ascending order of their ids.
     unit : bool, default False
         Of ``lastfm-2014``: whether to make the vectors 1 long.
-    vectors : {"users", "text"}, default "users"
+    vectors : {"users", "text", "features"}, default "users"
         Of ``rated``, ``complete`` and ``stream``: what the vectors of items are made of. Nothing that a
         served user did is ever among it.
 
         - ``users``: the ratings or events of other users, who are never served: of a random half, or with
           ``complete`` of all who did not rate everything.
-        - ``text``: the words of the items ('jester', 'polis'). All users can be served.
+        - ``text``: the words of the items ('jester', 'polis', 'movietweetings'). All users can be served.
+        - ``features``: features that the dataset has of items ('coat'). All users can be served.
     seed : int, default 0
         Seed of the half of the users that makes the vectors, at least 0.
 
@@ -111,7 +134,8 @@ def load_payoffs(
     -------
     PayoffTable
         To be given to `coterie.environments.Payoffs`, or for ``stream`` to `coterie.environments.Stream`. Of
-        'polis' it has the participants whose opinion group is known, with their groups.
+        'polis' it has the participants whose opinion group is known, with their groups; of 'coat', the
+        ratings of coats that were drawn at random, and the features of users.
 
     Raises
     ------
@@ -159,6 +183,10 @@ def load_payoffs(
         table = _described(table, describe(path, table.item_ids, size))
     if name in GROUPS and setting != "stream":
         table = _grouped(table, GROUPS[name](path, table.user_ids))
+    if name in USER_FEATURES:
+        features, hashed = USER_FEATURES[name](path, table.user_ids)
+        features.setflags(write=False)
+        table = table._replace(user_features=features, provenance=_joint(table.provenance, hashed))
     return table
 
 

@@ -15,19 +15,23 @@ def distinct(const double[:, ::1] uniforms, Py_ssize_t n_items):
 
 
 def distinct_below(const double[:, ::1] uniforms, const int64_t[::1] limits):
-    """Draw distinct numbers below the limit of the row for each row of uniforms, one per column."""
-    cdef Py_ssize_t t, k, j, n = uniforms.shape[0], width = uniforms.shape[1]
-    found = np.empty((n, width), np.int64)
+    """Draw distinct numbers below the limit of the row for each row of uniforms, one per column.
+
+    A row whose limit is less than the number of columns ends with -1.
+    """
+    cdef Py_ssize_t t, k, j, own, n = uniforms.shape[0], width = uniforms.shape[1]
+    found = np.full((n, width), -1, np.int64)
     cdef int64_t[:, ::1] picks = found
     cdef int64_t[::1] deck = np.arange(np.max(limits) if n else 0, dtype=np.int64), swaps = np.empty(width, np.int64)
     with nogil:
         for t in range(n):
-            for k in range(width):
+            own = min(width, limits[t])
+            for k in range(own):
                 j = k + <Py_ssize_t> (uniforms[t, k] * (limits[t] - k))
                 swaps[k] = j
                 deck[k], deck[j] = deck[j], deck[k]
                 picks[t, k] = deck[k]
-            for k in range(width - 1, -1, -1):  # undo the swaps: the deck is shared by all rows
+            for k in range(own - 1, -1, -1):  # undo the swaps: the deck is shared by all rows
                 j = swaps[k]
                 deck[k], deck[j] = deck[j], deck[k]
     return found

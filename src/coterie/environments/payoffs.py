@@ -20,9 +20,9 @@ from coterie.validation import flag, number, whole
 class Payoffs:
     """Environment of real feedback: a random user and random items, and recorded rewards.
 
-    Only users and arms are random: no noise is added, and regret is relative to the best available arm. There
-    are no true clusters, so a trace has no Rand index; compare its reward with that of uniformly random
-    decisions instead.
+    Only users and arms are random: no noise is added, and regret is relative to the best available arm. Where
+    the table has groups of users, these are the true clusters; otherwise there are none, so a trace has no
+    Rand index; compare its reward with that of uniformly random decisions instead.
 
     Parameters
     ----------
@@ -52,6 +52,11 @@ class Payoffs:
         Number of rounds in which the window slides over the catalogue, at least 1.
     connected : bool, default False
         Whether to choose the `n_users` users with the most friends instead of random ones.
+    once : bool, default False
+        Whether an item that a user has been shown is not shown to this user again. The arms of a round are
+        then `n_arms` items among those that are left, or all of these if they are fewer; if none is left, the
+        round is skipped, with no reward and no regret. For all offers but "one-positive"; with "window", the
+        items of the window that are left.
 
     Raises
     ------
@@ -75,7 +80,6 @@ class Payoffs:
     True
     """
 
-    labels: Ints | None = None
     n_rounds: int | None = None
     longest_delay = 0
     gamma = lambda_x = float("nan")
@@ -92,6 +96,7 @@ class Payoffs:
         default: float = 0.0,
         window: int = 50_000,
         connected: bool = False,
+        once: bool = False,
     ) -> None:
         """Choose the users."""
         self.table = _as_table(payoffs, items)
@@ -101,8 +106,14 @@ class Payoffs:
         if self.offers not in OFFERS:
             raise unknown("value of offers", str(self.offers), OFFERS, f"They are {', '.join(OFFERS)}")
         self.default, self.window = number("default", default), whole("window", window, 1)
+        self.once = flag("once", once)
+        if self.once and self.offers == "one-positive":
+            raise ArgumentError(
+                "once is for offers of 'all', 'known' or 'window': with 'one-positive', payoffs would run out"
+            )
         self._can_be_served = self._servable()
         self.members = self._members(n_users, flag("connected", connected))
+        self._earlier: tuple[int, Ints] = (0, np.zeros(len(self.members), np.int64))
 
     def _servable(self) -> Ints:
         """List the eligible users: those for which rounds with such arms can be generated."""
@@ -148,6 +159,11 @@ class Payoffs:
     def _positive(self) -> SparseTable:
         """The payoffs above the default."""
         return _above(self._known, self.default)
+
+    @cached_property
+    def labels(self) -> Ints | None:
+        """Group of each user, where the table has groups; otherwise None."""
+        return None if self.table.groups is None else self.table.groups[self.members]
 
     @property
     def n_users(self) -> int:
@@ -198,18 +214,44 @@ class Payoffs:
         Block
             The rounds.
         """
-        rng = stream(self.seed, "rounds", str(number))
-        users = rng.integers(self.n_users, size=BLOCK)
+        rng, users = self._drawn(number)
         picks = OFFERS[self.offers](self, rng, users, number)
         means = self._known.values_at(users, picks, self.default)
-        return real_block(users, self.table.items, picks, means)
+        if not self.once:
+            return real_block(users, self.table.items, picks, means)
+        means = np.where(picks < 0, self.default, means)
+        return real_block(users, self.table.items, picks, means)._replace(unseen=self.n_arms)
+
+    def _drawn(self, number: int) -> tuple[np.random.Generator, Ints]:
+        """The stream of a block, and the users that were drawn from it first."""
+        rng = stream(self.seed, "rounds", str(number))
+        return rng, rng.integers(self.n_users, size=BLOCK)
+
+    def _candidates(self, users: Ints, number: int, most: int) -> int:
+        """How many candidates a round needs, `most` at most: with `once`, as many more as earlier rounds.
+
+        A user has been shown at most as many items as there were rounds of this user before.
+        """
+        if not self.once:
+            return self.n_arms
+        start, counts = self._earlier
+        if start > number:
+            start, counts = 0, np.zeros(self.n_users, np.int64)
+        for block in range(start, number):
+            counts = counts + np.bincount(self._drawn(block)[1], minlength=self.n_users)
+        self._earlier = number, counts
+        return min(most, self.n_arms + int((counts[users] + occurrence(users)).max()))
 
     def _all(self, rng: np.random.Generator, users: Ints, number: int) -> Ints:
-        return distinct(rng.random((BLOCK, self.n_arms)), len(self.table.items))
+        n_items = len(self.table.items)
+        return distinct(rng.random((BLOCK, self._candidates(users, number, n_items))), n_items)
 
     def _rated(self, rng: np.random.Generator, users: Ints, number: int) -> Ints:
-        ranks = distinct_below(rng.random((BLOCK, self.n_arms)), self._known.counts[users])
-        return self._known.known(users, ranks)
+        counts = self._known.counts[users]
+        uniforms = rng.random((BLOCK, self._candidates(users, number, int(counts.max()))))
+        ranks = distinct_below(uniforms, counts)
+        picks = self._known.known(users, np.maximum(ranks, 0))
+        return np.where(ranks < 0, -1, picks)
 
     def _one_positive(self, rng: np.random.Generator, users: Ints, number: int) -> Ints:
         ranks = (rng.random(len(users)) * self._positive.counts[users]).astype(np.int64)
@@ -234,15 +276,31 @@ OFFERS: dict[str, Callable[[Payoffs, np.random.Generator, Ints, int], Ints]] = {
 """Methods that choose the arms of a block, by the value of `offers`."""
 
 
+def occurrence(users: Ints) -> Ints:
+    """How many earlier entries are the same, for each entry.
+
+    >>> occurrence(np.array([7, 2, 7, 7, 2])).tolist()
+    [0, 0, 1, 2, 1]
+    """
+    order = np.argsort(users, kind="stable")
+    ordered, found = users[order], np.empty(len(users), np.int64)
+    found[order] = np.arange(len(users)) - np.searchsorted(ordered, ordered)
+    return found
+
+
 def among_others(
-    rng: np.random.Generator, touched: SparseTable, users: Ints, items: Ints, n_arms: int
+    rng: np.random.Generator, touched: SparseTable, users: Ints, items: Ints, n_arms: int, more: int = 0
 ) -> Ints:
-    """Place a given item per round at a random position among distinct items unknown to the user."""
+    """Place a given item per round at a random position among distinct items unknown to the user.
+
+    With `more`, that many items follow the first `n_arms`; the row of a user without as many ends in −1.
+    """
     free = touched.shape[1] - touched.counts[users]
-    others = touched.others(users, distinct_below(rng.random((len(users), n_arms - 1)), free))
-    picks = np.column_stack([others, items])
+    ranks = distinct_below(rng.random((len(users), n_arms - 1 + more)), free)
+    others = np.where(ranks < 0, -1, touched.others(users, ranks))
+    picks = np.insert(others, n_arms - 1, items, axis=1)
     rows, places = np.arange(len(users)), rng.integers(n_arms, size=len(users))
-    picks[rows, -1] = picks[rows, places]
+    picks[rows, n_arms - 1] = picks[rows, places]
     picks[rows, places] = items
     return picks
 

@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike
 
 from coterie.datasets.payoff_table import PayoffTable, SparseTable
 from coterie.environments.blocks import BLOCK, Block
-from coterie.environments.payoffs import among_others, real_block
+from coterie.environments.payoffs import among_others, occurrence, real_block
 from coterie.errors import ArgumentError
 from coterie.seeding import check_seed, stream
 from coterie.types import Floats, Ints
-from coterie.validation import as_array, finite, reals, shown, users_array, whole
+from coterie.validation import as_array, finite, flag, reals, shown, users_array, whole
 
 
 class Stream:
@@ -33,6 +33,9 @@ class Stream:
         Seed of the other arms and their order, at least 0; the events are the same for all seeds.
     n_users : int, optional
         Number of users, those that appear first; by default all of them.
+    once : bool, default False
+        Whether an item that a user has been shown is not shown to this user again: other items take the place
+        of those. Only the first event of a user with an item is then a round.
 
     Raises
     ------
@@ -57,16 +60,25 @@ class Stream:
     graph: Floats | None = None
 
     def __init__(
-        self, table: PayoffTable, n_arms: int = 25, seed: int = 0, *, n_users: int | None = None
+        self,
+        table: PayoffTable,
+        n_arms: int = 25,
+        seed: int = 0,
+        *,
+        n_users: int | None = None,
+        once: bool = False,
     ) -> None:
         """Number the users in the order of their first events."""
         if not isinstance(table, PayoffTable) or table.events is None:
             raise ArgumentError(
                 f"table must come from load_payoffs(..., setting='stream'), got {shown(table)}"
             )
-        self.table, self.seed = table, check_seed(seed)
+        self.table, self.seed, self.once = table, check_seed(seed), flag("once", once)
         self.n_arms = whole("n_arms", n_arms, 1, len(table.items))
         rows, items = table.events[:, 0], table.events[:, 1]
+        if self.once:
+            firsts = np.sort(np.unique(rows * len(table.items) + items, return_index=True)[1])
+            rows, items = rows[firsts], items[firsts]
         free = len(table.items) - table.payoffs.counts
         fits = free[rows] >= self.n_arms - 1
         _, first, numbers = np.unique(rows[fits], return_index=True, return_inverse=True)
@@ -78,6 +90,11 @@ class Stream:
         self.users: Ints = appeared[served]
         self.events: Ints = items[fits][served]
         self.members: Ints = rows[fits][np.sort(first)][:most]
+
+    @cached_property
+    def _earlier(self) -> Ints:
+        """How many rounds the user of each round has had before."""
+        return occurrence(self.users)
 
     @cached_property
     def _touched(self) -> SparseTable:
@@ -140,9 +157,12 @@ class Stream:
         part = slice(number * BLOCK, (number + 1) * BLOCK)
         users, items = self.users[part], self.events[part]
         rng = stream(self.seed, "rounds", str(number))
-        picks = among_others(rng, self._touched, users, items, self.n_arms)
+        # Of the items that a user has been shown, those of earlier rounds at most are candidates here.
+        more = min(int(self._earlier[part].max()), len(self.table.items)) if self.once else 0
+        picks = among_others(rng, self._touched, users, items, self.n_arms, more)
         means = (picks == items[:, None]).astype(np.float64)
-        return real_block(users, self.table.items, picks, means)
+        block = real_block(users, self.table.items, picks, means)
+        return block._replace(unseen=self.n_arms) if self.once else block
 
 
 class Rounds:

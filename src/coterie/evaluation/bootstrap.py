@@ -57,6 +57,7 @@ def bca_interval(
     (43, 55)
     """
     n, over = len(terms), np.ones(len(terms)) if weights is None else weights
+    # With importance weights most events are zero; drawing only the others is as exact and much faster.
     some = terms != 0 if weights is None else (terms != 0) | (weights != 0)
     if np.count_nonzero(some) < 2:
         return Interval(float("nan"), float("nan"))
@@ -88,6 +89,7 @@ def _resampled(
 
 def _adjusted(tail: float, drawn: Floats, value: float, acceleration: float) -> float:
     """The quantile of the resamples that stands for this tail."""
+    # Half of the ties count as below, else discrete rewards would bias the correction.
     below = np.mean(drawn < value) + 0.5 * np.mean(drawn == value)
     bias = NORMAL.inv_cdf(min(max(float(below), 0.5 / len(drawn)), 1 - 0.5 / len(drawn)))
     shifted = bias + NORMAL.inv_cdf(tail)

@@ -158,6 +158,7 @@ def evaluate(
     seed = check_seed(seed)
 
     def estimate(policy: str, name: str, terms: Terms) -> Estimate:
+        # One stream for each estimator: adding an estimator does not change the intervals of others.
         rng = stream(seed, "bootstrap", name)
         low, high = bca_interval(terms.terms, terms.weights, level=level, resamples=resamples, rng=rng)
         return Estimate(policy, name, terms.value, low, high, terms.effective)
@@ -189,6 +190,7 @@ def _terms(
         draws = stream(seed, "replay").random(len(log))
         found["replay"] = replay(log, replay_pass(log, make(log, seed), draws, advance=advance))
     if any(name in PROGRESSIVE for name in wanted):
+        # The model costs a regression for each user, and only the doubly robust estimator needs it.
         model = RewardModel(log.n_users, log.dim) if "dr" in wanted else None
         passage = progressive_pass(log, make(log, seed), model, advance=advance)
         found.update((name, PROGRESSIVE[name](log, passage)) for name in wanted if name in PROGRESSIVE)
@@ -206,7 +208,8 @@ def _check(log: Log, policies: Mapping[str, Maker], wanted: tuple[str, ...]) -> 
         raise ArgumentError(f"estimators must name at least one of {', '.join(ESTIMATORS)}")
     for name in wanted:
         if name not in ESTIMATORS:
-            raise unknown("estimator", str(name), ESTIMATORS, f"They are {', '.join(ESTIMATORS)}")
+            raise unknown("estimator", str(name), ESTIMATORS, f"The estimators are {', '.join(ESTIMATORS)}")
+    # Without randomness in the log, no estimator can say anything about other arms.
     if np.all(log.propensities == 1) and np.any(log.sizes > 1):
         raise ArgumentError(DETERMINISTIC)
 
@@ -219,6 +222,7 @@ def _doubts(log: Log) -> list[str]:
             f"{certain:.1%} of the events have propensity 1 among several arms: nothing is known of their "
             "other arms, and no estimate is right"
         ]
+    # Under correct propensities E[1/(K p)] = 1, whatever the logging policy.
     ratios = 1.0 / (log.sizes * log.propensities)
     error = float(ratios.std()) / len(log) ** 0.5
     if abs(float(ratios.mean()) - 1.0) > max(OFF * error, 1e-6):

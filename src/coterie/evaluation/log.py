@@ -83,6 +83,7 @@ class Log:
             object.__setattr__(self, name, frozen(np.array(getattr(self, name), np.int64)))
         for name in ("items", "propensities", "rewards", "times"):
             values = reals(name, getattr(self, name), "an array", kinds="fiub")
+            # A copy, because estimates must not change when the caller writes to its arrays.
             object.__setattr__(self, name, frozen(values.copy()))
         self._check_shapes()
         self._check_values()

@@ -76,13 +76,15 @@ def read_log(
     <Log: 2 events of 2 users, 2 arms of dim 2 a round, propensities 0.5>
     """
     need("polars", "a log")
+    vectors = None if items is None else _read_items(items)
     name = "the data frame" if isinstance(source, Frame) else Path(source).name
     try:
         if not isinstance(source, Frame) and _is_own(Path(source)):
             return _read_own(Path(source))
         frame = _frame(source)
-        offers = offers_of_vectors if items is None else offers_of_items(*_items(items))
-        return _log(frame, _names(frame.columns, columns or {}, uniform), offers, uniform)
+        names = _names(frame.columns, columns or {}, uniform)
+        offers = offers_of_vectors if vectors is None else offers_of_items(*vectors)
+        return _log(frame, names, offers, uniform)
     except DataError as error:
         raise DataError(f"{name}: {error}") from None
 
@@ -97,7 +99,9 @@ def _names(available: list[str], given: Mapping[str, str], uniform: bool) -> dic
         if theirs in available or (ours in OPTIONAL and ours not in given):
             continue
         seen = ", ".join(available)
-        raise ArgumentError(f"the log has no column {theirs!r}; it has {seen}, and columns= renames them")
+        raise ArgumentError(
+            f"the log has no column {theirs!r}; it has {seen}; columns= (--columns) renames them"
+        )
     if names["propensity"] not in available and not uniform:
         raise ArgumentError(NO_PROPENSITY)
     return {ours: theirs for ours, theirs in names.items() if theirs in available}
@@ -215,6 +219,15 @@ def _timestamps(column: pl.Series) -> pl.Series:
         raise DataError(
             f"time must hold numbers or timestamps such as 2024-05-01 12:00:00, got {column[0]!r}"
         ) from None
+
+
+def _read_items(items: Source | ArrayLike) -> tuple[pl.Series, Floats]:
+    """The id and the vector of each item; an error names their table, not that of the log."""
+    try:
+        return _items(items)
+    except DataError as error:
+        name = Path(items).name if isinstance(items, str | PathLike) else "items"
+        raise DataError(f"{name}: {str(error).replace('event', 'row', 1)}") from None
 
 
 def _items(items: Source | ArrayLike) -> tuple[pl.Series, Floats]:

@@ -78,6 +78,8 @@ class LoggingPolicy:
         matrix = reals("arms", arms, "a (K, dim) array")
         matrix = arms_matrix(matrix, matrix.shape[-1])
         k, own = len(matrix), chosen_arm(self.policy, user, matrix)
+        # The policy decides in every round, also where the draw is uniform: its own random state then does
+        # not depend on `share`.
         arm = int(self._rng.integers(k)) if self._rng.random() < self.share else own
         vectors = matrix.view(f"V{8 * matrix.shape[1]}").ravel().tolist()
         self._open[int(user), vectors[arm]].append(len(self._users))
@@ -92,6 +94,7 @@ class LoggingPolicy:
         """Let the policy learn; the reward goes to the oldest event of this user and arm that lacks one."""
         self.policy.update(user, x, reward)
         key = int(user), np.ascontiguousarray(x, np.float64).tobytes()
+        # Feedback may come late and in any order; events are matched by user and vector, oldest first.
         waiting = self._open.get(key)
         if waiting is None:
             return

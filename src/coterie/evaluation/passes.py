@@ -67,6 +67,7 @@ class RewardModel:
         row = np.append(x, 1.0)
         self._shared.update(0, row, reward)
         if self._personal is not None:
+            # Computed after the shared model has learnt the event: what it still leaves unexplained.
             rest = reward - float(self._shared.scores(0, row[None]).mean[0])
             self._personal.update(user, row, rest)
 
@@ -102,6 +103,7 @@ def progressive_pass(
         user, arms, x, reward = int(log.users[t]), log.arms(t), log.x(t), float(log.rewards[t])
         arm = found.arms[t] = chosen_arm(policy, user, arms)
         if model is not None:
+            # Predicted before learning from this event, or the estimate would be biased.
             found.expected[t], found.expected_logged[t] = model.predict(user, np.stack([log.arms(t)[arm], x]))
             model.learn(user, x, reward)
         policy.update(user, x, reward)

@@ -53,7 +53,7 @@ class Claim(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Below(Claim):
-    """The regret of `lower` is below that of `higher`, seed by seed in the same worlds."""
+    """The regret of `lower` is below that of `higher`, with the same environments and seeds."""
 
     lower: str
     higher: str
@@ -196,9 +196,10 @@ class Within(Claim):
         return f"{self.policy}'s regret is {value:.2f} times its rival's"
 
     def summarise(self, verdicts: Sequence[Verdict]) -> str:
-        """The number of worlds within the limit, and those beyond it; limits differ, so no mean is taken."""
+        """The number of panels within the limit, and those beyond it; limits differ, so no mean is taken."""
         beyond = [f"{v.where} ({v.evidence})" for v in verdicts if v.answer == "fails"]
-        said = f"{self.policy} keeps its limit in {len(verdicts) - len(beyond)} of {len(verdicts)} worlds"
+        within = f"{len(verdicts) - len(beyond)} of {len(verdicts)} environments"
+        said = f"{self.policy} keeps its limit in {within}"
         return f"{said}, but not in {', '.join(beyond)}" if beyond else said
 
     def judge(self, panels: Sequence[Panel]) -> Iterator[Verdict]:
@@ -244,10 +245,12 @@ def compared(lower: PolicyResult, higher: PolicyResult) -> tuple[Answer, float]:
 
     A single seed decides nothing.
     """
+    # Seeds are shared, so differences are paired and the noise of environments cancels.
     gaps = lower.finals - higher.finals
     mean = float(gaps.mean())
     error = float(gaps.std(ddof=1) / np.sqrt(len(gaps))) if len(gaps) > 1 else np.inf
     change = 100.0 * mean / float(higher.finals.mean())
+    # With a single seed the error is infinite, and nothing is decided.
     if abs(mean) <= DECISIVE * error or mean == 0.0:
         return "undecided", change
     return ("holds" if mean < 0 else "fails"), change
@@ -301,5 +304,5 @@ def least_regret(panels: Sequence[Panel]) -> Iterator[str]:
             yield f"{policy} has the least regret, {below[0]:.0f} % below the next ({won[0][1].policy})"
         else:
             span = f"{below[0]:.0f}" if len(won) == 1 else f"{below[0]:.0f} to {below[-1]:.0f}"
-            where = f"{len(won)} of {len(rankings)} worlds"
+            where = f"{len(won)} of {len(rankings)} environments"
             yield f"{policy} has the least regret in {where}, {span} % below the next"

@@ -205,6 +205,7 @@ def _groups(results: Iterable[FinishedRun]) -> dict[RunGroup, RunsBySpec]:
         run = one.run
         group = RunGroup(run.environment, run.data, run.horizon, run.policy.name)
         seeds = groups[group][run.policy]
+        # A folder may hold the same run by several versions of the code.
         if run.seed not in seeds or _is_current(one):
             seeds[run.seed] = one
     return groups
@@ -224,6 +225,7 @@ def _pair_specs(one: RunsBySpec, two: RunsBySpec) -> Iterator[tuple[PolicySpec |
         if spec in two:
             yield spec, spec
     left, right = [c for c in one if c not in two], [c for c in two if c not in one]
+    # One policy whose constants changed between the folders: the usual reason to compare.
     if len(left) == len(right) == 1:
         yield left[0], right[0]
     else:

@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 from coterie.errors import unknown
 from coterie.experiments.claims import AsLong, Below, Claim, Finds, Flat, Grows, Headlines, Slower, Within
-from coterie.experiments.field import FIELD_POLICIES, FIELD_WORLDS
-from coterie.experiments.results import Limit
+from coterie.experiments.results import ORACLE, Headline, Limit
 from coterie.experiments.specs import EnvironmentSpec
-from coterie.experiments.variations import HARD_WORLDS, PLAIN, Variation
+from coterie.policies.declarations import Feedback
 from coterie.policies.registry import REGISTRY
+
+PLAIN = EnvironmentSpec()
+"""The environment of Fig. 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variation:
+    """One way to change the environment: its label, the quantity that changes and its value.
+
+    `policies` and `horizon` replace those of the figure, and `datasets` selects some of the figure's; None
+    changes nothing. `limit` is an upper limit on AutoCLUB's regret, and `headlines` are claims of papers
+    about such an environment.
+    """
+
+    label: str = ""
+    quantity: str = ""
+    value: float = 0.0
+    environment: EnvironmentSpec = PLAIN
+    datasets: tuple[str, ...] | None = None
+    policies: tuple[str, ...] | None = None
+    horizon: int | None = None
+    limit: Limit | None = None
+    headlines: tuple[Headline, ...] = ()
+
 
 FIG_1 = ("LinUCBOne", "LinUCBInd", "CLUB", "SCLUB", "UniCLUB", "UniSCLUB")
 CLUSTERING = ("CLUB", "SCLUB", "UniCLUB", "UniSCLUB", "PhaseUniCLUB", "AutoCLUB")
@@ -24,7 +48,7 @@ PAPER_DATASETS = ("synthetic", "movielens", "lastfm", "yelp")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """What is played, how it is shown, and which claims it bears on.
+    """A figure or table: what is played, how it is shown, and the claims it is tested on.
 
     Every dataset meets every variation, unless the variation names its own. Constants are tuned in
     `tuned_in`, on the same dataset; None tunes in each variation's own environment. `view` names how it is
@@ -42,18 +66,236 @@ class Figure:
     claims: tuple[Claim, ...] = ()
     timed: bool = False
     has_widths: bool = False
-    """Can it be shown with the theory's β too?"""
+    """Whether it can also be shown with the theory's β."""
 
     trial_seeds: int | None = None
-    """Seeds that a point of a grid is played on, at most; None for those of the protocol."""
+    """Maximum number of seeds for a point of a grid; None for that of the protocol."""
 
     def on(self, datasets: tuple[str, ...]) -> Figure:
         """The same figure on other datasets."""
         return replace(self, datasets=datasets) if self.datasets else self
 
 
+RIVALS = ("LinUCBOne", "LinUCBInd", "CLUB", "SCLUB", "UniSCLUB", "HierUCB", "AutoCLUB", "LinUCBOracle")
+"""Policies in the hard environments; the last two are ours and the oracle."""
+
+# The figure `auto`: environments that are hard for AutoCLUB.
+
+ALMOST_BEST, EXTREME = Limit(1.05), 1.15
+"""Limits on regret: of the best other policy, and of LinUCBInd or LinUCBOne where no or all users agree."""
+
+_HARD = EnvironmentSpec(dim=20, pool_items=1000)
+_HOT = EnvironmentSpec(dim=10, n_arms=10, pool_items=10, onehot=True)
+_FIXED = EnvironmentSpec(dim=20, n_arms=10, pool_items=10, noise=0.03)
+
+
+def _hard(
+    label: str, environment: EnvironmentSpec = _HARD, limit: Limit = ALMOST_BEST, **changed: Any
+) -> Variation:
+    """A hard environment, on synthetic data only."""
+    return Variation(
+        label=label,
+        environment=replace(environment, **changed),
+        datasets=("synthetic",),
+        policies=RIVALS,
+        limit=limit,
+    )
+
+
+def _without_clusters(n_users: int, dim: int) -> Variation:
+    """As many preferences as users."""
+    environment = replace(_HARD, n_users=n_users, n_clusters=n_users, pool_users=1000, dim=dim)
+    return _hard(f"{n_users:,} users, none alike", environment, Limit(EXTREME, of="LinUCBInd"))
+
+
+def _hard_worlds() -> Iterator[Variation]:
+    """Noisy users and rewards, features of other kinds, and clusters that are not exact."""
+    yield _hard("clusters, d = 20")
+    for sd in (2.0, 5.0, 10.0):
+        yield _hard(f"a liar of sd {sd:g}", liars=1, liar_sd=sd)
+    for size in (100.0, 1000.0):
+        yield _hard(f"one reward + {size:,.0f}", outlier=size)
+    yield _hard("uneven noise", noise=0.05, uneven=20.0)
+    yield _hard("Cauchy noise", rewards="cauchy")
+    yield _hard("1 % of noise × 50", rewards="contaminated")
+    for sigma in (0.01, 0.03, 0.1):
+        yield _hard(f"one-hot, σ = {sigma:g}", _HOT, noise=sigma)
+    yield _hard("10 fixed arms", _FIXED)
+    yield _hard("3 fixed arms", _FIXED, dim=5, n_arms=3, pool_items=3, noise=0.3)
+    yield _hard("features × 0.03", feature_scale=0.03)
+    yield _hard("columns × 1, 10, 100", feature_spread=100.0)
+    one = Limit(EXTREME, of="LinUCBOne")
+    yield _hard("one cluster, d = 20", limit=one, n_clusters=1)
+    yield _hard("one cluster, σ = 1, K = 5", limit=one, n_clusters=1, noise=1.0, n_arms=5)
+    yield from (_without_clusters(50, 20), _without_clusters(200, 10), _without_clusters(1000, 10))
+    yield _hard("drift 1", drift=1.0)
+    yield _hard("rewards + 5", offset=5.0)
+    for share in (0.05, 0.1, 0.2, 0.4):
+        yield _hard(f"spread {share:.0%} of γ".replace("%", " %"), within=share)
+    for n_users in (50, 200):
+        yield _hard(f"continuum, {n_users} users", rank=3, n_users=n_users, n_clusters=n_users)
+
+
+HARD_WORLDS = tuple(_hard_worlds())
+"""Hard environments of the figure `auto`; unless given, 50 users in 10 clusters, d = 20, σ = 0.1."""
+
+
+# The figure `field`: the environment of Figure 1, those of other papers, and real feedback.
+
+FIELD_POLICIES = tuple(name for name, entry in REGISTRY.items() if "field" in entry.figures)
+"""Every policy that names the figure `field`: each learns from one reward a round, without known clusters
+or a graph.
+
+SACLUB and SASCLUB are not among them: with tuned constants they are CLUB and SCLUB.
+"""
+
+
+def _made_for(feedback: Feedback) -> tuple[str, ...]:
+    """The policies that are made to learn from this kind of feedback."""
+    return tuple(name for name, entry in REGISTRY.items() if entry.feedback == feedback)
+
+
+_SOME = ("AutoCLUB", "HierUCB", "LinUCBInd", "LinUCBOne", "CLUB", "SCLUB", "DynUCB", "CoDBand")
+
+DUELLING = (*_SOME, *_made_for("duels"), ORACLE)
+"""Policies that play duels: those made for them, and some of the others, by differences of arms."""
+
+LISTING = (*_SOME, *_made_for("lists"), ORACLE)
+"""Policies that show lists: those made for them, and some of the others."""
+
+_WITH_ORACLE = (*FIELD_POLICIES, ORACLE)
+_SMALLER = EnvironmentSpec(dim=25, n_arms=20, pool_items=1000)
+_BUSY = 10_000
+"""Horizon of environments whose rounds are costly."""
+
+CLUB_2014, SCLUB_2019, UNI_2025 = "Gentile et al. 2014", "Li et al. 2019", "Li et al. 2025"
+MISSPECIFIED, CORRUPTED = "Wang et al. 2023, misspecified", "Wang et al. 2023, corrupted"
+DYNUCB, DYCLU, CODBAND = "Nguyen and Lauw 2014", "Li et al. 2021, DyClu", "Li et al. 2021, CoDBand"
+CAB, LOCB, COLDB = "Gentile et al. 2017", "Ban and He 2021", "Wang et al. 2025"
+CASCADE, OURS = "Li and Zhang 2018", "ours"
+
+
+def _below(paper: str, lower: str, *higher: str) -> tuple[Headline, ...]:
+    """A paper's claim against each of these."""
+    return tuple(Headline(lower, one, paper) for one in higher)
+
+
+_AUTO = _below(OURS, "AutoCLUB", "LinUCBInd", "CLUB")
+
+_MADE_UP = (
+    Variation(
+        label="Figure 1",
+        datasets=("synthetic",),
+        policies=_WITH_ORACLE,
+        horizon=_BUSY,
+        headlines=(
+            *_below(CLUB_2014, "CLUB", "LinUCBInd", "LinUCBOne"),
+            *_below(SCLUB_2019, "SCLUB2019", "CLUB"),
+            *_below(UNI_2025, "UniCLUB", "CLUB"),
+            *_below(UNI_2025, "UniSCLUB", "SCLUB"),
+            *_AUTO,
+        ),
+    ),
+    Variation(
+        label="misspecified",
+        environment=replace(_SMALLER, misspecification=0.2),
+        datasets=("synthetic",),
+        policies=_WITH_ORACLE,
+        headlines=(
+            *_below(MISSPECIFIED, "RCLUMB", "CLUB", "SCLUB", "LinUCBInd"),
+            *_below(MISSPECIFIED, "RSCLUMB", "CLUB", "SCLUB", "LinUCBInd"),
+            *_AUTO,
+        ),
+    ),
+    Variation(
+        label="corrupted users",
+        environment=replace(_SMALLER, corrupted=0.1, corrupted_rounds=5_000),
+        datasets=("synthetic",),
+        policies=_WITH_ORACLE,
+        headlines=(*_below(CORRUPTED, "RCLUBWCU", "CLUB", "SCLUB", "LinUCBInd"), *_AUTO),
+    ),
+    Variation(
+        label="jumps",
+        environment=replace(_SMALLER, n_users=10, n_clusters=2, n_arms=10, jumps=1750),
+        datasets=("synthetic",),
+        horizon=30_000,
+        headlines=(
+            *_below(DYCLU, "DyClu", "CLUB", "SCLUB", "LinUCBInd"),
+            *_below(CODBAND, "CoDBand", "CLUB", "SCLUB", "DyClu"),
+            *_AUTO,
+        ),
+    ),
+    Variation(
+        label="Zipf arrivals",
+        environment=replace(_SMALLER, zipf=1.0),
+        datasets=("synthetic",),
+        policies=_WITH_ORACLE,
+        headlines=(*_below(SCLUB_2019, "SCLUB2019", "CLUB"), *_below(UNI_2025, "SCLUB", "CLUB"), *_AUTO),
+    ),
+)
+
+_ON_REAL = (
+    *_below(CLUB_2014, "CLUB", "LinUCBInd", "LinUCBOne"),
+    *_below(DYNUCB, "DynUCB", "CLUB", "LinUCBInd"),
+    *_below(CAB, "CAB", "CLUB", "DynUCB"),
+    *_below(LOCB, "LOCB", "CLUB", "SCLUB"),
+    *_below(DYCLU, "DyClu", "CLUB"),
+    *_below(CODBAND, "CoDBand", "CLUB", "DyClu"),
+    *_AUTO,
+)
+_SERVED = 150
+"""Users of real feedback: CAB and DyClu compare all of them in every round."""
+
+_REAL = (
+    Variation(
+        label="one heard of 25",
+        environment=EnvironmentSpec(setting="lastfm-2014", n_users=_SERVED, n_arms=25, dim=25, noise=0.2),
+        datasets=("lastfm",),
+        horizon=_BUSY,
+        headlines=_ON_REAL,
+    ),
+    Variation(
+        label="ratings",
+        environment=EnvironmentSpec(setting="rated", n_users=_SERVED, n_arms=10, dim=20, noise=0.25),
+        datasets=("movielens", "yelp"),
+        horizon=_BUSY,
+        headlines=_ON_REAL,
+    ),
+)
+
+_DUELS = Variation(
+    label="duels",
+    environment=EnvironmentSpec(n_clusters=5, n_arms=20, dim=10, pool_items=1000, duels=5.0),
+    datasets=("synthetic",),
+    policies=DUELLING,
+    horizon=_BUSY,
+    headlines=(*_below(COLDB, "COLDB", "LinUCBInd", "LinUCBOne"), *_AUTO),
+)
+
+_LISTS = Variation(
+    label="lists",
+    environment=EnvironmentSpec(
+        n_users=20, n_clusters=4, dim=10, rewards="bernoulli", list_length=4, attraction=0.4
+    ),
+    datasets=("synthetic",),
+    policies=LISTING,
+    horizon=_BUSY,
+    headlines=(
+        *_below(CASCADE, "CLUBCascade", "CascadeLinUCB"),
+        *_AUTO,
+        *_below(OURS, "AutoCLUB", "CLUBCascade"),
+    ),
+)
+
+FIELD_WORLDS = (*_MADE_UP, _DUELS, _LISTS, *_REAL)
+"""Parameters that are not given are those of Figure 1; those of other papers are smaller, d = 25, K = 20."""
+
+
+# Claims, and the environments of the figures `auto` and `real`.
+
+
 def _sharing_helps(*policies: str) -> tuple[Claim, ...]:
-    """Each of these is below both policies that let nobody learn from those alike."""
+    """Each of these is below both policies without clusters: one model for all users, one for each."""
     return tuple(Below(policy, alone) for policy in policies for alone in ("LinUCBOne", "LinUCBInd"))
 
 
@@ -71,16 +313,16 @@ _OURS = ("AutoCLUB", "LinUCBOracle")
 _ALONE = ("LinUCBOne", "LinUCBInd")
 _CUT = ("CLUB", "SCLUB")
 _TWO = ("synthetic", "movielens")
-"""Datasets of the worlds that are about users, not about arms."""
+"""Datasets of environments that are about users, not about arms."""
 _LARGE = (*_TWO, "yelp")
-"""Datasets of the worlds of 500 users: of Last.fm's 500 busiest, one has none of the items."""
+"""Datasets for 500 users: of the 500 most active users of Last.fm, one has none of the items."""
 
 _MANY = EnvironmentSpec(n_users=500, n_clusters=20, pool_users=500, sizes="zipf", zipf=1.0)
-"""Many users, most of them seldom there, in clusters of very unequal sizes."""
+"""Many users of unequal activity, in clusters of very unequal sizes."""
 
 
 def _both_horizons(variation: Variation) -> tuple[Variation, Variation]:
-    """The same for the figure's horizon, and for 100,000 rounds."""
+    """A variation with the figure's horizon, and with 100,000 rounds."""
     return variation, replace(variation, horizon=100_000)
 
 
@@ -129,7 +371,7 @@ _AUTO_WORLDS = (
     ),
     *HARD_WORLDS,
 )
-"""The environments of the figure `auto`; those without a limit are reported all the same."""
+"""Environments of the figure `auto`; those without a limit are reported too."""
 
 REAL_POLICIES = tuple(name for name, entry in REGISTRY.items() if "real" in entry.figures)
 """Every policy that names the figure `real`."""
@@ -172,7 +414,9 @@ _REAL_WORLDS = (
         horizon=3_000,
     ),
 )
-"""The worlds of the figure `real`; `noise` is the deviation of rewards under uniform play, rounded."""
+"""Environments of the figure `real`; `noise` is the deviation of rewards under uniform play, rounded."""
+
+# The figures themselves.
 
 _ALL = (
     Figure(
@@ -284,7 +528,7 @@ _ALL = (
     ),
     Figure(
         name="auto",
-        title="AutoCLUB in every kind of world",
+        title="AutoCLUB in every kind of environment",
         view="ratios",
         variations=_AUTO_WORLDS,
         policies=(*FIG_1, "PhaseUniCLUB", *_OURS),
@@ -306,7 +550,7 @@ _ALL = (
     ),
     Figure(
         name="field",
-        title="The field: regret as a multiple of the least in each world",
+        title="The field: regret as a multiple of the least in each environment",
         view="winners",
         variations=FIELD_WORLDS,
         policies=FIELD_POLICIES,
@@ -317,11 +561,11 @@ _ALL = (
 )
 
 FIGURES: Mapping[str, Figure] = MappingProxyType({figure.name: figure for figure in _ALL})
-"""Everything that `coterie reproduce` knows."""
+"""Every figure and table of `coterie reproduce`, by name."""
 
 
 def find_figure(name: str) -> Figure:
-    """Find a figure or table of the paper by name.
+    """Find a figure or table by name.
 
     Parameters
     ----------

@@ -118,6 +118,7 @@ def save_figure(canvas: Canvas, title: str, folder: Path, name: str) -> list[Pat
 
 def _save(canvas: Canvas, folder: Path, name: str) -> Iterator[Path]:
     """Each picture whole or not at all."""
+    # Matplotlib writes the date and its version by default; without them equal numbers give equal bytes.
     undated: Mapping[str, dict[str, Any]] = {
         "png": {"Software": None},
         "svg": {"Date": None},
@@ -157,6 +158,7 @@ def _legend(canvas: Canvas) -> None:
 def _curve(axes: Axes, result: PolicyResult, style: Style, column: str, offset: float) -> None:
     """Mean over seeds with a band of ± one standard error; the offset keeps markers of curves apart."""
     band, rounds = result.band(column), result.traces[0].rounds
+    # Markers of several curves at the same rounds would hide each other: `offset` shifts them.
     every = max(1, len(rounds) // MARKERS)
     axes.plot(
         rounds,
@@ -235,6 +237,7 @@ def _crop(axes: Axes, panel: Panel) -> None:
     """End the axis below a policy that would flatten all others, and write its value there."""
     styles = styles_of([result.spec for result in panel.results])
     finals = sorted((r.mean_regret, style.label) for r, style in zip(panel.results, styles, strict=True))
+    # With two curves nothing is left to compare once one is cropped.
     if len(finals) < 3 or finals[-1][0] <= CROP_FACTOR * finals[-2][0]:
         return
     axes.set_ylim(0, 1.4 * finals[-2][0])
@@ -331,7 +334,7 @@ RATIO_WIDTH, RATIO_LINE, RATIO_MARGINS = 7.2, 0.19, 1.5
 """Inches: the width, a line, and all that is above and below the lines."""
 
 LABEL_LINES = 1.2
-"""Lines that the name of a world takes."""
+"""Lines that the name of an environment takes."""
 
 RATIO_TICKS = (0.03, 0.06, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 8.0)
 LIMIT_COLOUR = "#555555"
@@ -410,14 +413,14 @@ CELL_WIDTH, CELL_HEIGHT, HEATMAP_MARGINS = 0.82, 0.23, (1.6, 1.9)
 """Inches: a cell, and what is beside and above the cells."""
 
 HEADING_LETTERS = 13
-"""Letters in a line of a world's name."""
+"""Letters in a line of an environment's name."""
 
 DARKEST = 4.0
 """Multiples from here on have the same colour."""
 
 
 def winners(panels: Sequence[Panel]) -> Canvas:
-    """Policies down, the best on average first, worlds across; the least of a world is in bold."""
+    """Policies down, the best on average first, environments across; the least of each in bold."""
     from matplotlib.figure import Figure
 
     found = multiples(panels)

@@ -114,6 +114,7 @@ def inline_svg(path: Path, prefix: str) -> str:
     """An SVG file as an element; its ids get a prefix, so that drawings on one page do not share them."""
     text = path.read_text(encoding="utf-8")
     drawing = text[text.index("<svg") :]
+    # Matplotlib numbers ids from 1 in every file, and one page holds several drawings.
     drawing = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', drawing)
     drawing = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}-\1"', drawing)
     drawing = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", drawing)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from coterie import datasets
 from coterie.errors import MissingData
 from coterie.experiments.claims import judge_claims, summary_sentence
-from coterie.experiments.figures import Figure
+from coterie.experiments.figures import Figure, Variation
 from coterie.experiments.report import FigureResult, write_report
 from coterie.experiments.results import Panel, PolicyResult
 from coterie.experiments.run_store import Run, Store
@@ -36,7 +36,6 @@ from coterie.experiments.tuning import (
     choose,
     tuning_runs,
 )
-from coterie.experiments.variations import Variation
 from coterie.simulation import Trace
 from coterie.storage import atomic_write
 
@@ -73,6 +72,7 @@ class FigurePlan:
             for variation in self.figure.variations
             if variation.datasets is None or dataset in variation.datasets
         )
+        # Variations that differ only in their horizon become equal when one horizon is given for all.
         return list({spec[:-1]: spec for spec in every}.values())
 
     def _panel_spec(self, dataset: str, variation: Variation, widths: Widths) -> PanelSpec:
@@ -293,6 +293,7 @@ def play_figures(options: ReproduceOptions, engine: Engine, callback: Callback) 
     Finished runs are not repeated: an interrupted call goes on where it stopped.
     """
     data = options.data
+    # All data is looked for first: a missing file should not stop a reproduction after hours.
     lacking = [(figure, _missing(figure, data)) for figure in options.figures]
     missing = {name: hint for _, hints in lacking for name, hint in hints.items()}
     plans = [_plan(one, options) for figure, hints in lacking for one in available([figure], tuple(hints))]
@@ -305,6 +306,7 @@ def play_figures(options: ReproduceOptions, engine: Engine, callback: Callback) 
     runner = Runner(Store(options.out), engine, data, callback)
     choices = _tune(plans, options, runner)
     runner.play("playing", [run for plan in plans for run in plan.runs(data, choices)])
+    # Timed runs are played again, one at a time: the parallel runs above share processors.
     timed = [run for plan in plans if plan.figure.timed for run in plan.runs(data, choices)]
     seconds = runner.time(timed, options.out)
     results = tuple(_figure_result(plan, choices, runner, seconds) for plan in plans)

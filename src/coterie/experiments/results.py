@@ -126,6 +126,7 @@ class Panel(NamedTuple):
 
     def ranking(self) -> list[PolicyResult]:
         """The results by mean regret, least first, without the oracle's."""
+        # The oracle knows the true clusters, so it cannot be outperformed fairly.
         rivals = [result for result in self.results if result.policy != ORACLE]
         return sorted(rivals, key=lambda result: result.mean_regret)
 
@@ -133,6 +134,7 @@ class Panel(NamedTuple):
 def final_value(trace: Trace, column: str) -> float:
     """The last number of a column; NaN for clusters that are unknown, as for a policy without labels."""
     value = float(getattr(trace, column)[-1])
+    # A trace stores −1 where a policy has no labels, because its column holds whole numbers.
     return float("nan") if column == "clusters" and value < 0 else value
 
 
@@ -205,6 +207,7 @@ def multiples(panels: Sequence[Panel]) -> dict[str, list[float]]:
         for name in dict.fromkeys(result.policy for panel in panels for result in panel.results)
     }
     logs = np.log(list(found.values()))
+    # Panels differ in difficulty and not every policy plays in each: compare with the mean of each panel.
     order = np.argsort(np.nanmean(logs - np.nanmean(logs, axis=0), axis=1), kind="stable")
     names = list(found)
     return {names[k]: found[names[k]] for k in order.tolist()}

@@ -20,9 +20,10 @@ from coterie.experiments.runner import DataFiles
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec, World
 from coterie.experiments.tuning import usual_spec
 from coterie.policies.factories import PolicyFactory, find_factory
+from coterie.policies.registry import DEFAULT
 
-DEFAULT_POLICIES = ("AutoCLUB", "LinUCBInd")
-"""The default policy, and one to measure it by."""
+DEFAULT_POLICIES = (DEFAULT, "LinUCBInd")
+"""The policies of a run that names none: the default, and a model for each user to compare it with."""
 
 DEFAULT_HORIZON = 20_000
 
@@ -159,6 +160,7 @@ def plan_runs(
         for policy in completed
         for seed in seeds
     )
+    # Made once and thrown away: a wrong parameter is an error now, not in the middle of the runs.
     for policy in completed:
         policy.make(world, seeds[0])
     return RunPlan(environment, completed, runs, data)
@@ -215,6 +217,7 @@ def fit_environment(
     fitted = replace(environment, n_users=world.n_users, dim=world.dim - environment.intercept)
     if has_noise:
         return fitted
+    # At most 0.5, the largest standard deviation of rewards in [0, 1].
     return replace(fitted, noise=float(f"{min(0.5, uniform_deviation(world)):.3g}"))
 
 
@@ -222,7 +225,8 @@ def uniform_deviation(world: World) -> float:
     """The standard deviation of rewards under uniform play, from the first rounds."""
     most = getattr(world, "n_rounds", None)
     blocks = SAMPLED_BLOCKS if most is None else max(1, min(SAMPLED_BLOCKS, most // BLOCK))
-    means = np.concatenate([world.block(number).means.ravel() for number in range(blocks)])
+    drawn = [world.block(number) for number in range(blocks)]
+    means = np.concatenate([block.means[block.picks >= 0] for block in drawn])  # -1 is no arm
     return float(means.std()) or 0.5
 
 
@@ -238,9 +242,10 @@ def possible_horizon(world: World, horizon: int) -> int:
 
 def feedback_notes(environment: EnvironmentSpec, data: DataFiles) -> Iterator[str]:
     """Sentences on where the rewards of real feedback come from, and what was left out."""
-    yield "Rewards are those that users gave; nothing is simulated, so there are no true clusters."
     table = data.dataset(environment)
     world = environment.make(table, 0)
+    clusters = "so there are no true clusters" if world.labels is None else "and groups are those of the data"
+    yield f"Rewards are those that users gave; nothing is simulated, {clusters}."
     left_out = list(getattr(table.provenance, "left_out", ()))
     if few := getattr(world, "left_out", 0):
         left_out.append(f"{few:,} users with too few known payoffs")

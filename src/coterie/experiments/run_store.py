@@ -87,8 +87,10 @@ class Run:
             "seed": self.seed,
             "record": self.record,
             "data": self.data,
+            # The code belongs to the id: a change that may move numbers must not reuse old results.
             "fingerprint": fingerprint(self.policy.name, self.environment.dataset),
         }
+        # Canonical form: the same facts must give the same bytes, and so the same id, everywhere.
         return json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     @cached_property
@@ -113,6 +115,7 @@ class Run:
         Trace
             What was recorded.
         """
+        # One seed for both is safe: `seeding.stream` draws environment and policy from separate streams.
         world = self.environment.make(dataset, self.seed)
         with naming_policy(self.policy.name, self.seed):
             policy = self.policy.make(world, self.seed)
@@ -125,6 +128,7 @@ def naming_policy(name: str, seed: int) -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        # Errors of our own policies are bugs or wrong arguments, and keep their type and place.
         if not is_own(name) or isinstance(error, Stopped):
             raise
         if isinstance(error, CoterieError):
@@ -254,6 +258,7 @@ def as_parquet(run: Run, trace: Trace) -> bytes:
 
     frame = pl.DataFrame({name: getattr(trace, name) for name in COLUMNS})
     file = BytesIO()
+    # No time stamp and no host name: the same run gives the same bytes on every machine.
     frame.write_parquet(file, compression="zstd", metadata={KEY: run.description})
     return file.getvalue()
 
@@ -266,8 +271,6 @@ def read_file(path: Path) -> FinishedRun:
         content = path.read_bytes()
         run = read_description(pl.read_parquet_metadata(BytesIO(content))[KEY])
         frame = pl.read_parquet(BytesIO(content))
-        if "uniform" not in frame.columns:  # results of versions that did not record it
-            frame = frame.with_columns(uniform=pl.lit(float("nan")))
         columns = {name: frame[name].to_numpy() for name in COLUMNS}
     except (KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise DataError(

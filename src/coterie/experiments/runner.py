@@ -193,6 +193,7 @@ class DataFiles:
         found = self.dataset(environment).provenance.sha256
         if environment.dataset != "interactions":
             return found
+        # The same file read with other columns or another threshold is other data.
         return sha256(repr((found, sorted(self._table_options.items()))).encode()).hexdigest()
 
 
@@ -225,6 +226,7 @@ class Runner(NamedTuple):
         """
         wanted = {run.id: run for run in runs}
         missing = [run for run in wanted.values() if run not in self.store]
+        # Longest first, so that no long run is left over for one processor at the end.
         missing.sort(key=lambda run: -cost(run) * run.horizon)
         self.callback.begin(title, missing, len(wanted) - len(missing))
         seconds = {}
@@ -265,11 +267,13 @@ def known_seconds(run: Run, folder: Path) -> float | None:
         facts = json.loads(_time_file(run, folder).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
+    # Seconds measured on another processor say nothing about this one.
     return float(facts["seconds"]) if facts.get("processor") == processor() else None
 
 
 def time_run(run: Run, dataset: Data, folder: Path) -> Trace:
     """Play a run with nothing beside it, and store how long it took."""
+    # The first rounds load modules and fill caches, which is no time of the policy.
     replace(run, horizon=min(WARM_UP, run.horizon), record=1).play(dataset)
     trace = run.play(dataset)
     facts = json.dumps({"seconds": trace.seconds, "processor": processor(), "horizon": run.horizon})
@@ -407,6 +411,7 @@ class RayEngine:
                 callback.advance(run, run.horizon, float(trace.regret[-1]))
                 yield PlayedRun(run, trace)
         finally:
+            # Also after Ctrl-C or an error, since tasks would otherwise go on in the cluster.
             for left in waiting:
                 ray.cancel(left, force=True)
             if started:
@@ -438,6 +443,7 @@ def submitted(runs: Sequence[Run], data: DataFiles) -> Iterator[tuple[Any, Run]]
 
     task = ray.remote(num_cpus=1, max_retries=RETRIES, retry_exceptions=False)(play_task)
     shared = {run.environment: data.dataset(run.environment) for run in runs}
+    # Keyed by identity: environments that share vectors share one copy in the object store.
     placed = {id(dataset): ray.put(dataset) for dataset in shared.values()}
     for run in runs:
         yield task.remote(run, placed[id(shared[run.environment])]), run

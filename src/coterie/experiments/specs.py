@@ -122,6 +122,7 @@ class PolicySpec:
 
     def __post_init__(self) -> None:
         """Freeze the parameters."""
+        # Frozen dataclass: the mapping is replaced by one that can be hashed and compared.
         object.__setattr__(self, "params", Params(self.params))
 
     @property
@@ -283,7 +284,7 @@ class EnvironmentSpec:
         Whether every arm has one more coordinate, the same for all.
     threshold, unit, vectors
         As for `load_payoffs`; only for real feedback.
-    offers, window, connected
+    offers, window, connected, once
         As for `Payoffs`; "" offers what is usual for the setting.
     default_payoff : float, default 0.0
         `default` of `Payoffs`.
@@ -354,6 +355,7 @@ class EnvironmentSpec:
     default_payoff: float = 0.0
     window: int = 50_000
     connected: bool = False
+    once: bool = False
     liars: int = 0
     liar_sd: float = 5.0
     outlier: float = 0.0
@@ -378,6 +380,8 @@ class EnvironmentSpec:
             raise ArgumentError(f"{names}: only for simulated rewards that are not 0 or 1")
         if self.is_real and (self.onehot, self.feature_scale, self.feature_spread, self.rank) != (0, 1, 1, 0):
             raise ArgumentError(f"the setting {self.setting!r} has features and users of its own")
+        if self.once and self.list_length > 1:
+            raise ArgumentError("once is for single arms: list_length must be 1")
         if self.attraction != 1 and (self.is_real or self.rewards != "bernoulli"):
             raise ArgumentError("attraction is for simulated rewards of 0 or 1: rewards must be 'bernoulli'")
         nonnegative("noise", self.noise)
@@ -389,7 +393,7 @@ class EnvironmentSpec:
         lists = whole("list_length", self.list_length, 1) > 1
         if lists and not self.is_real and self.rewards != "bernoulli":
             raise ArgumentError(
-                f"lists are clicked or not: rewards must be 'bernoulli', got {self.rewards!r}"
+                f"list_length above 1 needs clicks: rewards must be 'bernoulli', got {self.rewards!r}"
             )
 
     @classmethod
@@ -471,6 +475,7 @@ class EnvironmentSpec:
         ArgumentError
             If the dataset is not what the setting is made of.
         """
+        # Checked here, since the data comes from another object than the specification.
         if isinstance(dataset, PayoffTable) != self.is_real:
             raise ArgumentError(f"the setting {self.setting!r} is not made of {shown(dataset)}")
         world = self._real(dataset, seed) if isinstance(dataset, PayoffTable) else self._made(dataset, seed)
@@ -480,13 +485,14 @@ class EnvironmentSpec:
 
     def _real(self, table: PayoffTable, seed: int) -> Payoffs | Stream | Cascade:
         """Make an environment of real feedback, with at most `n_users` of its users."""
-        options: dict[str, Any] = {"n_arms": self.n_arms, "seed": seed}
+        options: dict[str, Any] = {"n_arms": self.n_arms, "seed": seed, "once": self.once}
         kind: type[Payoffs | Stream] = Stream
         if self.setting != "stream":
             kind = Payoffs
             options |= {"offers": self.offers or None, "default": self.default_payoff}
             options |= {"window": self.window, "connected": self.connected}
         world = kind(table, **options)
+        # How many users can be served is known only after those with too few payoffs are left out.
         if world.n_users > self.n_users:
             world = kind(table, **options, n_users=self.n_users)
         return world if self.list_length == 1 else Cascade(world, self.list_length)
@@ -495,6 +501,7 @@ class EnvironmentSpec:
         """Make an environment with simulated rewards."""
         data = self._reshaped(dataset)
         kind = ENVIRONMENTS[self.setting]
+        # Stochastic and Smoothed take different parameters; both sets are fields of this specification.
         taken = [name for name in signature(kind).parameters if name in self.names()]
         arguments: dict[str, Any] = {name: getattr(self, name) for name in taken}
         arguments["dataset"] = lifted(data, self.attraction) if self.rewards == "bernoulli" else data

@@ -123,6 +123,7 @@ def tables_csv(tables: Sequence[TextTable]) -> str:
 def _csv(columns: Sequence[str], rows: Sequence[Sequence[str | None]]) -> str:
     import polars as pl
 
+    # Polars writes null as an empty field and an empty string as "".
     empty_as_null = [[value or None for value in row] for row in rows]
     return pl.DataFrame(empty_as_null, schema=dict.fromkeys(columns, pl.String), orient="row").write_csv()
 
@@ -186,11 +187,11 @@ def parameter_table(panels: Sequence[Panel]) -> TextTable:
 
 
 def ratio_table(panels: Sequence[Panel]) -> TextTable:
-    """AutoCLUB beside the policy it is measured against and beside the oracle: panels down."""
+    """AutoCLUB beside the policy that it is compared with and beside the oracle: panels down."""
     beside = ("rival", "regret", "ratio", "wanted", "kept")
     return TextTable(
         f"{AUTO}'s regret ± standard error, its rival's and the oracle's, each with {AUTO}'s ratio to it",
-        ("world", "dataset", AUTO, *beside, "oracle", "ratio", "ARI"),
+        ("environment", "dataset", AUTO, *beside, "oracle", "ratio", "ARI"),
         tuple(_ratio_row(found) for found in regret_ratios(panels)),
     )
 
@@ -216,7 +217,7 @@ def winner_table(panels: Sequence[Panel]) -> TextTable:
     """The best policy of each panel, those not distinguishable from it, and the next one."""
     return TextTable(
         "Winners: the least regret, mean ± standard error, and the next policy distinguishable from it",
-        ("world", "least regret", "regret", "not distinguishable", "next", "ratio"),
+        ("environment", "least regret", "regret", "not distinguishable", "next", "ratio"),
         tuple(_winner_row(panel) for panel in panels),
         prose=("not distinguishable",),
     )
@@ -236,7 +237,7 @@ def multiple_table(panels: Sequence[Panel]) -> TextTable:
     """Regret as a multiple of the least in each panel: policies down, panels across."""
     rows = [(name, *(known(value, ".2f") for value in values)) for name, values in multiples(panels).items()]
     return TextTable(
-        "Regret as a multiple of the least in each world, the oracle's not counted",
+        "Regret as a multiple of the least in each environment, not counting the oracle",
         ("policy", *(panel.title for panel in panels)),
         tuple(rows),
     )
@@ -251,7 +252,7 @@ def _across(title: str, panels: Sequence[Panel], text: Callable[[PolicyResult], 
     if len(panels) <= MOST_COLUMNS:
         rows = zip(policies, *zip(*lines, strict=True), strict=True)
         return TextTable(title, ("policy", *titles), tuple(rows))
-    return TextTable(title, ("world", *policies), tuple(zip(titles, *lines, strict=True)))
+    return TextTable(title, ("environment", *policies), tuple(zip(titles, *lines, strict=True)))
 
 
 VIEW_TABLES: Mapping[str, tuple[Callable[[Sequence[Panel]], TextTable], ...]] = MappingProxyType(
@@ -272,7 +273,7 @@ def tables_of(view: str, panels: Sequence[Panel]) -> list[TextTable]:
 
 
 def bounds_table(environment: EnvironmentSpec, world: World, horizon: int) -> TextTable:
-    """Table 1 of the paper with the numbers of one world filled in."""
+    """Table 1 of the paper with the numbers of one environment."""
     setup = Setup(
         n_users=environment.n_users,
         dim=world.dim,

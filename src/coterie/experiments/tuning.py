@@ -47,6 +47,7 @@ def in_units(name: str, value: float, environment: EnvironmentSpec) -> float:
     100
     """
     if name in ("alpha", "beta", "noise"):
+        # Rounded, so that ids of runs do not depend on the last bits of a product.
         return float(f"{value * environment.reward_deviation:.6g}")
     if name in ("explore", "phase"):
         return round(value * environment.n_users)
@@ -208,9 +209,11 @@ def tuning_runs(studies: Iterable[Study], protocol: TuningProtocol) -> list[Run]
 def choose(study: Study, protocol: TuningProtocol, store: Store) -> Choice:
     """The best point of a study whose runs are finished."""
     points = trials(study, protocol)
+    # Nothing to choose: such a policy is not played on tuning seeds at all.
     if len(points) == 1:
         return Choice(study, points[0][0].policy, float("nan"), 1)
     regrets = [float(np.mean([store.read(run).regret[-1] for run in point])) for point in points]
+    # The first of equals, so that the choice does not depend on the order of a sort.
     best = int(np.argmin(regrets))
     return Choice(study, points[best][0].policy, regrets[best], len(points))
 

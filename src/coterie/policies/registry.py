@@ -105,6 +105,9 @@ def _entry(policy: type[LinearBandit]) -> PolicyEntry:
     )
 
 
+DEFAULT = "AutoCLUB"
+"""The policy that is used where none is named."""
+
 REGISTRY: Mapping[str, PolicyEntry] = MappingProxyType(
     {
         name: _entry(one)

@@ -33,6 +33,15 @@ class Remembered:
     n_rows: int
     def __init__(self, items: Floats, n_rows: int) -> None: ...
 
+class Shown:
+    n_items: int
+    def __init__(self, n_users: int, n_items: int) -> None: ...
+
 def play(
-    learner: Learner, block: Block, ledger: Ledger, pending: Pending, remembered: Remembered | None
+    learner: Learner,
+    block: Block,
+    ledger: Ledger,
+    pending: Pending,
+    remembered: Remembered | None,
+    shown: Shown | None,
 ) -> None: ...

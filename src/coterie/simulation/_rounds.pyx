@@ -11,7 +11,7 @@ import numpy as np
 
 cimport cython
 cimport numpy as cnp
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
 
 from coterie.policies.kernel.learner cimport Learner
@@ -230,6 +230,40 @@ cdef class Remembered:
         self.memory.n_items = len(items)
 
 
+cdef class Shown:
+    """The items that each user has been shown in a run, a bit for each user and item.
+
+    Parameters
+    ----------
+    n_users, n_items : int
+        Users in the end, and items of the catalogue.
+    """
+
+    cdef uint8_t[:, ::1] bits
+    cdef readonly Py_ssize_t n_items
+
+    def __init__(self, Py_ssize_t n_users, Py_ssize_t n_items):
+        self.bits, self.n_items = np.zeros((n_users, n_items // 8 + 1), np.uint8), n_items
+
+    cdef Py_ssize_t unseen(
+        self, Py_ssize_t user, const int64_t *candidates, const double *means, Py_ssize_t n, Py_ssize_t most,
+        int64_t *picks, double *values
+    ) noexcept nogil:
+        """Write the first `most` candidates that the user has not been shown, and their means; return their number."""
+        cdef Py_ssize_t j, found = 0
+        for j in range(n):
+            if candidates[j] >= 0 and not self.bits[user, candidates[j] >> 3] >> (candidates[j] & 7) & 1:
+                picks[found], values[found] = candidates[j], means[j]
+                found += 1
+                if found == most:
+                    break
+        return found
+
+    cdef void add(self, Py_ssize_t user, int64_t item) noexcept nogil:
+        """The user has been shown this item."""
+        self.bits[user, item >> 3] |= 1 << (item & 7)
+
+
 cdef double click_probability(const double *means, const int64_t *arms, Py_ssize_t k) noexcept nogil:
     """Probability of a click on a list, 1 − Π(1 − w) over its arms."""
     cdef double missed = 1.0
@@ -259,8 +293,12 @@ cdef double uniform_reward(const double *means, Py_ssize_t n, Py_ssize_t k, doub
     return 1.0 - missed[k]
 
 
-def play(Learner learner, block, Ledger ledger, Pending pending, Remembered remembered):
-    """Run the rounds of a block, without the GIL unless the policy needs it."""
+def play(Learner learner, block, Ledger ledger, Pending pending, Remembered remembered, Shown shown):
+    """Run the rounds of a block, without the GIL unless the policy needs it.
+
+    With `shown`, the arms of a round are the first `block.unseen` candidates that its user has not been shown; a
+    round without any is skipped: it counts, and the policy neither decides nor learns.
+    """
     cdef const int64_t[::1] users = block.users
     cdef const double[:, ::1] items = block.items
     cdef const int64_t[:, ::1] picks = block.picks
@@ -274,17 +312,32 @@ def play(Learner learner, block, Ledger ledger, Pending pending, Remembered reme
     cdef int64_t[::1] chosen = np.empty(2 * k, np.int64)
     cdef double[:, ::1] xs = np.empty((k, learner.dim))
     cdef double[::1] rewards = np.empty(k), missed = np.empty(k + 1)
-    cdef Py_ssize_t t, j, slot, observed, dim = learner.dim
+    cdef Py_ssize_t t, j, slot, observed, dim = learner.dim, width = picks.shape[1], most = block.unseen
+    cdef bint once = shown is not None
+    cdef int64_t[::1] arms = np.empty(most + 1, np.int64)
+    cdef double[::1] arm_means = np.empty(most + 1)
+    cdef const double *values
     if k != pending.length or (pending.slots == 0 and delays.shape[0] and np.max(block.delays) > 0):
         raise ArgumentError("the environment must have lists of constant length and the correct longest_delay")
     cdef double mean, best, reward
     cdef const double[::1] signs = np.empty(0) if block.signs is None else block.signs
     cdef bint corrupted = block.signs is not None
-    offer.items, offer.n = &items[0, 0], picks.shape[1]
-    learner.reserve(offer.n)
+    offer.items, offer.n = &items[0, 0], width
+    learner.reserve(most if once else width)
     with nogil:
         for t in range(n):
-            offer.picks = &picks[t, 0]
+            offer.picks, values = &picks[t, 0], &means[t, 0]
+            if once:
+                offer.n = shown.unseen(users[t], offer.picks, values, width, most, &arms[0], &arm_means[0])
+                offer.picks, values = &arms[0], &arm_means[0]
+                if offer.n == 0:  # the user has been shown everything
+                    if pending.slots:
+                        pending.deliver(learner, ledger.rounds)
+                    ledger.rounds += 1
+                    if ledger.rounds == ledger.next_mark:
+                        with gil:
+                            ledger.note(learner)
+                    continue
             if learner.choose(users[t], &offer, memory, k, &chosen[0]):
                 with gil:
                     raise too_long("arms", learner.ridge)
@@ -295,24 +348,24 @@ def play(Learner learner, block, Ledger ledger, Pending pending, Remembered reme
                 memcpy(&xs[j, 0], offer.items + offer.picks[chosen[j]] * dim, dim * sizeof(double))
                 # The user scans a list until the first click: positions below a click are not observed.
                 if observed == j and (j == 0 or rewards[j - 1] != 1.0):
-                    mean = means[t, chosen[j]]
+                    mean = values[chosen[j]]
                     if corrupted:
                         mean = signs[t] * mean + (0.5 * (1.0 - signs[t]) if binary else 0.0)
                     rewards[j] = (1.0 if noise[t, j] < mean else 0.0) if binary else mean + noise[t, j]
                     reward = rewards[j]
                     observed += 1
             if k == 1:
-                best = means[t, 0]
+                best = values[0]
                 for j in range(1, offer.n):
-                    best = max(best, means[t, j])
-                ledger.regret += best - means[t, chosen[0]]
+                    best = max(best, values[j])
+                ledger.regret += best - values[chosen[0]]
+                if once:
+                    shown.add(users[t], offer.picks[chosen[0]])
             else:
-                largest(&means[t, 0], offer.n, k, &chosen[k])
-                ledger.regret += click_probability(&means[t, 0], &chosen[k], k) - click_probability(
-                    &means[t, 0], &chosen[0], k
-                )
+                largest(values, offer.n, k, &chosen[k])
+                ledger.regret += click_probability(values, &chosen[k], k) - click_probability(values, &chosen[0], k)
             ledger.reward += reward
-            ledger.uniform += uniform_reward(&means[t, 0], offer.n, k, &missed[0])
+            ledger.uniform += uniform_reward(values, offer.n, k, &missed[0])
             if pending.slots == 0:
                 learner.learn(users[t], &xs[0, 0], &rewards[0], observed, k)
             else:

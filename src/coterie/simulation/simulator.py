@@ -18,7 +18,7 @@ from coterie.policies.base import LinearBandit, too_long
 from coterie.policies.kernel.learner import Learner
 from coterie.policies.protocols import ListPolicy, PairPolicy, Policy
 from coterie.progress import Progress, progress_bar
-from coterie.simulation._rounds import AnyPolicy, Ledger, Pending, Remembered, play
+from coterie.simulation._rounds import AnyPolicy, Ledger, Pending, Remembered, Shown, play
 from coterie.simulation.duels import play_duels
 from coterie.simulation.rand_index import adjusted_rand, n_labels
 from coterie.simulation.traces import Trace
@@ -143,6 +143,7 @@ class _Run:
         self.ledger = Ledger(marks.astype(np.int64), environment.n_users, lambda found: judged(found, truth))
         self.pending: Pending | None = None
         self.remembered: Remembered | None = None
+        self.shown: Shown | None = None
         self.seconds = 0.0
 
     def play(self, number: int) -> int:
@@ -163,7 +164,7 @@ class _Run:
             if block.sharpness > 0 and isinstance(self.policy, PairPolicy):
                 play_duels(self.policy, self.learner, block, self.ledger)
             else:
-                play(self.learner, block, self.ledger, pending, self.remembered)
+                play(self.learner, block, self.ledger, pending, self.remembered, self._shown(block))
         self.seconds += perf_counter() - began
         return len(block.users)
 
@@ -195,6 +196,16 @@ class _Run:
             raise too_long("items", self.learner.ridge)
         rows = self.learner.n_rows
         return Remembered(block.items, rows) if 8 * rows * len(block.items) <= MOST_REMEMBERED else None
+
+    def _shown(self, block: Block) -> Shown | None:
+        """What users have been shown, where an item is shown to a user once; None where it may repeat."""
+        if not block.unseen:
+            return None
+        if self.shown is None:
+            self.shown = Shown(self.environment.n_users, len(block.items))
+        if self.shown.n_items != len(block.items):
+            raise ArgumentError("the environment must have the same items in every block with `unseen`")
+        return self.shown
 
     def trace(self) -> Trace:
         """Return the recorded values."""
@@ -346,13 +357,18 @@ def check_block(block: Block, n_users: int, dim: int, longest: int) -> None:
         raise ArgumentError(
             "the environment must return a block whose arrays have the shapes that Block documents"
         )
+    least = -1 if block.unseen else 0
     within = (
-        (block.users, n_users, "users"),
-        (block.picks, len(block.items), "picks"),
-        (block.delays, longest + 1, "delays"),
+        (block.users, 0, n_users, "users"),
+        (block.picks, least, len(block.items), "picks"),
+        (block.delays, 0, longest + 1, "delays"),
     )
-    for numbers, limit, name in within:
-        if numbers.size and not (numbers.min() >= 0 and numbers.max() < limit):
-            raise ArgumentError(f"the environment must return {name} from 0 to {limit - 1}")
+    for numbers, low, limit, name in within:
+        if numbers.size and not (numbers.min() >= low and numbers.max() < limit):
+            raise ArgumentError(f"the environment must return {name} from {low} to {limit - 1}")
+    if block.unseen and (block.unseen < 0 or not block.lasting or block.length > 1 or block.sharpness > 0):
+        raise ArgumentError(
+            "the environment may show items once (unseen) only if they are lasting and shown one at a time"
+        )
     if not 1 <= block.length <= width:
         raise ArgumentError(f"the environment must show lists of 1 to {width} arms, got {block.length}")

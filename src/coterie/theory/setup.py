@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from coterie.errors import ArgumentError
-from coterie.theory.radii import lambda_tilde, norm_tilde
+from coterie.theory.radii import lambda_tilde, norm_tilde, radius
 
 _ROUNDING = 1 + 1e-9
 
@@ -80,7 +80,9 @@ class Setup:
     def _check_ranges(self) -> None:
         """Check the ranges that depend on other values."""
         if not 1 <= self.n_clusters <= self.n_users:
-            raise ArgumentError(f"n_clusters must be 1 to n_users = {self.n_users}, got {self.n_clusters!r}")
+            raise ArgumentError(
+                f"n_clusters must be from 1 to n_users = {self.n_users}, got {self.n_clusters!r}"
+            )
         if self.gamma > 2:
             raise ArgumentError(f"gamma must be at most 2, since |θ| ≤ 1, got {self.gamma!r}")
         most = self.norm**2 / self.dim  # d λ_min(E[XXᵀ]) ≤ tr E[XXᵀ] ≤ L²
@@ -96,6 +98,46 @@ class Setup:
     def delta(self) -> float:
         """δ = 1/T, as in the proofs of all four theorems."""
         return 1 / self.horizon
+
+    def radius(self, pulls: float) -> float:
+        """Compute the radius f of a user's estimate.
+
+        Parameters
+        ----------
+        pulls : float
+            Number of pulls of the user, at least 0.
+
+        Returns
+        -------
+        float
+            f for this setup, see `radius`.
+        """
+        return radius(
+            pulls,
+            n_users=self.n_users,
+            dim=self.dim,
+            ridge=self.ridge,
+            lambda_x=self.lambda_x,
+            delta=self.delta,
+            norm=self.norm,
+        )
+
+    def pulls_to_separate(self) -> float:
+        """Compute the pulls of a user after which 2f < γ, so that clusters can be separated.
+
+        Returns
+        -------
+        float
+            Number of pulls, to one part in 1,000.
+        """
+        high = 6.4 * self.ridge / self.lambda_x  # f decreases from here on, so bisection finds one crossing
+        while 2 * self.radius(high) >= self.gamma:
+            high *= 2
+        low = high / 2
+        while high / low > 1.001:
+            middle = (low * high) ** 0.5
+            low, high = (low, middle) if 2 * self.radius(middle) < self.gamma else (middle, high)
+        return high
 
     def smoothed(self) -> Setup:
         """Replace λ_x by λ̃_x and L by 1 + √d R   (Sec. 4.2).

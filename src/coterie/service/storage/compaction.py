@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from coterie.service.core import log_events as events
-from coterie.service.core.log_events import Event, chosen_vectors, written
-from coterie.service.storage.event_store import COLUMNS, EventStore
+from coterie.service.storage import event_store as events
+from coterie.service.storage.event_store import COLUMNS, Event, EventStore, encode_detail
 
 KEPT = ("ranking", "drawn", "generator", "version")
 """Fields of a decision that are needed to learn from it again."""
@@ -68,8 +67,9 @@ def _pages(store: EventStore, before: float) -> Iterator[list[Event]]:
 
 def _shortened(event: Event, dim: int) -> tuple[bytes, str]:
     """The vectors and the detail that are left of a decision."""
-    told = event.fields()
-    return chosen_vectors(event, dim).tobytes(), written({name: told[name] for name in KEPT if name in told})
+    fields = event.fields()
+    kept = {name: fields[name] for name in KEPT if name in fields}
+    return event.chosen_vectors(dim).tobytes(), encode_detail(kept)
 
 
 def _size(x: bytes | None, told: str | None) -> int:
