@@ -14,16 +14,7 @@ from coterie.types import Floats
 AUTO, ORACLE = "AutoCLUB", "LinUCBOracle"
 """Our policy, and the one that knows the true clusters, which is excluded from rankings."""
 
-DATASET_NAMES = {
-    "synthetic": "Synthetic",
-    "movielens": "MovieLens",
-    "lastfm": "Last.fm",
-    "yelp": "Yelp",
-    "jester": "Jester",
-    "polis": "Polis",
-    "coat": "Coat",
-    "movietweetings": "MovieTweetings",
-}
+DATASET_NAMES = {"synthetic": "Synthetic", "movielens": "MovieLens", "lastfm": "Last.fm", "yelp": "Yelp"}
 """Names of datasets in titles."""
 
 
