@@ -176,7 +176,7 @@ def test_a_save_killed_in_the_middle_leaves_the_old_file_and_the_next_cleans_up(
         "import os, coterie; from contracts.examples import make; "
         f"os.fsync = lambda file: os.kill(os.getpid(), 9); make('CLUB', seed=3).save({str(path)!r})"
     )
-    tests = Path(__file__).resolve().parents[1]
+    tests = Path(__file__).resolve().parents[2]
     killed = subprocess.run([sys.executable, "-c", dying], cwd=tests, timeout=60, check=False)
     assert killed.returncode == -9
     assert path.read_bytes() == old
