@@ -52,12 +52,12 @@ def integer_parameter(request: Request, name: str, default: int, most: int) -> i
 
 
 def policy_answer(live: LivePolicy) -> messages.PolicyAnswer:
-    """A policy at a glance, as a message."""
+    """Return the summary of a policy as a message."""
     return messages.PolicyAnswer(**inspection.summary(live)._asdict())
 
 
 async def list_policies(request: Request) -> Response:
-    """All policies."""
+    """List policies."""
     key = request.state.key
     scope = None if key is None else key.policy
     found = list(service_of(request).engine.policies.items())
@@ -66,13 +66,13 @@ async def list_policies(request: Request) -> Response:
 
 
 async def create_policy(request: Request) -> Response:
-    """Make a policy."""
-    told = await body_of(request, new_policy)
-    fields = {name: getattr(told, name) for name in told.__struct_fields__ if name != "name"}
+    """Create a policy."""
+    body = await body_of(request, new_policy)
+    fields = {name: getattr(body, name) for name in body.__struct_fields__ if name != "name"}
     service = service_of(request)
     try:
-        settings = PolicySettings(**{**fields, "users": tuple(told.users)})
-        live = service.engine.create(told.name, settings)
+        settings = PolicySettings(**{**fields, "users": tuple(body.users)})
+        live = service.engine.create(body.name, settings)
     except UnknownName as error:
         raise Refusal(422, str(error)) from None
     await service.durable()
@@ -80,14 +80,14 @@ async def create_policy(request: Request) -> Response:
 
 
 async def describe_policy(request: Request) -> Response:
-    """One policy."""
+    """Describe a policy."""
     return json_response(policy_answer(policy_of(request)))
 
 
 async def change_policy(request: Request) -> Response:
     """Change settings that may change."""
-    told = await body_of(request, policy_changes)
-    changes = {name: getattr(told, name) for name in told.__struct_fields__}
+    body = await body_of(request, policy_changes)
+    changes = {name: getattr(body, name) for name in body.__struct_fields__}
     live = policy_of(request)
     live.configure(**{name: value for name, value in changes.items() if value is not UNSET})
     await service_of(request).durable()
@@ -95,14 +95,14 @@ async def change_policy(request: Request) -> Response:
 
 
 async def retire_policy(request: Request) -> Response:
-    """Let a policy serve no more."""
+    """Retire a policy."""
     service_of(request).engine.retire(policy_of(request).name)
     await service_of(request).durable()
     return Response(status_code=204)
 
 
 async def list_items(request: Request) -> Response:
-    """The ids of the catalogue."""
+    """List the ids of the catalogue."""
     with policy_of(request).reading() as state:
         return json_response(messages.ItemsAnswer(count=len(state.catalogue), ids=state.catalogue.ids))
 
@@ -118,14 +118,14 @@ async def patch_items(request: Request) -> Response:
 
 
 async def _set_items(request: Request, replace_all: bool) -> Response:
-    told = await body_of(request, items_decoder)
-    count = policy_of(request).change_items(by_id(told.items, "items"), replace_all=replace_all)
+    body = await body_of(request, items_decoder)
+    count = policy_of(request).change_items(by_id(body.items, "items"), replace_all=replace_all)
     await service_of(request).durable()
     return json_response(messages.ItemsAnswer(count=count))
 
 
 async def delete_items(request: Request) -> Response:
-    """Remove the items that the query names, each by `id`."""
+    """Remove the items in the query, each as `id`."""
     ids = request.query_params.getlist("id")
     if not ids or len(ids) > messages.MOST_ITEMS:
         raise Refusal(422, f"name 1 to {messages.MOST_ITEMS} items in the query: ?id=a&id=b")
@@ -135,7 +135,7 @@ async def delete_items(request: Request) -> Response:
 
 
 async def list_users(request: Request) -> Response:
-    """Users in the order in which they came."""
+    """List users in the order in which they came."""
     start, limit = (
         integer_parameter(request, "start", 0, 2**31),
         integer_parameter(request, "limit", 100, 10_000),
@@ -149,7 +149,7 @@ async def list_users(request: Request) -> Response:
 
 
 async def explain_user(request: Request) -> Response:
-    """Who a user learns from, and how items score."""
+    """Explain whose rewards count for a user, and how items score."""
     items = request.query_params.getlist("item") or None
     found = inspection.explain(policy_of(request), request.path_params["user"], items)
     scores = [messages.ItemScoreAnswer(**one._asdict()) for one in found.scores]
@@ -157,7 +157,7 @@ async def explain_user(request: Request) -> Response:
 
 
 async def user_history(request: Request) -> Response:
-    """The latest events of a user."""
+    """List the latest events of a user."""
     limit = integer_parameter(request, "limit", 100, 10_000)
     found = inspection.history(policy_of(request), request.path_params["user"], max(limit, 1))
     return json_response(
@@ -173,7 +173,7 @@ async def remove_user(request: Request) -> Response:
 
 
 async def list_clusters(request: Request) -> Response:
-    """All clusters."""
+    """List clusters."""
     found = inspection.clusters(policy_of(request))
     return json_response(
         messages.ClustersAnswer(clusters=[messages.ClusterAnswer(**one._asdict()) for one in found])
@@ -181,7 +181,7 @@ async def list_clusters(request: Request) -> Response:
 
 
 async def cluster_members(request: Request) -> Response:
-    """The users of a cluster."""
+    """List the users of a cluster."""
     found = inspection.members(policy_of(request), request.path_params["cluster"])
     if not found:
         raise Refusal(404, f"no cluster {request.path_params['cluster']}")
@@ -189,7 +189,7 @@ async def cluster_members(request: Request) -> Response:
 
 
 async def export_log(request: Request) -> Response:
-    """The log as a table, as JSON lines or Parquet."""
+    """Export the log as a table, as JSON lines or Parquet."""
     live, store = policy_of(request), service_of(request).engine.store
     rows = exports.export_rows(store, live.name, live.state.settings.dim)
     form = request.query_params.get("format", "jsonl")
@@ -202,7 +202,7 @@ async def export_log(request: Request) -> Response:
 
 
 async def import_log(request: Request) -> Response:
-    """Learn from a log of JSON lines."""
+    """Import a log of JSON lines."""
     lines = (await raw_body(request)).split(b"\n")
     found = await run_in_threadpool(exports.import_lines, policy_of(request), lines)
     await service_of(request).durable()
@@ -210,12 +210,12 @@ async def import_log(request: Request) -> Response:
 
 
 async def live_check(request: Request) -> Response:
-    """The process runs."""
+    """Say that the process runs."""
     return json_response(messages.Health(status="live"))
 
 
 async def ready_check(request: Request) -> Response:
-    """The store can be written; of snapshots that failed it warns, without the names of policies."""
+    """Say whether the store can be written; warn of failed snapshots, without the names of policies."""
     engine = service_of(request).engine
     if engine.journal.failure is not None:
         return problem(503, str(engine.journal.failure))
@@ -227,7 +227,7 @@ async def ready_check(request: Request) -> Response:
 
 
 async def show_metrics(request: Request) -> Response:
-    """Metrics for Prometheus."""
+    """Return metrics for Prometheus."""
     service = service_of(request)
     text = exposition(service.engine, service.metrics)
     return Response(text, media_type="text/plain; version=0.0.4")
@@ -237,7 +237,7 @@ Handler = Callable[..., Any]
 
 
 class Endpoint(NamedTuple):
-    """A route: who may use it, what comes in and what goes out. `role` None is open to all."""
+    """A route: its handler, the role that it needs (None: open to all), and its messages."""
 
     method: str
     path: str

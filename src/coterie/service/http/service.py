@@ -31,7 +31,7 @@ OTHER_FILES = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HTTPLimits:
-    """What clients may use of the service together; what goes beyond is refused.
+    """Limits on what all clients use together; what goes beyond is refused.
 
     Parameters
     ----------

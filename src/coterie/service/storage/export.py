@@ -1,4 +1,4 @@
-"""The log as a table that `coterie evaluate` reads, and the way back: a warm start from such a table."""
+"""Export of the log as a table that `coterie evaluate` reads, and import: a warm start from such a table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BATCH = 1_000
 
 
 class ExportRow(NamedTuple):
-    """A decision and its reward: who came, what was offered, what was chosen with which probability."""
+    """A decision and its reward: the user, the arms offered, the one chosen and its probability."""
 
     user: str
     arms: list[list[float]]
@@ -36,26 +36,26 @@ class ExportRow(NamedTuple):
     ids: list[str]
 
 
-class _Open(NamedTuple):
+class _OpenDecision(NamedTuple):
     event: Event
     arms: Floats
 
 
 def export_rows(store: EventStore, policy: str, dim: int) -> Iterator[ExportRow]:
-    """The decisions of a policy that have a reward, in the order of the rewards.
+    """Yield the decisions of a policy that have a reward, in the order of the rewards.
 
-    A default counts as a reward, unless the reward came late. Of a list the first position is told: its
+    A default counts as a reward, unless the reward came late. Of a list, a row has the first position: its
     probability, and whether it was clicked. Where the product showed something else (shadow mode), that is
     the arm if it was on offer; its propensity is not known here.
     """
     catalogue = Catalogue(dim)
-    waiting: dict[str, _Open] = {}
+    waiting: dict[str, _OpenDecision] = {}
     for event in store.read(policy):
         key = event.decision or ""
         if event.kind == events.ITEMS:
             _change(catalogue, event, dim)
         elif event.kind == events.DECISION and "offered" in event.fields():
-            waiting[key] = _Open(event, _offered(catalogue, event, dim))
+            waiting[key] = _OpenDecision(event, _offered(catalogue, event, dim))
         elif event.kind == events.EXPIRED and key in waiting:
             if event.reward is None or events.first(store.find(policy, key), events.REWARD) is not None:
                 continue  # nothing was counted, or the reward comes later in the log
@@ -69,8 +69,8 @@ def export_rows(store: EventStore, policy: str, dim: int) -> Iterator[ExportRow]
                 yield _row(opened, event)._replace(arm=shown, propensity=None)
 
 
-def _shown_instead(opened: _Open, rewarded: Event) -> int | None:
-    """The arm that the product showed, in shadow mode: −1 if it was not on offer; None in other modes."""
+def _shown_instead(opened: _OpenDecision, rewarded: Event) -> int | None:
+    """Return the arm shown in shadow mode, −1 if it was not on offer; None in other modes."""
     if not rewarded.fields().get("shadow"):
         return None
     offered = opened.event.fields()["offered"]
@@ -81,44 +81,44 @@ def _shown_instead(opened: _Open, rewarded: Event) -> int | None:
 
 
 def _change(catalogue: Catalogue, event: Event, dim: int) -> None:
-    told = event.fields()
-    if told.get("all"):
+    fields = event.fields()
+    if fields.get("all"):
         catalogue.remove(catalogue.ids)
-    catalogue.put(told.get("put", ()), event.vectors(dim))
-    catalogue.remove(told.get("removed", ()))
+    catalogue.put(fields.get("put", ()), event.vectors(dim))
+    catalogue.remove(fields.get("removed", ()))
 
 
 def _offered(catalogue: Catalogue, event: Event, dim: int) -> Floats:
-    """All vectors that were offered: told inline, or as the catalogue had them then."""
-    told = event.fields()
-    return event.vectors(dim) if "arms" in told else catalogue.vectors(told["offered"])
+    """Return all vectors that were offered: given inline, or as the catalogue had them then."""
+    fields = event.fields()
+    return event.vectors(dim) if "arms" in fields else catalogue.vectors(fields["offered"])
 
 
-def _row(opened: _Open, rewarded: Event) -> ExportRow:
-    told, reward = opened.event.fields(), rewarded.reward
+def _row(opened: _OpenDecision, rewarded: Event) -> ExportRow:
+    fields, reward = opened.event.fields(), rewarded.reward
     assert reward is not None
-    if "ranking" in told and rewarded.kind == events.REWARD:
+    if "ranking" in fields and rewarded.kind == events.REWARD:
         reward = float(rewarded.fields().get("clicked") == 0)
     return ExportRow(
         user=opened.event.user or "",
         arms=opened.arms.tolist(),
-        arm=told["offered"].index(opened.event.item),
-        propensity=told.get("first" if "ranking" in told else "propensity"),
+        arm=fields["offered"].index(opened.event.item),
+        propensity=fields.get("first" if "ranking" in fields else "propensity"),
         reward=reward,
         time=opened.event.at,
         decision_id=opened.event.decision or "",
-        ids=told["offered"],
+        ids=fields["offered"],
     )
 
 
 def json_lines(rows: Iterable[ExportRow]) -> Iterator[bytes]:
-    """The rows as lines of JSON."""
+    """Yield the rows as lines of JSON."""
     for row in rows:
         yield json.dumps(row._asdict(), ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
 def parquet(rows: Iterable[ExportRow]) -> bytes:
-    """The rows as a Parquet file."""
+    """Return the rows as a Parquet file."""
     import polars as pl
 
     vectors = pl.List(pl.List(pl.Float64))
@@ -151,10 +151,10 @@ def import_lines(live: LivePolicy, lines: Iterable[bytes]) -> Imported:
     A line with a `decision_id` is counted once, however often it is imported. All lines are checked before
     the first is counted: a wrong one refuses all.
     """
-    told = [(number, _read_line(number, line)) for number, line in enumerate(lines, 1) if line.strip()]
+    requests = [(number, _read_line(number, line)) for number, line in enumerate(lines, 1) if line.strip()]
     by_id: dict[str, FeedbackRequest] = {}
     with live.reading():
-        for number, one in told:
+        for number, one in requests:
             try:
                 live.check_feedback(one)
                 if one.id is not None and not _same(by_id.setdefault(one.id, one), one):
@@ -163,25 +163,25 @@ def import_lines(live: LivePolicy, lines: Iterable[bytes]) -> Imported:
                 raise Conflict(f"line {number}: {error}") from None
             except ArgumentError as error:
                 raise ArgumentError(f"line {number}: {error}") from None
-    results = [live.feedback(*one[:2], x=one.x, feedback_id=one.id) for _, one in told]
+    results = [live.feedback(*one[:2], x=one.x, feedback_id=one.id) for _, one in requests]
     known = sum(result.status == "duplicate" for result in results)
     return Imported(len(results) - known, known)
 
 
 def _same(one: FeedbackRequest, other: FeedbackRequest) -> bool:
-    """Do two lines tell the same?"""
+    """Tell whether two lines say the same."""
     same = (one.user, one.reward) == (other.user, other.reward)
     return same and np.array_equal(np.asarray(one.x), np.asarray(other.x))
 
 
 def _read_line(number: int, line: bytes) -> FeedbackRequest:
-    """A line of a log: the user, the vector that was shown, the reward, and an id to count it once."""
+    """Read a line: the user, the vector that was shown, the reward, and an id to count it once."""
     try:
-        told: Any = json.loads(line)
-        rows = told["x"] if "x" in told else told["arms"][told["arm"]]
+        fields: Any = json.loads(line)
+        rows = fields["x"] if "x" in fields else fields["arms"][fields["arm"]]
         x = np.asarray(rows, np.float64)
-        user, reward = told["user"], float(told["reward"])
-        key = told.get("decision_id")
+        user, reward = fields["user"], float(fields["reward"])
+        key = fields.get("decision_id")
     except (ValueError, KeyError, TypeError, IndexError):
         wanted = "user, reward and x (or arms and arm)"
         raise ArgumentError(f"line {number} must be JSON with {wanted}, got {shown(line[:60])}") from None
@@ -189,6 +189,6 @@ def _read_line(number: int, line: bytes) -> FeedbackRequest:
 
 
 def _import_id(key: str) -> str:
-    """The id of the feedback that a line with a decision's id becomes; a long one by its digest."""
+    """Return the id of the feedback that a line becomes; a long one by its digest."""
     made = f"import:{key}"
     return made if len(made) <= LONGEST_ID else f"import:{sha256(key.encode('utf-8', 'replace')).hexdigest()}"
