@@ -11,12 +11,13 @@ import pytest
 import coterie
 from coterie import Conflict, CoterieError, Recommender
 from coterie.service.storage.export import ExportRow, export_rows, import_lines, json_lines
-from service.shops import ITEMS, pass_time, shop
+from inspection import engine_of, live_of, pass_time, store_of
+from service.shops import ITEMS, shop
 
 
 def exported(one: Recommender) -> list[ExportRow]:
-    one._engine.flush()
-    return list(export_rows(one._engine.store, "default", 2))
+    engine_of(one).journal.flush()
+    return list(export_rows(store_of(one), "default", 2))
 
 
 def test_a_late_reward_takes_the_place_of_the_default() -> None:
@@ -121,24 +122,24 @@ GOOD = {"user": "zoe", "x": [1.0, 0.0], "reward": 1.0}
 )
 def test_a_wrong_line_refuses_all(wrong: dict[str, Any], sentence: str) -> None:
     one = shop()
-    import_lines(one._live, [json.dumps({**GOOD, "decision_id": "known"}).encode()])
-    before = one._engine.journal.last, one.users, one.policy.rounds
+    import_lines(live_of(one), [json.dumps({**GOOD, "decision_id": "known"}).encode()])
+    before = engine_of(one).journal.last, one.users, one.policy.rounds
     with pytest.raises(CoterieError, match=sentence):
-        import_lines(one._live, [json.dumps(GOOD).encode(), json.dumps({**GOOD, **wrong}).encode()])
-    assert (one._engine.journal.last, one.users, one.policy.rounds) == before
+        import_lines(live_of(one), [json.dumps(GOOD).encode(), json.dumps({**GOOD, **wrong}).encode()])
+    assert (engine_of(one).journal.last, one.users, one.policy.rounds) == before
 
 
 @pytest.mark.parametrize("other", [{"reward": 0.0}, {"user": "yan"}, {"x": [0.0, 1.0]}])
 def test_lines_that_contradict_each_other_refuse_all(other: dict[str, Any]) -> None:
     one, told = shop(), {**GOOD, "decision_id": "twice"}
     with pytest.raises(Conflict, match="line 3: an earlier line has this decision_id"):
-        import_lines(one._live, [json.dumps(line).encode() for line in (told, told, {**told, **other})])
+        import_lines(live_of(one), [json.dumps(line).encode() for line in (told, told, {**told, **other})])
     assert one.policy.rounds == 0
-    assert import_lines(one._live, [json.dumps(told).encode()] * 2) == (1, 1)
+    assert import_lines(live_of(one), [json.dumps(told).encode()] * 2) == (1, 1)
 
 
 def test_long_ids_that_begin_alike_are_two_lines() -> None:
     one = shop()
     lines = [json.dumps({**GOOD, "decision_id": "a" * 255 + end}).encode() for end in "bc"]
-    assert import_lines(one._live, lines) == (2, 0)
-    assert import_lines(one._live, lines) == (0, 2)
+    assert import_lines(live_of(one), lines) == (2, 0)
+    assert import_lines(live_of(one), lines) == (0, 2)

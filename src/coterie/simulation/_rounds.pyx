@@ -15,7 +15,7 @@ from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
 
 from coterie.policies.kernel.learner cimport Learner
-from coterie.policies.kernel.learner cimport Memory, Offer, largest
+from coterie.policies.kernel.learner cimport Offer, WidthCache, largest
 
 from coterie.errors import ArgumentError
 from coterie.policies.base import too_long
@@ -43,7 +43,7 @@ cdef class AnyPolicy(Learner):
         )
 
     cdef int choose(
-        self, Py_ssize_t user, Offer *offer, Memory *memory, Py_ssize_t k, int64_t *out
+        self, Py_ssize_t user, Offer *offer, WidthCache *memory, Py_ssize_t k, int64_t *out
     ) except -1 nogil:
         with gil:
             return self.call_recommend(user, offer, k, out)
@@ -213,10 +213,10 @@ cdef class Pending:
 
 
 cdef class Remembered:
-    """Width cache: bounds on the widths of lasting items for each row of a learner, with the arrays of `Memory`."""
+    """Width cache: bounds on the widths of lasting items for each row of a learner, with the arrays of `WidthCache`."""
 
     cdef object _arrays
-    cdef Memory memory
+    cdef WidthCache memory
     cdef readonly Py_ssize_t n_rows
 
     def __init__(self, items, n_rows):
@@ -307,7 +307,7 @@ def play(Learner learner, block, Ledger ledger, Pending pending, Remembered reme
     cdef const double[:, ::1] noise = np.reshape(block.noise, (n, k))
     cdef const int64_t[::1] delays = block.delays
     cdef bint binary = block.binary
-    cdef Memory *memory = NULL if remembered is None or learner.epochs == NULL else &remembered.memory
+    cdef WidthCache *memory = NULL if remembered is None or learner.epochs == NULL else &remembered.memory
     cdef Offer offer
     cdef int64_t[::1] chosen = np.empty(2 * k, np.int64)
     cdef double[:, ::1] xs = np.empty((k, learner.dim))

@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 import msgspec
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from coterie.errors import ArgumentError, Conflict, CoterieError, StoreError, UnknownName
@@ -39,6 +39,14 @@ class Refusal(CoterieError):
         """The status, and a sentence."""
         super().__init__(detail)
         self.status = status
+
+
+def header(headers: Headers, name: bytes) -> bytes:
+    """Return the first value of a header, or nothing."""
+    for key, value in headers:
+        if key == name:
+            return value
+    return b""
 
 
 def status_of(error: CoterieError) -> int:
@@ -73,6 +81,8 @@ def refused(error: Exception, where: str) -> tuple[int, str]:
     """The status and the sentence of an error; of a fault of ours, the log tells more than the answer."""
     if isinstance(error, CoterieError):
         return status_of(error), str(error)
+    if isinstance(error, ClientDisconnect):
+        return 400, "the client has closed the connection"
     if isinstance(error, msgspec.ValidationError):
         return 422, _sentence(str(error))
     if isinstance(error, msgspec.MsgspecError):
@@ -96,6 +106,7 @@ async def http_problem(request: Request, error: Exception) -> Response:
 
 EXCEPTION_HANDLERS = {
     CoterieError: any_problem,
+    ClientDisconnect: any_problem,
     msgspec.MsgspecError: any_problem,
     HTTPException: http_problem,
     Exception: any_problem,

@@ -219,9 +219,11 @@ async def ready_check(request: Request) -> Response:
     engine = service_of(request).engine
     if engine.journal.failure is not None:
         return problem(503, str(engine.journal.failure))
-    failed = [live.retry for live in list(engine.policies.values()) if live.retry.failures]
-    told = [f"snapshots fail, {one.failures} in a row by now: {one.why}" for one in failed]
-    return json_response(messages.Health(status="ready", warnings=told))
+    retries = [live.snapshots.retry for live in list(engine.policies.values())]
+    warnings = [
+        f"snapshots fail, {one.failures} in a row by now: {one.reason}" for one in retries if one.failures
+    ]
+    return json_response(messages.Health(status="ready", warnings=warnings))
 
 
 async def show_metrics(request: Request) -> Response:

@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie.errors import ArgumentError, Conflict
-from coterie.service.core import log_events as events
-from coterie.service.core.ids import LONGEST_ID, Catalogue
-from coterie.service.core.live_policy import LivePolicy
-from coterie.service.core.log_events import Event
-from coterie.service.core.rewards import FeedbackRequest, check_feedback
-from coterie.service.storage.event_store import EventStore
+from coterie.service.core.ids import LONGEST_ID
+from coterie.service.core.live_policy import FeedbackRequest, LivePolicy
+from coterie.service.core.state import Catalogue
+from coterie.service.storage import event_store as events
+from coterie.service.storage.event_store import Event, EventStore
 from coterie.types import Floats
 from coterie.validation import shown
 
@@ -154,10 +153,10 @@ def import_lines(live: LivePolicy, lines: Iterable[bytes]) -> Imported:
     """
     told = [(number, _read_line(number, line)) for number, line in enumerate(lines, 1) if line.strip()]
     by_id: dict[str, FeedbackRequest] = {}
-    with live.engine.turn:
+    with live.reading():
         for number, one in told:
             try:
-                check_feedback(live, one)
+                live.check_feedback(one)
                 if one.id is not None and not _same(by_id.setdefault(one.id, one), one):
                     raise Conflict("an earlier line has this decision_id, and says something else")
             except Conflict as error:
