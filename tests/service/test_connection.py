@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ import pytest
 from coterie.service.http.admission import Admission
 from coterie.service.http.connection import Head, HeadReader
 from coterie.service.http.service import HTTPLimits
-from coterie.service.storage.event_store import Event
+from inspection import before_commits
 from service.serving import Served, served
 from service.shops import ITEMS
 
@@ -148,22 +148,19 @@ def test_what_is_not_plainly_one_request_is_left_to_the_parser(strange: bytes) -
     assert heads.request(strange) is None
 
 
-def test_an_answer_under_way_is_sent_before_the_service_stops(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_under_way_is_sent_before_the_service_stops(tmp_path: Path) -> None:
     with served(str(tmp_path / "a.db"), dim=2) as one:
         one.engine.find("default").change_items(ITEMS)
         one.engine.wait()
         host, _, port = one.url.removeprefix("http://").partition(":")
         connection = socket.create_connection((host, int(port)), timeout=10)
-        append, committing = one.engine.store.append, threading.Event()
+        committing = threading.Event()
 
-        def slowly(events: Sequence[Event]) -> None:
+        def wait() -> None:
             committing.set()
             time.sleep(0.5)
-            append(events)
 
-        monkeypatch.setattr(one.engine.store, "append", slowly)
+        before_commits(one.engine, wait)
         connection.sendall(request())
         assert committing.wait(10)
     with connection:

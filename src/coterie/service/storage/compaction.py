@@ -11,7 +11,7 @@ from coterie.service.storage.event_store import COLUMNS, Event, EventStore, enco
 
 KEPT = ("ranking", "drawn", "generator", "version")
 """Fields of a decision that are needed to learn from it again."""
-AT_ONCE = 1_000
+ROWS_PER_TRANSACTION = 1_000
 """Decisions that are written in one transaction."""
 
 
@@ -55,7 +55,7 @@ def _pages(store: EventStore, before: float) -> Iterator[list[Event]]:
     )
     statement = (
         f"SELECT {COLUMNS} FROM log WHERE seq > ? AND kind = ? AND at < ? AND EXISTS ({settled}) "
-        f"ORDER BY seq LIMIT {AT_ONCE}"
+        f"ORDER BY seq LIMIT {ROWS_PER_TRANSACTION}"
     )
     after = 0
     while rows := store.query(statement, (after, events.DECISION, before, events.REWARD, events.EXPIRED)):
