@@ -65,6 +65,9 @@ def serve(
         int | None, typer.Option(metavar="N", help="Most requests at the same time (1024).")
     ] = None,
     stream_limit: Annotated[int | None, typer.Option(metavar="N", help="Most open web pages (100).")] = None,
+    export_limit: Annotated[
+        int | None, typer.Option(metavar="N", help="Most exports at the same time (4).")
+    ] = None,
     connection_limit: Annotated[
         int | None, typer.Option(metavar="N", help="Most open connections (1000).")
     ] = None,

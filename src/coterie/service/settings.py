@@ -15,7 +15,7 @@ from coterie.policies.factories import find_factory
 from coterie.policies.registry import find
 from coterie.seeding import check_seed
 from coterie.service.core.ids import checked_id
-from coterie.validation import nonnegative, number, shown, whole
+from coterie.validation import as_array, nonnegative, number, shown, whole
 
 Mode = Literal["online", "shadow", "frozen"]
 Late = Literal["accept", "correct", "ignore"]
@@ -31,6 +31,8 @@ class Changes(TypedDict, total=False):
     mode: Mode
 
 
+MOST_NESTED = 8
+"""Tables and lists within each other that `params` may have; a graph has three."""
 CHANGEABLE = tuple(Changes.__annotations__)
 USER_PARAMS = ("labels", "graph")
 """Parameters of a policy that describe each user given at the start."""
@@ -87,6 +89,8 @@ class PolicySettings:
         if isinstance(self.users, str) or len(set(self.users)) != len(self.users):
             raise ArgumentError(f"users must be a list of ids, no two alike, got {shown(self.users)}")
         object.__setattr__(self, "users", tuple(checked_id("a user's id", one) for one in self.users))
+        if _depth(self.params) > MOST_NESTED:
+            raise ArgumentError(f"params may be nested {MOST_NESTED} deep, got more")
         object.__setattr__(self, "params", dict(self.params))
         self._check_changeable()
 
@@ -137,8 +141,16 @@ class PolicySettings:
             if name in factory.arguments and not (name in described and self.users):
                 raise ArgumentError(f"{self.policy} must know its users: give users, and {name} in params")
         offered = {"n_users": max(len(self.users), 1), "dim": self.dim, "seed": self.seed, **params}
-        offered.update({name: np.asarray(self.params[name]) for name in described})
-        made: LinearBandit = factory({name: value for name, value in offered.items() if factory.passes(name)})
+        for name in described:
+            offered[name] = as_array(name, self.params[name], "an array of numbers")
+        try:
+            made: LinearBandit = factory(
+                {name: value for name, value in offered.items() if factory.passes(name)}
+            )
+        except MemoryError:
+            raise ArgumentError(
+                f"{self.policy} with these settings needs more memory than there is"
+            ) from None
         return made
 
     def to_json(self) -> str:
@@ -159,6 +171,18 @@ class PolicySettings:
         """Tell whether both determine the same policy, apart from what may change."""
         changes = {name: getattr(other, name) for name in CHANGEABLE}
         return self.changed(**changes).to_json() == other.to_json()
+
+
+def _depth(value: object) -> int:
+    """Return how deep tables and lists are nested, without recursion, as far as it matters."""
+    depth, level = 0, [value]
+    while depth <= MOST_NESTED:
+        inner = [one for one in level if isinstance(one, Mapping | list | tuple)]
+        if not inner:
+            break
+        depth += 1
+        level = [item for one in inner for item in (one.values() if isinstance(one, Mapping) else one)]
+    return depth
 
 
 def without_user(text: str, user: str, *, retired: bool) -> str:
@@ -215,6 +239,8 @@ class ServerSettings:
         Requests that may be answered at the same time; more get 503.
     stream_limit : int
         Web pages that may be open at the same time.
+    export_limit : int
+        Exports that may be under way at the same time.
     connection_limit : int
         Connections that may be open, besides a few for health checks. Beyond it the connection that has been
         idle the longest is closed. There are fewer if the process may not open as many files.
@@ -241,6 +267,7 @@ class ServerSettings:
     head_limit: int = 65_536
     in_flight_limit: int = 1_024
     stream_limit: int = 100
+    export_limit: int = 4
     connection_limit: int = 1_000
     idle_timeout: int = 5
     request_timeout: int = 30
@@ -255,7 +282,7 @@ class ServerSettings:
         whole("snapshot_every", self.snapshot_every, 1)
         for name in ("body_limit", "bodies_limit", "head_limit"):
             whole(name, getattr(self, name), 1_024)
-        for name in ("in_flight_limit", "stream_limit", "connection_limit"):
+        for name in ("in_flight_limit", "stream_limit", "export_limit", "connection_limit"):
             whole(name, getattr(self, name), 1)
         for name in ("idle_timeout", "request_timeout", "stop_timeout"):
             whole(name, getattr(self, name), 1, 86_400)

@@ -84,8 +84,10 @@ def _problems(route: Endpoint) -> dict[str, Any]:
 
 def _path_parameters(path: str) -> list[dict[str, Any]]:
     found = []
-    for name, kind in re.findall(r"{(\w+)(?::(\w+))?}", path):
-        schema: dict[str, Any] = {"type": "integer", "minimum": 0} if kind == "int" else {"type": "string"}
+    for name in re.findall(r"{(\w+)(?::\w+)?}", path):
+        schema: dict[str, Any] = {"type": "string"}
+        if name == "cluster":
+            schema = {"type": "integer", "minimum": 0}
         found.append({"name": name, "in": "path", "required": True, "schema": schema})
     return found
 

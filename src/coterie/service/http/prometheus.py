@@ -15,7 +15,7 @@ BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 
 """Upper ends of the buckets of latencies, in seconds."""
 
 
-LIMITS = ("in_flight", "bodies", "head", "streams", "connections")
+LIMITS = ("in_flight", "bodies", "head", "streams", "exports", "connections")
 """Limits of the settings whose refusals are counted."""
 
 
@@ -63,7 +63,8 @@ class Metrics:
         self.reward_seconds = Histogram()
         self.routes = {"decisions": self.decision_seconds, "rewards": self.reward_seconds}
         self.responses: Counter[int] = Counter()
-        self.in_flight = self.body_bytes = self.connections = self.streams = 0
+        self.in_flight = self.body_bytes = self.connections = 0
+        self.streams = self.exports = 0
         self.limited: Counter[str] = Counter()
 
 
@@ -84,6 +85,7 @@ def _service_lines(engine: PolicyEngine, metrics: Metrics) -> Iterator[str]:
         ("coterie_body_bytes", metrics.body_bytes, "Bytes of the bodies of requests in flight."),
         ("coterie_connections", metrics.connections, "Open connections."),
         ("coterie_streams", metrics.streams, "Open web pages."),
+        ("coterie_exports", metrics.exports, "Exports that are under way."),
         ("coterie_queue_depth", journal.depth, "Events that are not durable yet."),
     ):
         yield from _typed(name, "gauge", help_text)
