@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
+from coterie.environments.population import PopulationEnvironment
 from coterie.errors import MissingData
 from coterie.experiments.figures import find_figure
 from coterie.experiments.reproduction import FigurePlan, PanelSpec
