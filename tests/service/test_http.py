@@ -281,7 +281,7 @@ BAD: list[tuple[str, str, bytes, int, str]] = [
         "/v1/policies/default/import",
         b'{"user": 1}',
         422,
-        "line 1 must be JSON with user, reward and x",
+        "line 1: user: expected str, got int",
     ),
     ("GET", "/v1/policies/nothing", b"", 404, "no policy 'nothing'"),
     ("GET", "/nothing", b"", 404, "Not Found"),

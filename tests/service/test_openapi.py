@@ -25,10 +25,12 @@ OPERATIONS = [
 ]  # which never ends
 
 
-@schemathesis.serializer("application/x-ndjson")
 def json_lines(ctx: Any, value: Any) -> bytes:
     """A body of lines as it is."""
     return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+
+
+schemathesis.serializer("application/x-ndjson")(json_lines)
 
 
 @pytest.fixture(scope="module")

@@ -365,7 +365,17 @@ def play(Learner learner, block, Ledger ledger, Pending pending, Remembered reme
                 largest(values, offer.n, k, &chosen[k])
                 ledger.regret += click_probability(values, &chosen[k], k) - click_probability(values, &chosen[0], k)
             ledger.reward += reward
-            ledger.uniform += uniform_reward(values, offer.n, k, &missed[0])
+            if once:
+                # Of the first candidates, shown or not: uniform play uses up items whatever they are worth, so that
+                # this is its expected reward too, and it does not depend on what this policy has used up.
+                for j in range(1, min(most, width)):
+                    if picks[t, j] < 0:
+                        break
+                else:
+                    j = min(most, width)
+                ledger.uniform += uniform_reward(&means[t, 0], j, k, &missed[0])
+            else:
+                ledger.uniform += uniform_reward(values, offer.n, k, &missed[0])
             if pending.slots == 0:
                 learner.learn(users[t], &xs[0, 0], &rewards[0], observed, k)
             else:

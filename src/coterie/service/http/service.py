@@ -31,7 +31,7 @@ OTHER_FILES = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HTTPLimits:
-    """What clients may use of the service together; what goes beyond is refused.
+    """Limits on what all clients use together; what goes beyond is refused.
 
     Parameters
     ----------
@@ -45,6 +45,8 @@ class HTTPLimits:
         Requests that are being answered; more get 503.
     streams : int
         Pages that are open.
+    exports : int
+        Exports that are under way.
     connections : int
         Connections, apart from a few that are kept for health checks.
     idle_seconds : int
@@ -58,6 +60,7 @@ class HTTPLimits:
     head: int = 65_536
     in_flight: int = 1_024
     streams: int = 100
+    exports: int = 4
     connections: int = 1_000
     idle_seconds: int = 5
     request_seconds: int = 30
@@ -71,6 +74,7 @@ class HTTPLimits:
             head=settings.head_limit,
             in_flight=settings.in_flight_limit,
             streams=settings.stream_limit,
+            exports=settings.export_limit,
             connections=min(settings.connection_limit, most_connections()),
             idle_seconds=settings.idle_timeout,
             request_seconds=settings.request_timeout,

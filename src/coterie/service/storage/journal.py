@@ -25,12 +25,13 @@ COLLECT = 0.001
 class Journal:
     """Events on their way to the store.
 
-    `append` only queues; the thread commits whatever is queued, in order, in one transaction. When a commit
-    fails nothing of it is acknowledged, nothing more is taken, and `failure` says why, until `reopen`.
+    `append` only queues; one thread commits whatever is queued, in order, in one transaction. That thread is
+    the only one that writes to the store. When a commit fails, nothing of it is acknowledged, no event is
+    taken any more, and `failure` says why, until `reopen`.
     """
 
     def __init__(self, store: EventStore) -> None:
-        """Start the thread of an open store."""
+        """Start the thread that writes to an open store."""
         self.store = store
         self._changed = Condition()
         self._queue: deque[Event] = deque()
@@ -48,12 +49,12 @@ class Journal:
         self._thread.start()
 
     def _set_clock(self) -> None:
-        """Time runs on from the last event, even if the clock was set back since."""
+        """Continue from the time of the last event, even if the clock was set back since."""
         self._start = max(time.time(), self._start)
         self._ticks = time.monotonic()
 
     def now(self) -> float:
-        """Seconds since 1970; never goes back, whatever happens to the clock."""
+        """Return seconds since 1970; never goes back, whatever happens to the clock."""
         return self._start + time.monotonic() - self._ticks
 
     @property
@@ -67,21 +68,21 @@ class Journal:
         return self.last - self.durable
 
     def append(self, event: Event) -> None:
-        """Queue an event whose number is `last + 1`; it is committed after the next `wake` or `wait`.
+        """Queue an event whose number is `next_seq`; it is committed after the next `wake` or `wait`.
 
-        Only who holds the engine's lock appends.
+        The caller holds the request lock, so that numbers are in order.
         """
         self.last = event.seq
         self._queue.append(event)
 
     def wake(self) -> None:
-        """Let the thread commit what is queued, unless it is at work and will see it anyway."""
+        """Let the thread commit what is queued, unless it is busy and will look again anyway."""
         if self._idle and self._queue:
             with self._changed:
                 self._changed.notify_all()
 
     def pass_over(self, seq: int) -> None:
-        """Give out no number up to this one: a task has added it to the store."""
+        """Use no number up to this one: a task has added its event to the store."""
         with self._changed:
             self.last, self.durable = max(self.last, seq), max(self.durable, seq)
 
@@ -95,7 +96,7 @@ class Journal:
                 raise self.failure or unavailable("the commit failed")
 
     def is_lost(self, seq: int) -> bool:
-        """Was the event of this number given up, since its commit failed?"""
+        """Tell whether the event of this number was dropped because its commit failed."""
         return bool(self._lost) and any(low < seq <= high for low, high in self._lost)
 
     def flush(self) -> None:
@@ -104,32 +105,32 @@ class Journal:
             self.run(lambda: None)
 
     def subscribe(self, subscriber: Subscriber) -> None:
-        """Call this after every commit, on the journal's thread: with what is durable now, or an error."""
+        """Call this after every commit, on the journal's thread, with the last durable number or an error."""
         self._subscribers.append(subscriber)
 
     def run(self, task: Callable[[], R]) -> R:
-        """Do something with the store on the journal's thread, after all that is queued; its result.
+        """Perform a task on the journal's thread, after all that is queued, and return its result.
 
-        Whatever goes wrong counts as a failed commit.
+        An error counts as a failed commit: the task has changed the log, and perhaps only in part.
         """
         return self._on_thread(task, self._perform)
 
     def attempt(self, task: Callable[[], R]) -> R:
-        """Do something on the journal's thread that no event depends on; StoreError if it fails.
+        """Perform a task on the journal's thread that no event depends on; StoreError if it fails.
 
-        Its transaction is undone then, and events go on.
+        Its transaction is rolled back then, and commits go on.
         """
         return self._on_thread(task, self._try)
 
     def reopen(self) -> None:
-        """Connect again after a failure; numbers that were given out are not given out again."""
+        """Connect again after a failure; numbers that were used are not used again."""
         self._on_thread(self._reconnect, lambda task: task())
 
     def _on_thread(self, task: Callable[[], R], perform: Callable[[Callable[[], R]], R]) -> R:
-        """The result of a task, or its error, once the thread has come to it."""
+        """Wait until the thread has performed a task; return its result, or raise its error."""
         outcome: Future[R] = Future()
 
-        def come() -> None:
+        def settle() -> None:
             try:
                 outcome.set_result(perform(task))
             except StoreError as error:
@@ -138,7 +139,7 @@ class Journal:
         with self._changed:
             if self._closing:
                 raise unavailable("it is closed")
-            self._tasks.append(come)
+            self._tasks.append(settle)
             self._changed.notify_all()
         return outcome.result()
 
@@ -163,7 +164,7 @@ class Journal:
         stored, at = self.store.last()
         with self._changed:
             self._start, self._ticks = max(self.now(), at), time.monotonic()
-            self.last = self.durable = max(self.last, stored) + 1  # after all that was lost
+            self.last = self.durable = max(self.last, stored) + 1  # beyond the numbers of all lost events
             self.failure = None
 
     def close(self) -> None:
@@ -205,25 +206,25 @@ class Journal:
         with self._changed:
             self.durable = events[-1].seq
             self._changed.notify_all()
-        self._tell(None)
+        self._notify(None)
 
     def _fail(self, error: Exception) -> StoreError:
-        """Refuse all that was not durable, and everything from now on."""
+        """Drop all events that are not durable, and refuse everything from now on."""
         with self._changed:
             self.failure = error if isinstance(error, StoreError) else unavailable(one_line(error))
             self._lost = [*self._lost[-100:], (self.durable, self.last)]
             self._queue.clear()
             self._changed.notify_all()
-        self._tell(self.failure)
+        self._notify(self.failure)
         return self.failure
 
-    def _tell(self, error: StoreError | None) -> None:
+    def _notify(self, error: StoreError | None) -> None:
         for subscriber in self._subscribers:
             subscriber(self.durable, error)
 
 
 def unavailable(why: str) -> StoreError:
-    """The store cannot be written; the sentence says that nothing was counted."""
+    """Return the error of a store that cannot be written; it says that nothing was counted."""
     return StoreError(f"the store cannot be written now, and nothing was counted: {why}")
 
 

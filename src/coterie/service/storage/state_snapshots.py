@@ -138,7 +138,7 @@ def _split(content: bytes, size: int) -> list[bytes]:
 
 
 class ChunkedArrays:
-    """The arrays of a manifest; their chunks are read when an array is asked for.
+    """The arrays of a manifest; their chunks are read when an array is needed.
 
     Parameters
     ----------

@@ -1,19 +1,18 @@
-"""How little regret is there to hope for? Three who are told what nobody can know at the start.
+"""Regret of three policies that know what no real policy can know at the start: limits of what can be gained.
 
-    python -m benchmarks.told [--data DIR] [--seeds 5] [--long]
+    python -m benchmarks.informed [--data DIR] [--seeds 5] [--long]
 
 All of them know the noise and the mean of preferences.
 
-- `clusters` knows how many clusters there are, how many users each has and how far preferences spread,
-  and every reward teaches the cluster that it truly came from. All that is left to infer is where a user
-  belongs, from how well each cluster foretold the user's own rewards; and since only the true one learns
-  from them, it is even favoured.
-- `spread` knows how far preferences spread, and learns about each user from that user alone.
-- `directions` does so too, and knows the whole covariance of preferences: in how many and in which
-  directions users differ, which is most of what there is to know about clusters.
+- `clusters` knows the number of clusters, their sizes and the variance of preferences, and each reward
+  updates the model of the user's true cluster. It only has to infer a user's cluster, from how well each
+  cluster predicted the user's rewards; since only the true cluster learns from them, that one is favoured.
+- `spread` knows the variance of preferences, and learns about each user from that user alone.
+- `directions` does so too, and knows the full covariance of preferences: the directions in which users
+  differ.
 
-This is no proof: one rule of choice, not the best. Worlds and seeds are those of `coterie reproduce auto`,
-whose figures may be laid beside these.
+This is not a proof: the rule of choice need not be the best. Environments and seeds are those of
+`coterie reproduce auto`, so that numbers can be compared.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from coterie.environments.population import PopulationEnvironment as Place
+from coterie.environments.population import PopulationEnvironment
 from coterie.errors import MissingData
 from coterie.experiments.figures import find_figure
 from coterie.experiments.reproduction import FigurePlan, PanelSpec
@@ -40,7 +39,7 @@ from coterie.types import Floats
 class Clusters:
     """Ridge regressions of the true clusters, and each user's log odds of belonging to each of them."""
 
-    def __init__(self, world: Place, sigma: float) -> None:
+    def __init__(self, world: PopulationEnvironment, sigma: float) -> None:
         sizes, (mean, around) = np.bincount(world.labels), moments(world)
         spread = np.trace(around) / world.dim
         self.cluster_of, self.sigma = world.labels, sigma
@@ -55,7 +54,7 @@ class Clusters:
         return best(arms, estimate, self.inverse[weights.argmax()], self.sigma)
 
     def update(self, user: int, x: Floats, reward: float) -> None:
-        """Each cluster said beforehand what it expected; the true one learns."""
+        """Update the odds by each cluster's prediction; then the true cluster learns."""
         scale = 1.0 + (self.inverse @ x) @ x
         missed = reward - self.estimate @ x
         self.odds[user] -= 0.5 * (np.log(scale) + missed**2 / (self.sigma**2 * scale))
@@ -66,7 +65,7 @@ class Clusters:
 class Users:
     """A regression for each user, about the mean of preferences and with their covariance before it."""
 
-    def __init__(self, world: Place, sigma: float, *, directions: bool) -> None:
+    def __init__(self, world: PopulationEnvironment, sigma: float, *, directions: bool) -> None:
         mean, around = moments(world)
         if not directions:
             around = np.eye(world.dim) * np.trace(around) / world.dim
@@ -83,14 +82,14 @@ class Users:
         absorb(self.estimate[user], self.inverse[user], x, reward)
 
 
-TELLINGS: dict[str, Callable[[Place, float], Policy]] = {
+INFORMED: dict[str, Callable[[PopulationEnvironment, float], Policy]] = {
     "clusters": Clusters,
     "spread": partial(Users, directions=False),
     "directions": partial(Users, directions=True),
 }
 
 
-def moments(world: Place) -> tuple[Floats, Floats]:
+def moments(world: PopulationEnvironment) -> tuple[Floats, Floats]:
     """The mean and the covariance of preferences over users."""
     all_users = world.preferences[world.labels]
     mean: Floats = all_users.mean(axis=0)
@@ -104,7 +103,7 @@ def best(arms: Floats, estimate: Floats, inverse: Floats, sigma: float) -> int:
 
 
 def absorb(estimate: Floats, inverse: Floats, x: Floats, reward: float) -> None:
-    """One more reward for a regression, in place."""
+    """One more reward for a regression, in world."""
     gain = inverse @ x
     scale = 1.0 + float(gain @ x)
     estimate += gain * (reward - float(estimate @ x)) / scale
@@ -112,7 +111,7 @@ def absorb(estimate: Floats, inverse: Floats, x: Floats, reward: float) -> None:
 
 
 def wanted(panel: PanelSpec, long: bool) -> bool:
-    """Worlds of stochastic contexts and Gaussian noise in which there are clusters to be told apart."""
+    """Environments with clusters, stochastic contexts and Gaussian noise."""
     world = panel.environment
     plain = world.setting == "stochastic" and world.rewards == "gaussian"
     return plain and world.n_clusters not in (1, world.n_users) and (long or panel.variation.horizon is None)
@@ -121,14 +120,14 @@ def wanted(panel: PanelSpec, long: bool) -> bool:
 def report(panel: PanelSpec, data: DataFiles, seeds: Sequence[int]) -> str:
     """A line of what each of them has in a world."""
     line = f"{panel.label:<30}{panel.environment.dataset:<12}"
-    with progress_bar(len(TELLINGS) * len(seeds) * panel.horizon, "round") as advance:
-        for what, told in TELLINGS.items():
+    with progress_bar(len(INFORMED) * len(seeds) * panel.horizon, "round") as advance:
+        for what, informed in INFORMED.items():
             found = []
             for seed in seeds:
-                place = panel.environment.make(data.dataset(panel.environment), seed)
-                assert isinstance(place, Place)
-                policy = told(place, panel.environment.noise)
-                trace = simulate(policy, place, panel.horizon, record=1)
+                world = panel.environment.make(data.dataset(panel.environment), seed)
+                assert isinstance(world, PopulationEnvironment)
+                policy = informed(world, panel.environment.noise)
+                trace = simulate(policy, world, panel.horizon, record=1)
                 advance(panel.horizon)
                 found.append(trace.regret[-1])
             error = np.std(found, ddof=1) / len(found) ** 0.5 if len(found) > 1 else float("nan")
