@@ -26,6 +26,7 @@ from coterie.service.core import live_policy, recovery
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.live_policy import LivePolicy
 from coterie.service.storage.event_store import EventStore
+from coterie.service.storage.journal import Holder
 from coterie.service.storage.snapshot_writer import DiskCopy
 
 
@@ -173,6 +174,11 @@ def release(recommender: Recommender) -> None:
     recommender._engine.journal.close()
 
 
+def is_rewriting(engine: PolicyEngine) -> bool:
+    """Is a policy learning anew from its log?"""
+    return engine.requests.holder is Holder.REWRITE
+
+
 def connection_of(store: Any) -> Any:
     """The connection of a store that writes."""
     return store._writer
@@ -219,7 +225,7 @@ def during_copy(
 def broken_change(recommender: Recommender) -> Iterator[None]:
     """Break off a change of the state halfway."""
     try:
-        with recommender._engine.requests.change:
+        with recommender._live._change:
             yield
             raise ZeroDivisionError
     except ZeroDivisionError:

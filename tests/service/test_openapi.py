@@ -27,7 +27,7 @@ OPERATIONS = [
 @pytest.fixture(scope="module")
 def schema() -> Iterator[Any]:
     engine = PolicyEngine(SQLiteStore())
-    live = engine.create("default", PolicySettings(dim=2))
+    live = engine.create("default", PolicySettings(dim=2)).result
     live.change_items({"tea": [1.0, 0.0], "coffee": [0.0, 1.0]})
     live.decide("alice", decision_id="d1")
     yield schemathesis.openapi.from_asgi("/openapi.json", build_app(engine))
