@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from time import sleep
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -25,8 +26,9 @@ from coterie.policies.kernel.learner import Learner
 from coterie.service.core import live_policy, recovery
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.live_policy import LivePolicy
+from coterie.service.storage import snapshot_writer
 from coterie.service.storage.event_store import EventStore
-from coterie.service.storage.journal import Holder
+from coterie.service.storage.journal import Holder, Pending
 from coterie.service.storage.snapshot_writer import DiskCopy
 
 
@@ -230,3 +232,51 @@ def broken_change(recommender: Recommender) -> Iterator[None]:
             raise ZeroDivisionError
     except ZeroDivisionError:
         pass
+
+
+def copy_pieces_of(size: int, patching: pytest.MonkeyPatch) -> None:
+    """Copy a policy for a snapshot in pieces of so many bytes."""
+    patching.setattr(snapshot_writer, "PIECE", size)
+
+
+def pause_between_snapshots(first: float, longest: float, patching: pytest.MonkeyPatch) -> None:
+    """Try a snapshot that failed again after other pauses."""
+    patching.setattr(snapshot_writer, "FIRST_PAUSE", first)
+    patching.setattr(snapshot_writer, "LONGEST_PAUSE", longest)
+
+
+def free_disk_space(size: int, patching: pytest.MonkeyPatch) -> None:
+    """Let the disk for copies have so many bytes free."""
+    patching.setattr(snapshot_writer, "disk_usage", lambda folder: SimpleNamespace(free=size))
+
+
+def refuse_temporary_files(error: OSError, patching: pytest.MonkeyPatch) -> None:
+    """Let no temporary file be made for a copy."""
+
+    def refuse(**_: object) -> None:
+        raise error
+
+    patching.setattr(snapshot_writer, "TemporaryFile", refuse)
+
+
+def break_expiry_once(patching: pytest.MonkeyPatch) -> None:
+    """Let the first look at timers fail as nobody expects it to."""
+    expire, broken = LivePolicy.expire, iter([True])
+
+    def expire_later(self: LivePolicy) -> Pending[int]:
+        if next(broken, False):
+            raise RuntimeError("broken")
+        return expire(self)
+
+    patching.setattr(LivePolicy, "expire", expire_later)
+
+
+def before_commits(engine: PolicyEngine, call: Callable[[], object]) -> None:
+    """Call something on the journal's thread before each commit."""
+    append = engine.store.append
+
+    def call_and_append(events: Any) -> None:
+        call()
+        append(events)
+
+    patch.object(engine.store, "append", call_and_append).start()

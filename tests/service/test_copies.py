@@ -19,10 +19,18 @@ from coterie.policies.array_files import Array, FileArray
 from coterie.policies.kernel.learner import Learner
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.settings import PolicySettings
-from coterie.service.storage import snapshot_writer
 from coterie.service.storage.snapshot_writer import DiskCopy
 from coterie.service.storage.sqlite import SQLiteStore
-from inspection import abandon, during_copy, live_of, snapshot_seqs, store_of, take_snapshot
+from inspection import (
+    abandon,
+    copy_pieces_of,
+    during_copy,
+    live_of,
+    refuse_temporary_files,
+    snapshot_seqs,
+    store_of,
+    take_snapshot,
+)
 from service.shops import arms, same_state
 
 POLICIES: dict[str, Callable[[], LinearBandit]] = {
@@ -43,7 +51,7 @@ def test_what_changes_between_pieces_is_written_again(
     name: str, piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Users learn and join meanwhile: rows of edges become longer, and arrays move."""
-    monkeypatch.setattr(snapshot_writer, "PIECE", piece)
+    copy_pieces_of(piece, monkeypatch)
     policy, rng, looks = POLICIES[name](), np.random.default_rng(0), 0
 
     def learn(n: int) -> None:
@@ -150,12 +158,8 @@ def test_without_room_for_a_copy_there_is_no_snapshot_and_the_service_goes_on(
 ) -> None:
     with Recommender(dim=3, store=tmp_path / "a.db") as one:
         one.feedback("ann", 1.0, x=arms(0)[0])
-
-        def full(**_: object) -> None:
-            raise OSError(28, "No space left on device")
-
         with monkeypatch.context() as patch:
-            patch.setattr(snapshot_writer, "TemporaryFile", full)
+            refuse_temporary_files(OSError(28, "No space left on device"), patch)
             with pytest.raises(StoreError, match="No space left"):
                 take_snapshot(one)
         one.feedback("ann", 1.0, x=arms(1)[0])

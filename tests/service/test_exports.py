@@ -107,13 +107,21 @@ GOOD = {"user": "zoe", "x": [1.0, 0.0], "reward": 1.0}
     ("wrong", "sentence"),
     [
         ({"user": ""}, "line 2: user must have 1 to 256 characters, got 0"),
-        ({"user": 7}, "line 2: user must be text, got 7"),
+        ({"user": 7}, "line 2: user: expected str, got int"),
         ({"x": [1.0]}, r"line 2: x must have shape \(2,\), got \(1,\)"),
-        ({"x": [1.0, float("inf")]}, "line 2: x must hold finite numbers only, got inf"),
+        ({"x": [1.0, float("inf")]}, "line 2 must be JSON"),
+        ({"x": ["1", "0"]}, r"line 2: x\[0\]: expected float, got str"),
+        ({"x": [True, False]}, r"line 2: x\[0\]: expected float, got bool"),
+        ({"x": None, "arms": [[1.0, 0.0]], "arm": -1}, "line 2: arm: expected int >= 0"),
+        ({"x": None, "arms": [[1.0, 0.0]], "arm": 1}, "line 2: arm must be below 1, got 1"),
+        ({"x": None, "arms": [[1.0, 0.0]], "arm": True}, "line 2: arm: expected int"),
+        ({"arms": [[1.0, 0.0]], "arm": 0}, "line 2 needs x, or arms and arm"),
         ({"x": [1e9, 0.0]}, "line 2: x must be shorter than"),
-        ({"reward": float("nan")}, "line 2: reward must be a finite number, got nan"),
-        ({"reward": "much"}, "line 2 must be JSON with user, reward and x"),
-        ({"x": None}, "line 2"),
+        ({"reward": float("nan")}, "line 2 must be JSON"),
+        ({"reward": "0.5"}, "line 2: reward: expected float, got str"),
+        ({"reward": True}, "line 2: reward: expected float, got bool"),
+        ({"reward": 10**400}, "line 2: reward: number out of range"),
+        ({"x": None}, "line 2 needs x, or arms and arm"),
         (
             {"decision_id": "known", "reward": 0.5},
             "line 2: 'import:known' was settled with reward 1, got 0.5",
@@ -143,3 +151,30 @@ def test_long_ids_that_begin_alike_are_two_lines() -> None:
     lines = [json.dumps({**GOOD, "decision_id": "a" * 255 + end}).encode() for end in "bc"]
     assert import_lines(live_of(one), lines).result == (2, 0)
     assert import_lines(live_of(one), lines).result == (0, 2)
+
+
+def test_a_line_that_is_nested_deeply_is_refused() -> None:
+    for line in (
+        b"[" * 100_000,
+        b'{"user": "a", "reward": 1, "x": ' + b"[" * 100_000,
+        b'{"a": ' + b"[" * 100_000,
+    ):
+        with pytest.raises(CoterieError, match="line 1"):
+            import_lines(live_of(shop()), [line])
+
+
+def test_a_decision_is_exported_with_the_vectors_that_it_was_made_with() -> None:
+    one = shop()
+    before = one.decide("alice", ["tea", "coffee"]).id
+    one.put_items({"tea": [0.5, 0.5]})
+    between = one.decide("alice", ["tea", "coffee"]).id
+    one.remove_items(["tea"])
+    one.put_items({"tea": [0.0, 0.2]})
+    after = one.decide("alice", ["tea"]).id
+    for key in (after, before, between):
+        one.reward(key, 1.0)
+    assert {row.decision_id: row.arms[0] for row in exported(one)} == {
+        before: [1.0, 0.0],
+        between: [0.5, 0.5],
+        after: [0.0, 0.2],
+    }

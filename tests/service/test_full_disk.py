@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -19,18 +18,19 @@ import pytest
 
 from coterie import Recommender, StoreError
 from coterie.service.core.engine import PolicyEngine
-from coterie.service.core.live_policy import LivePolicy
 from coterie.service.settings import PolicySettings
-from coterie.service.storage import snapshot_writer
-from coterie.service.storage.journal import Pending
 from coterie.service.storage.snapshot_writer import Retry
 from coterie.service.storage.sqlite import SQLiteStore
 from inspection import (
     abandon,
+    break_expiry_once,
     broken_change,
     engine_of,
+    free_disk_space,
     keep_house_every,
     live_of,
+    pause_between_snapshots,
+    refuse_temporary_files,
     snapshot_seqs,
     store_of,
     take_snapshot,
@@ -129,8 +129,7 @@ def test_attempts_become_rare_and_each_is_logged_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr(snapshot_writer, "FIRST_PAUSE", 0.05)
-    monkeypatch.setattr(snapshot_writer, "LONGEST_PAUSE", 0.4)
+    pause_between_snapshots(0.05, 0.4, monkeypatch)
     with Recommender(**large(700), store=tmp_path / "a.db", snapshot_every=1) as one:
         retry = live_of(one).snapshots.retry
         with small_files():
@@ -196,12 +195,12 @@ def test_a_copy_that_would_fill_the_disk_is_not_begun(
     with Recommender(dim=3, store=tmp_path / "a.db") as one:
         size = sum(array.nbytes for array in one.policy.learner.arrays().values())
         with monkeypatch.context() as patch:
-            patch.setattr(snapshot_writer, "TemporaryFile", None)
-            patch.setattr(snapshot_writer, "disk_usage", lambda folder: SimpleNamespace(free=2 * size - 1))
+            refuse_temporary_files(OSError("this must not be tried"), patch)
+            free_disk_space(2 * size - 1, patch)
             with pytest.raises(StoreError, match=f"{2 * size} bytes of disk are needed, and {2 * size - 1}"):
                 take_snapshot(one)
         with monkeypatch.context() as patch:
-            patch.setattr(snapshot_writer, "disk_usage", lambda folder: SimpleNamespace(free=2 * size))
+            free_disk_space(2 * size, patch)
             take_snapshot(one)
 
 
@@ -238,15 +237,7 @@ def test_a_service_starts_where_there_is_no_room_to_remove_chunks(
 def test_housekeeping_goes_on_after_an_error_that_nobody_expects(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    broken = iter([True])
-    expire = LivePolicy.expire
-
-    def expire_later(self: LivePolicy) -> Pending[int]:
-        if next(broken, False):
-            raise RuntimeError("broken")
-        return expire(self)
-
-    monkeypatch.setattr(LivePolicy, "expire", expire_later)
+    break_expiry_once(monkeypatch)
     with Recommender(dim=2, store=tmp_path / "a.db", reward_wait=0.01) as one:
         keep_house_every(engine_of(one), 0.01)
         soon(lambda: "housekeeping failed" in caplog.text)
@@ -271,7 +262,9 @@ def test_what_was_copied_before_the_store_failed_never_becomes_a_snapshot(tmp_pa
 
         def chunk_digests(self, policy: str) -> set[bytes]:
             if recovering:
-                recovering.pop().recover()
+                engine = recovering.pop()
+                engine.lifecycle.doubt(StoreError("a commit failed"))
+                engine.recover()
             return super().chunk_digests(policy)
 
     recovering: list[PolicyEngine] = []

@@ -281,7 +281,7 @@ BAD: list[tuple[str, str, bytes, int, str]] = [
         "/v1/policies/default/import",
         b'{"user": 1}',
         422,
-        "line 1 must be JSON with user, reward and x",
+        "line 1: user: expected str, got int",
     ),
     ("GET", "/v1/policies/nothing", b"", 404, "no policy 'nothing'"),
     ("GET", "/nothing", b"", 404, "Not Found"),
@@ -295,7 +295,7 @@ BAD: list[tuple[str, str, bytes, int, str]] = [
 def test_what_cannot_be_used_is_told_as_problem_json(
     http: httpx.Client, method: str, path: str, body: bytes, status: int, sentence: str
 ) -> None:
-    answer = http.request(method, path, content=body)
+    answer = http.request(method, path, content=body, headers={"Content-Type": "application/json"})
     assert answer.headers["content-type"] == "application/problem+json"
     told = answer.json()
     assert answer.status_code == told["status"] == status, told
@@ -342,7 +342,9 @@ def test_the_log_goes_out_with_propensities_and_comes_in_once(
     with Client(service.url, "warm") as warm:
         warm.create_policy(2)
         for expected in ((12, 0), (0, 12)):
-            told = http.post("/v1/policies/warm/import", content=lines).json()
+            told = http.post(
+                "/v1/policies/warm/import", content=lines, headers={"Content-Type": "application/x-ndjson"}
+            ).json()
             assert (told["counted"], told["duplicates"]) == expected
         assert warm.describe().rounds == 12
         assert warm.explain("u1").estimate == client.explain("u1").estimate

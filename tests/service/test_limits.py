@@ -14,7 +14,6 @@ import httpx
 import pytest
 
 from coterie import Client, StoreError, UnknownName
-from coterie.service.http.connection import HEAD_LIMIT
 from coterie.service.http.service import HTTPLimits
 from inspection import before_recovery, is_rewriting
 from service.serving import Served, served
@@ -22,6 +21,7 @@ from service.shops import ITEMS
 
 DECISIONS = "/v1/policies/default/decisions"
 PAGE = 4096
+JSON = {"Content-Type": "application/json"}
 
 
 def resident() -> int:
@@ -49,10 +49,14 @@ def answered(connection: socket.socket) -> tuple[int, dict[str, Any]]:
 def test_limits_hold(tmp_path: Path) -> None:
     with served(str(tmp_path / "a.db"), dim=2, body_limit=2_000, in_flight_limit=1) as one:
         long = b'{"user": "' + b"x" * 3_000 + b'"}'
-        answer = httpx.post(f"{one.url}/v1/policies/default/decisions", content=long, trust_env=False)
+        answer = httpx.post(
+            f"{one.url}/v1/policies/default/decisions", content=long, headers=JSON, trust_env=False
+        )
         assert answer.status_code == 413
         chunks = iter([long[:1500], long[1500:]])
-        answer = httpx.post(f"{one.url}/v1/policies/default/decisions", content=chunks, trust_env=False)
+        answer = httpx.post(
+            f"{one.url}/v1/policies/default/decisions", content=chunks, headers=JSON, trust_env=False
+        )
         assert answer.status_code == 413
 
         async def crowd() -> set[int]:
@@ -90,14 +94,15 @@ def test_headers_that_do_not_end_are_not_read_on(tmp_path: Path) -> None:
         assert sent < 20 * 2**20
         assert resident() - before < 30 * 2**20
         with connected(one) as other:
-            other.sendall(b"GET / HTTP/1.1\r\nX-Long: " + b"a" * HEAD_LIMIT)
+            other.sendall(b"GET / HTTP/1.1\r\nX-Long: " + b"a" * HTTPLimits().head)
             status, told = answered(other)
-            assert (status, told["detail"]) == (431, f"the headers of a request may have {HEAD_LIMIT} bytes")
+            assert (status, told["detail"]) == (431, "the headers of a request may have 65536 bytes")
         assert httpx.get(f"{one.url}/health/ready", trust_env=False).status_code == 200
 
 
 def test_bodies_that_are_being_read_have_a_limit_together(tmp_path: Path) -> None:
-    head = f"POST {DECISIONS} HTTP/1.1\r\nHost: a\r\nContent-Length: {4 * 2**20}\r\n\r\n".encode()
+    lines = ["Host: localhost", "Content-Type: application/json", f"Content-Length: {4 * 2**20}"]
+    head = "\r\n".join([f"POST {DECISIONS} HTTP/1.1", *lines, "", ""]).encode()
     with served(str(tmp_path / "a.db"), dim=2, limits=HTTPLimits(bodies=20 * 2**20)) as one:
         before = resident()
         held = [connected(one) for _ in range(30)]

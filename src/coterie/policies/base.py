@@ -110,7 +110,7 @@ class LinearBandit:
     """
 
     declared: ClassVar[Declaration]
-    """What a subclass tells of itself: summary, grid, style."""
+    """Summary, tuning grid, style and cost of a subclass."""
 
     _plan: ClassVar[Callable[..., Plan]]
     """Takes the arguments of a policy by name, and says how its learner is made.
@@ -163,7 +163,7 @@ class LinearBandit:
         return arm
 
     def recommend_many(self, users: ArrayLike, arms: ArrayLike, *, cautious: bool = False) -> Ints:
-        """Choose an arm for each of several users, by what is known now.
+        """Choose an arm for each of several users, without learning in between.
 
         Parameters
         ----------

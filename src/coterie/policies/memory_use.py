@@ -1,4 +1,4 @@
-"""What policies need of memory: bytes by part, and what a graph of users would need before it is made."""
+"""Memory of policies: bytes by part, and a check that a graph of users fits before it is allocated."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def check_graph(learner: type[Learner], n_users: int, dim: int, settings: Mappin
 
 
 def available_memory() -> int | None:
-    """Bytes that this process may still take; None where the system does not tell."""
+    """Bytes that this process may still take; None where the system does not say."""
     found = []
     with suppress(OSError, ValueError, IndexError):
         lines = Path("/proc/meminfo").read_text().splitlines()

@@ -43,7 +43,7 @@ class Call(Generic[T]):
         return None if self.body is None else msgspec.json.encode(self.body)
 
     def read(self, response: httpx.Response) -> T:
-        """The answer as an object, or the error that it tells."""
+        """Decode the answer, or raise the error that it describes."""
         if response.is_success:
             return msgspec.json.decode(response.content or b"null", type=self.answer)
         try:

@@ -24,7 +24,7 @@ Vector = Annotated[
 
 
 class Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A body of a request; fields that nobody knows are refused."""
+    """A body of a request; unknown fields are refused."""
 
 
 class Answer(msgspec.Struct, kw_only=True):
@@ -99,7 +99,7 @@ class Items(Message):
 
 
 class ItemsAnswer(Answer):
-    """How many items the catalogue has, and their ids where asked for."""
+    """How many items the catalogue has, and their ids in a list of items."""
 
     count: int
     ids: list[str] | UnsetType = UNSET
@@ -156,7 +156,7 @@ class Rewards(Message):
 
 
 class RewardAnswer(Answer):
-    """What became of a reward: counted, recorded, duplicate, late; or refused, with the reason."""
+    """The result of a reward: counted, recorded, duplicate, late; or refused, with the reason."""
 
     id: str | None
     status: str
@@ -188,7 +188,7 @@ class ItemScoreAnswer(Answer):
 
 
 class ExplanationAnswer(Answer):
-    """Who a user learns from, and how items score for it."""
+    """Whose rewards count for a user, and how items score for it."""
 
     user: str
     rewards: int
@@ -204,7 +204,7 @@ class ExplanationAnswer(Answer):
 
 
 class UserEventAnswer(Answer):
-    """Something that happened to a user."""
+    """A decision, a reward or an expiry of a user."""
 
     kind: str
     at: float
@@ -215,7 +215,7 @@ class UserEventAnswer(Answer):
 
 
 class HistoryAnswer(Answer):
-    """What happened to a user, in order."""
+    """The events of a user, in order."""
 
     events: list[UserEventAnswer]
 
@@ -248,16 +248,27 @@ class ImportAnswer(Answer):
 
 
 class Health(Answer):
-    """Whether the service lives, or can serve; `warnings` tell what fails without stopping it."""
+    """Whether the service runs, or can serve; `warnings` say what fails without stopping it."""
 
     status: str
     warnings: list[str] = []
 
 
 class Problem(Answer):
-    """What went wrong (RFC 9457)."""
+    """The description of an error (RFC 9457)."""
 
     title: str
     status: int
     detail: str
     type: str = "about:blank"
+
+
+def sentence(error: str, whole: str) -> str:
+    """Return what msgspec says of a field, with the field first, or `whole` if it is about no single field.
+
+    >>> sentence("Expected `float`, got `str` - at `$.rewards[0].reward`", "the body")
+    'rewards[0].reward: expected float, got str'
+    """
+    message, _, where = error.partition(" - at `$")
+    field = where.strip("`").removeprefix(".") or whole
+    return f"{field}: {message[:1].lower()}{message[1:]}".replace("`", "")

@@ -89,13 +89,13 @@ class Recommender:
     ) -> None:
         """Open the recommender of this name, or make it."""
         given = {"policy": policy, "params": params, "users": tuple(users) or None, "seed": seed}
-        told = {option: value for option, value in given.items() if value is not None}
+        options = {option: value for option, value in given.items() if value is not None}
         found = open_store(os.fspath(store) if isinstance(store, os.PathLike) else store)
         engine = PolicyEngine(found, snapshot_every=snapshot_every)
-        self._attach(engine, lambda: open_policy(engine, name, {**told, "dim": dim, **changes}, items))
+        self._attach(engine, lambda: open_policy(engine, name, {**options, "dim": dim, **changes}, items))
 
     def _attach(self, engine: PolicyEngine, opened: Callable[[], LivePolicy]) -> None:
-        """Take an engine over, or close it again."""
+        """Take over an engine, or close it again."""
         try:
             self._engine, self._live = engine, opened()
         except BaseException:
@@ -125,7 +125,7 @@ class Recommender:
         k : int
             How many items to rank.
         decision_id : str, optional
-            An id of your own: asked again with the same id, the same request gets the same answer.
+            An id of your own: the same request with the same id gets the same answer.
 
         Returns
         -------
@@ -393,24 +393,24 @@ class Recommender:
 
 
 def open_policy(
-    engine: PolicyEngine, name: str, told: dict[str, Any], items: Mapping[str, ArrayLike] | None
+    engine: PolicyEngine, name: str, options: dict[str, Any], items: Mapping[str, ArrayLike] | None
 ) -> LivePolicy:
-    """The policy of this name in the store, if it is what was asked for, or a new one; with these items."""
+    """Return the policy of this name, which is made unless the store has it; add these items."""
     if name in engine.policies or name in engine.quarantined:
         live = engine.find(name)
-        engine.settle(live.configure(**changes_to(live, told)))
+        engine.settle(live.configure(**changes_to(live, options)))
     else:
-        settings = PolicySettings(**{**told, "dim": given_dim(told["dim"], items)})
+        settings = PolicySettings(**{**options, "dim": given_dim(options["dim"], items)})
         live = engine.settle(engine.create(name, settings))
     if items is not None:
         engine.settle(live.change_items(items))
     return live
 
 
-def changes_to(known: LivePolicy, told: dict[str, Any]) -> dict[str, Any]:
-    """What is to change of a policy that is there; another one than was asked for is refused."""
+def changes_to(known: LivePolicy, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of an existing policy that change; refuse another policy than the one wanted."""
     kept = known.state.settings
-    given = {option: value for option, value in told.items() if value is not None or option in CHANGEABLE}
+    given = {option: value for option, value in options.items() if value is not None or option in CHANGEABLE}
     wanted = replace(kept, **given)
     if not wanted.same_policy(kept):
         raise ArgumentError(
@@ -421,9 +421,9 @@ def changes_to(known: LivePolicy, told: dict[str, Any]) -> dict[str, Any]:
 
 
 def given_dim(dim: int | None, items: Mapping[str, ArrayLike] | None) -> int:
-    """The length of vectors, as said or as the items have it."""
+    """Return the length of vectors, as given or as the items have it."""
     if dim is not None:
         return dim
     if not items:
-        raise ArgumentError("dim must be given: the length of an item's vector; or items that tell it")
+        raise ArgumentError("dim must be given: the length of an item's vector; or give items")
     return int(np.size(np.asarray(next(iter(items.values())))))

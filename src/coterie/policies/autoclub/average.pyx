@@ -15,7 +15,7 @@ from coterie.policies.autoclub.people cimport ClustersAndPeople
 from coterie.policies.autoclub.repeat_memory cimport (
     GROUPS, SLOTS, Agreement, Repeats, add_repeat, disagreement, fill_slot, find_slot, key_of
 )
-from coterie.policies.kernel.learner cimport Memory, Offer, View, bonus, row
+from coterie.policies.kernel.learner cimport WidthCache, Offer, View, bonus, row
 from coterie.policies.kernel.linalg cimport largest_eigenvalue, means, quadratics
 
 from coterie.policies.autoclub.people import ClustersAndPeople as Base
@@ -160,7 +160,7 @@ cdef class Averaged(ClustersAndPeople):
         """What both models say of a user, and the mean of every arm by both, weighted."""
         cdef Py_ssize_t k
         cdef int64_t pulls = self.pulls[user]
-        both.trust, both.longer = self.trust(), self.people.lengthened(offer)
+        both.trust, both.longer = self.update_slack(), self.people.arms_with_intercept(offer)
         if both.trust < 1.0:
             self.view(user, &both.seen)
             means(both.seen.estimate, offer.items, offer.picks, offer.n, self.dim, mean)
@@ -207,18 +207,18 @@ cdef class Averaged(ClustersAndPeople):
                 out[j], self.people_widths[j] = left * out[j] + arm.variance, left * self.people_widths[j] + arm.variance
             out[j] = weighted(both, out[j], self.people_widths[j])
 
-    cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, Memory *memory) except -2 nogil:
+    cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, WidthCache *cache) except -2 nogil:
         """The first arm of largest score, -1 if an arm is too long; widths are bounded first, and few computed."""
         cdef Both both
         cdef Py_ssize_t k, top = 0, count = 0
         cdef double first = 0.0, second
         cdef double *mean = self.widths
         cdef Best best
-        if self.trust() == 0.0 and self.recurring == 0.0:
-            return ClustersAndPeople.decide(self, user, offer, memory)
-        if memory != NULL:
+        if self.update_slack() == 0.0 and self.recurring == 0.0:
+            return ClustersAndPeople.decide(self, user, offer, cache)
+        if cache != NULL:
             for k in range(offer.n):
-                self.bounds[k] = memory.squares[offer.picks[k]]
+                self.bounds[k] = cache.squares[offer.picks[k]]
         elif self.too_long(offer):
             return -1
         if self.recurring > 0.0:
@@ -257,7 +257,7 @@ cdef class Averaged(ClustersAndPeople):
             if mean[k] + found[j] > best.score or (mean[k] + found[j] == best.score and k < best.arm):
                 best.arm, best.score = k, mean[k] + found[j]
 
-    cdef int judge(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
+    cdef int score_all(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
         """Expected reward and bonus of every arm."""
         cdef Both both
         self.look_at_both(user, offer, &both, mean)
@@ -277,7 +277,7 @@ cdef class Averaged(ClustersAndPeople):
     def explained(self, Py_ssize_t user):
         """What is known of a user, by name."""
         known = ClustersAndPeople.explained(self, user)
-        return {**known, "rewards": self.pulls[user] + self.unlearnt[user], "people": self.trust()}
+        return {**known, "rewards": self.pulls[user] + self.unlearnt[user], "people": self.update_slack()}
 
     def pulls_of_users(self):
         """How many rewards each user has given."""
@@ -331,11 +331,11 @@ cdef class Levelled(Averaged):
         return Offer(self.even, NULL, n)
 
     cdef int choose(
-        self, Py_ssize_t user, Offer *offer, Memory *memory, Py_ssize_t k, int64_t *out
+        self, Py_ssize_t user, Offer *offer, WidthCache *cache, Py_ssize_t k, int64_t *out
     ) except -1 nogil:
         cdef Offer even
         if self.scales[0] == 0.0:
-            return Averaged.choose(self, user, offer, memory, k, out)
+            return Averaged.choose(self, user, offer, cache, k, out)
         if self.too_long(offer):
             return 1
         even = self.levelled(offer.items, offer.picks, offer.n)

@@ -39,7 +39,7 @@ if hasattr(os, "register_at_fork"):  # parent and child must not use the same by
 
 
 def new_id() -> str:
-    """Return an id that nobody else has; later ones sort after earlier ones."""
+    """Return a unique id; later ones sort after earlier ones."""
     if len(_RANDOM) < 8:
         _RANDOM.extend(os.urandom(4096))
     drawn = _RANDOM[-8:]

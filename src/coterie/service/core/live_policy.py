@@ -47,7 +47,7 @@ EXPIRED_AT_ONCE = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a policy may be asked for at most; more is refused, so that memory is bounded.
+    """Limits of an engine and its policies; what goes beyond is refused, so that memory is bounded.
 
     Parameters
     ----------

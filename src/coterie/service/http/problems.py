@@ -1,4 +1,4 @@
-"""Errors as HTTP has them: a status, and a body of problem+json (RFC 9457)."""
+"""Errors as HTTP responses: a status, and a body of problem+json (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from http import HTTPStatus
 
 import msgspec
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from coterie.errors import ArgumentError, Conflict, CoterieError, StoreError, UnknownName
-from coterie.service.messages import Problem
+from coterie.service.messages import Problem, sentence
 
 STATUS: tuple[tuple[type[CoterieError], int], ...] = (
     (Conflict, 409),
@@ -33,10 +33,10 @@ logger = logging.getLogger(__name__)
 
 
 class Refusal(CoterieError):
-    """A request that is refused before any policy sees it."""
+    """A request that is refused with a status of its own."""
 
     def __init__(self, status: int, detail: str) -> None:
-        """The status, and a sentence."""
+        """Give the status, and a sentence."""
         super().__init__(detail)
         self.status = status
 
@@ -50,14 +50,14 @@ def header(headers: Headers, name: bytes) -> bytes:
 
 
 def status_of(error: CoterieError) -> int:
-    """The status of an error of ours."""
+    """Return the status of an error of this library."""
     if isinstance(error, Refusal):
         return error.status
     return next((status for kind, status in STATUS if isinstance(error, kind)), 422)
 
 
 def headers_of(status: int) -> Headers:
-    """The headers of an answer in JSON, but for its length."""
+    """Return the headers of an answer in JSON, without its length."""
     if status < 400:
         return OK_HEADERS
     extra = [(b"retry-after", RETRY_AFTER)] if status in (429, 503) else []
@@ -67,35 +67,39 @@ def headers_of(status: int) -> Headers:
 
 
 def body_of_problem(status: int, detail: str) -> bytes:
-    """What went wrong, as problem+json."""
+    """Return a problem as problem+json."""
     return encode(Problem(title=HTTPStatus(status).phrase, status=status, detail=detail))
 
 
 def problem(status: int, detail: str) -> Response:
-    """An answer that says what went wrong."""
+    """Return a response that describes a problem."""
     headers = {name.decode(): text.decode() for name, text in headers_of(status)}
     return Response(body_of_problem(status, detail), status, headers)
 
 
 def refused(error: Exception, where: str) -> tuple[int, str]:
-    """The status and the sentence of an error; of a fault of ours, the log tells more than the answer."""
+    """Return the status and the sentence of an error; an unexpected one is only logged, not described."""
     if isinstance(error, CoterieError):
         return status_of(error), str(error)
+    if isinstance(error, ClientDisconnect):
+        return 400, "the client has closed the connection"
     if isinstance(error, msgspec.ValidationError):
-        return 422, _sentence(str(error))
+        return 422, sentence(str(error), "the body")
     if isinstance(error, msgspec.MsgspecError):
         return 400, f"the body is not JSON: {error}"
+    if isinstance(error, RecursionError):  # raised by the decoder: nothing else here is recursive
+        return 400, "the body is nested too deeply"
     logger.error("%s failed", where, exc_info=error)
     return 500, "the service has failed to answer this request; its log says why"
 
 
 async def any_problem(request: Request, error: Exception) -> Response:
-    """An error of ours, of the body, or a fault."""
+    """Answer any other exception."""
     return problem(*refused(error, f"{request.method} {request.url.path}"))
 
 
 async def http_problem(request: Request, error: Exception) -> Response:
-    """A route that is not there, or a method that it does not have."""
+    """Answer a missing route, or a method that it does not have."""
     assert isinstance(error, HTTPException)
     found = problem(error.status_code, error.detail)
     found.headers.update(error.headers or {})
@@ -104,14 +108,9 @@ async def http_problem(request: Request, error: Exception) -> Response:
 
 EXCEPTION_HANDLERS = {
     CoterieError: any_problem,
+    ClientDisconnect: any_problem,
     msgspec.MsgspecError: any_problem,
+    RecursionError: any_problem,
     HTTPException: http_problem,
     Exception: any_problem,
 }
-
-
-def _sentence(said: str) -> str:
-    """What msgspec says of a field, with the field first: `rewards[0].reward: expected float, got str`."""
-    message, _, where = said.partition(" - at `$")
-    field = where.strip("`").removeprefix(".") or "the body"
-    return f"{field}: {message[:1].lower()}{message[1:]}".replace("`", "")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET
-from starlette.concurrency import run_in_threadpool
+from starlette.concurrency import iterate_in_threadpool, run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
-from coterie.errors import UnknownName
+from coterie.errors import StoreError, UnknownName
 from coterie.service import messages
 from coterie.service.core import queries as inspection
 from coterie.service.core.live_policy import LivePolicy
@@ -20,11 +24,14 @@ from coterie.service.http.api_keys import Role
 from coterie.service.http.decision_routes import by_id
 from coterie.service.http.problems import Refusal, problem
 from coterie.service.http.prometheus import exposition
-from coterie.service.http.service import policy_of, raw_body, service_of
+from coterie.service.http.service import HTTPService, policy_of, raw_body, service_of
 from coterie.service.settings import PolicySettings
 from coterie.service.storage import export as exports
 
 M = TypeVar("M")
+T = TypeVar("T")
+PIECE = 2**18
+"""Bytes of a file that are sent at a time."""
 encode = msgspec.json.Encoder().encode
 new_policy = msgspec.json.Decoder(messages.NewPolicy)
 policy_changes = msgspec.json.Decoder(messages.PolicyChanges)
@@ -44,20 +51,23 @@ def json_response(message: Any, status: int = 200) -> Response:
 def integer_parameter(request: Request, name: str, default: int, most: int) -> int:
     """Return a whole number of the query, from 0 to `most`."""
     text = request.query_params.get(name)
-    if text is None:
-        return default
+    return default if text is None else whole_number(name, text, most)
+
+
+def whole_number(name: str, text: str, most: int) -> int:
+    """Return a whole number of a path or a query, from 0 to `most`."""
     if not (text.isascii() and text.isdigit() and len(text) < 12 and int(text) <= most):
         raise Refusal(422, f"{name} must be a whole number from 0 to {most}, got {text[:40]!r}")
     return int(text)
 
 
 def policy_answer(live: LivePolicy) -> messages.PolicyAnswer:
-    """A policy at a glance, as a message."""
+    """Return the summary of a policy as a message."""
     return messages.PolicyAnswer(**inspection.summary(live)._asdict())
 
 
 async def list_policies(request: Request) -> Response:
-    """All policies."""
+    """List policies."""
     key = request.state.key
     scope = None if key is None else key.policy
     engine = service_of(request).engine
@@ -71,13 +81,13 @@ async def list_policies(request: Request) -> Response:
 
 
 async def create_policy(request: Request) -> Response:
-    """Make a policy."""
-    told = await body_of(request, new_policy)
-    fields = {name: getattr(told, name) for name in told.__struct_fields__ if name != "name"}
+    """Create a policy."""
+    body = await body_of(request, new_policy)
+    fields = {name: getattr(body, name) for name in body.__struct_fields__ if name != "name"}
     service = service_of(request)
     try:
-        settings = PolicySettings(**{**fields, "users": tuple(told.users)})
-        pending = service.engine.create(told.name, settings)
+        settings = PolicySettings(**{**fields, "users": tuple(body.users)})
+        pending = service.engine.create(body.name, settings)
     except UnknownName as error:
         raise Refusal(422, str(error)) from None
     live = await service.durable(pending)
@@ -85,14 +95,14 @@ async def create_policy(request: Request) -> Response:
 
 
 async def describe_policy(request: Request) -> Response:
-    """One policy."""
+    """Describe a policy."""
     return json_response(policy_answer(policy_of(request)))
 
 
 async def change_policy(request: Request) -> Response:
     """Change settings that may change."""
-    told = await body_of(request, policy_changes)
-    changes = {name: getattr(told, name) for name in told.__struct_fields__}
+    body = await body_of(request, policy_changes)
+    changes = {name: getattr(body, name) for name in body.__struct_fields__}
     live = policy_of(request)
     given = {name: value for name, value in changes.items() if value is not UNSET}
     await service_of(request).durable(live.configure(**given))
@@ -100,14 +110,14 @@ async def change_policy(request: Request) -> Response:
 
 
 async def retire_policy(request: Request) -> Response:
-    """Let a policy serve no more."""
+    """Retire a policy."""
     service = service_of(request)
     await service.durable(service.engine.retire(request.path_params["policy"]))
     return Response(status_code=204)
 
 
 async def list_items(request: Request) -> Response:
-    """The ids of the catalogue."""
+    """List the ids of the catalogue."""
     with policy_of(request).reading() as state:
         return json_response(messages.ItemsAnswer(count=len(state.catalogue), ids=state.catalogue.ids))
 
@@ -123,14 +133,14 @@ async def patch_items(request: Request) -> Response:
 
 
 async def _set_items(request: Request, replace_all: bool) -> Response:
-    told = await body_of(request, items_decoder)
-    pending = policy_of(request).change_items(by_id(told.items, "items"), replace_all=replace_all)
+    body = await body_of(request, items_decoder)
+    pending = policy_of(request).change_items(by_id(body.items, "items"), replace_all=replace_all)
     count = await service_of(request).durable(pending)
     return json_response(messages.ItemsAnswer(count=count))
 
 
 async def delete_items(request: Request) -> Response:
-    """Remove the items that the query names, each by `id`."""
+    """Remove the items in the query, each as `id`."""
     ids = request.query_params.getlist("id")
     if not ids or len(ids) > messages.MOST_ITEMS:
         raise Refusal(422, f"name 1 to {messages.MOST_ITEMS} items in the query: ?id=a&id=b")
@@ -139,7 +149,7 @@ async def delete_items(request: Request) -> Response:
 
 
 async def list_users(request: Request) -> Response:
-    """Users in the order in which they came."""
+    """List users in the order in which they came."""
     start, limit = (
         integer_parameter(request, "start", 0, 2**31),
         integer_parameter(request, "limit", 100, 10_000),
@@ -153,7 +163,7 @@ async def list_users(request: Request) -> Response:
 
 
 async def explain_user(request: Request) -> Response:
-    """Who a user learns from, and how items score."""
+    """Explain whose rewards count for a user, and how items score."""
     items = request.query_params.getlist("item") or None
     found = inspection.explain(policy_of(request), request.path_params["user"], items)
     scores = [messages.ItemScoreAnswer(**one._asdict()) for one in found.scores]
@@ -161,7 +171,7 @@ async def explain_user(request: Request) -> Response:
 
 
 async def user_history(request: Request) -> Response:
-    """The latest events of a user."""
+    """List the latest events of a user."""
     limit = integer_parameter(request, "limit", 100, 10_000)
     found = inspection.history(policy_of(request), request.path_params["user"], max(limit, 1))
     return json_response(
@@ -177,7 +187,7 @@ async def remove_user(request: Request) -> Response:
 
 
 async def list_clusters(request: Request) -> Response:
-    """All clusters."""
+    """List clusters."""
     found = inspection.clusters(policy_of(request))
     return json_response(
         messages.ClustersAnswer(clusters=[messages.ClusterAnswer(**one._asdict()) for one in found])
@@ -185,28 +195,69 @@ async def list_clusters(request: Request) -> Response:
 
 
 async def cluster_members(request: Request) -> Response:
-    """The users of a cluster."""
-    found = inspection.members(policy_of(request), request.path_params["cluster"])
+    """List the users of a cluster."""
+    # The route takes any text: a converter of Starlette would read the number before the key is checked.
+    cluster = whole_number("cluster", request.path_params["cluster"], 2**31)
+    found = inspection.members(policy_of(request), cluster)
     if not found:
-        raise Refusal(404, f"no cluster {request.path_params['cluster']}")
+        raise Refusal(404, f"no cluster {cluster}")
     return json_response(messages.MembersAnswer(users=found))
 
 
 async def export_log(request: Request) -> Response:
-    """The log as a table, as JSON lines or Parquet."""
-    live, store = policy_of(request), service_of(request).engine.store
-    rows = exports.export_rows(store, live.name, live.state.settings.dim)
+    """Export the log as a table, as JSON lines or Parquet."""
     form = request.query_params.get("format", "jsonl")
-    if form == "parquet":
-        content = await run_in_threadpool(exports.parquet, rows)
-        return Response(content, media_type="application/vnd.apache.parquet")
-    if form != "jsonl":
+    if form not in ("jsonl", "parquet"):
         raise Refusal(422, f"format must be jsonl or parquet, got {form[:40]!r}")
-    return StreamingResponse(exports.json_lines(rows), media_type="application/x-ndjson")
+    service, live = service_of(request), policy_of(request)
+    metrics, most = service.metrics, service.limits.exports
+    if metrics.exports >= most:
+        metrics.limited["exports"] += 1
+        raise Refusal(503, f"{most} exports are under way, and no more may be; try again")
+    rows = _until_closing(
+        service, exports.export_rows(service.engine.store, live.name, live.state.settings.dim)
+    )
+    return ExportResponse(service, rows, parquet=form == "parquet")
+
+
+def _until_closing(service: HTTPService, rows: Iterator[T]) -> Iterator[T]:
+    """Yield rows until the service ends, which must not wait for an export."""
+    for row in rows:
+        if service.closing:
+            raise StoreError("the service ends")
+        yield row
+
+
+class ExportResponse(StreamingResponse):
+    """Rows of the log, read and written by threads; a Parquet file is on the disk before it is sent."""
+
+    def __init__(self, service: HTTPService, rows: Iterator[exports.ExportRow], *, parquet: bool) -> None:
+        """Count one more export."""
+        self._metrics, self._rows, self._parquet = service.metrics, rows, parquet
+        self._folder = service.engine.store.folder
+        kind = "application/vnd.apache.parquet" if parquet else "application/x-ndjson"
+        super().__init__(exports.json_lines(rows), media_type=kind)
+        self._metrics.exports += 1
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the rows."""
+        try:
+            if not self._parquet:
+                await super().__call__(scope, receive, send)
+                return
+            with TemporaryDirectory(dir=self._folder, prefix="export-") as folder:
+                file = Path(folder, "log.parquet")
+                await run_in_threadpool(exports.write_parquet, self._rows, file)
+                self.headers["content-length"] = str(file.stat().st_size)
+                with file.open("rb") as content:
+                    self.body_iterator = iterate_in_threadpool(iter(partial(content.read, PIECE), b""))
+                    await super().__call__(scope, receive, send)
+        finally:
+            self._metrics.exports -= 1
 
 
 async def import_log(request: Request) -> Response:
-    """Learn from a log of JSON lines."""
+    """Import a log of JSON lines."""
     lines = (await raw_body(request)).split(b"\n")
     pending = await run_in_threadpool(exports.import_lines, policy_of(request), lines)
     found = await service_of(request).durable(pending)
@@ -214,12 +265,12 @@ async def import_log(request: Request) -> Response:
 
 
 async def live_check(request: Request) -> Response:
-    """The process runs."""
+    """Say that the process runs."""
     return json_response(messages.Health(status="live"))
 
 
 async def ready_check(request: Request) -> Response:
-    """The store can be written; of snapshots that failed it warns, without the names of policies."""
+    """Say whether the store can be written; warn of failed snapshots, without the names of policies."""
     engine = service_of(request).engine
     if not engine.lifecycle.serving:
         return problem(503, str(engine.lifecycle.error()))
@@ -233,7 +284,7 @@ async def ready_check(request: Request) -> Response:
 
 
 async def show_metrics(request: Request) -> Response:
-    """Metrics for Prometheus."""
+    """Return metrics for Prometheus."""
     service = service_of(request)
     text = exposition(service.engine, service.metrics)
     return Response(text, media_type="text/plain; version=0.0.4")
@@ -243,7 +294,7 @@ Handler = Callable[..., Any]
 
 
 class Endpoint(NamedTuple):
-    """A route: who may use it, what comes in and what goes out. `role` None is open to all."""
+    """A route: its handler, the role that it needs (None: open to all), and its messages."""
 
     method: str
     path: str
@@ -364,7 +415,7 @@ ROUTES: list[Endpoint] = [
     ),
     Endpoint(
         "GET",
-        f"{ONE}/clusters/{{cluster:int}}",
+        f"{ONE}/clusters/{{cluster}}",
         cluster_members,
         "reader",
         "Users of a cluster",

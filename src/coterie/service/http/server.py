@@ -1,12 +1,16 @@
-"""From settings to a running service: what `coterie serve` does."""
+"""From settings to a server of uvicorn: what `coterie serve` runs."""
 
 from __future__ import annotations
 
 import gc
 import logging
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from ipaddress import ip_address
+from signal import SIGINT, SIGTERM, signal
 from socket import AI_PASSIVE, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, getaddrinfo, socket
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 from coterie.errors import ArgumentError
@@ -23,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 def is_loopback(host: str) -> bool:
-    """Can only this machine reach the address?"""
+    """Tell whether only this machine can reach an address."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
@@ -31,15 +35,15 @@ def is_loopback(host: str) -> bool:
 
 
 def open_engine(settings: ServerSettings) -> PolicyEngine:
-    """The engine of a service, with a first policy; refused where strangers could come in without a key."""
+    """Return the engine of a service, with a first policy; refused if others could use it without a key."""
     from coterie.service.http.api_keys import list_keys
 
     engine = PolicyEngine(open_store(settings.store), snapshot_every=settings.snapshot_every, patience=0.25)
     try:
         if not (is_loopback(settings.host) or settings.insecure or list_keys(engine.store)):
             raise ArgumentError(
-                f"{settings.host} can be reached by others, and there are no keys: make one with "
-                f"`coterie keys create`, or say --insecure"
+                f"{settings.host} can be reached from other machines, and the store has no keys: make one "
+                f"with `coterie keys create`, or say --insecure"
             )
         if not (engine.policies or engine.quarantined):
             engine.settle(engine.create("default", PolicySettings(dim=settings.dim, policy=settings.policy)))
@@ -50,7 +54,7 @@ def open_engine(settings: ServerSettings) -> PolicyEngine:
 
 
 def listen(settings: ServerSettings) -> socket:
-    """A socket at the address of the settings; port 0 takes a free one."""
+    """Return a socket at the address of the settings; port 0 takes a free one."""
     try:
         found = getaddrinfo(settings.host, settings.port, type=SOCK_STREAM, flags=AI_PASSIVE)[0]
         made = socket(found[0], SOCK_STREAM)
@@ -67,7 +71,7 @@ def listen(settings: ServerSettings) -> socket:
 
 
 def address_of(listening: socket) -> str:
-    """Where a browser on this machine finds a service."""
+    """Return the URL of a service for a browser on this machine."""
     host, port = listening.getsockname()[:2]
     if ip_address(host).is_unspecified:
         host = "127.0.0.1" if ":" not in host else "::1"
@@ -75,10 +79,10 @@ def address_of(listening: socket) -> str:
 
 
 def tune_process() -> None:
-    """Set up a process that does nothing but serve.
+    """Tune a process that does nothing but serve.
 
-    The collector of cycles looks seldom, and not at what is there already: requests leave no cycles behind,
-    and looking through all decisions that are remembered takes as long as answering them.
+    Requests leave no reference cycles behind, and a collection that goes through all remembered decisions
+    takes as long as answering them: so the collector runs seldom, and skips what is there already.
     """
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.collect()
@@ -90,13 +94,32 @@ def make_server(settings: ServerSettings, engine: PolicyEngine, limits: HTTPLimi
     """Return a server of uvicorn that is not running yet; `limits` replaces those of the settings."""
     import uvicorn
 
+    from coterie.service.http.admission import Admission
     from coterie.service.http.application import build_app
     from coterie.service.http.connection import connection_type
-    from coterie.service.http.service import HTTPLimits
+    from coterie.service.http.service import BACKLOG, HTTPLimits
 
-    limits = limits or HTTPLimits(body=settings.body_limit, in_flight=settings.in_flight_limit)
-    app = build_app(engine, limits)
-    return uvicorn.Server(
+    limits = limits or HTTPLimits.of(settings)
+    admission = Admission.to(settings.host, settings.allowed_host)
+    app = build_app(engine, limits, admission=admission, insecure=settings.insecure)
+
+    class Server(uvicorn.Server):
+        """A server after whose end the process goes on, to close the engine."""
+
+        @contextmanager
+        def capture_signals(self) -> Generator[None, None, None]:
+            """End at SIGTERM and SIGINT; uvicorn's own method sends the signal again, which would kill."""
+            if current_thread() is not main_thread():
+                yield
+                return
+            before = {one: signal(one, self.handle_exit) for one in (SIGTERM, SIGINT)}
+            try:
+                yield
+            finally:
+                for one, handler in before.items():
+                    signal(one, handler)
+
+    return Server(
         uvicorn.Config(
             app,
             host=settings.host,
@@ -106,8 +129,10 @@ def make_server(settings: ServerSettings, engine: PolicyEngine, limits: HTTPLimi
             server_header=False,
             proxy_headers=False,  # the address of the client is of no use here
             http=connection_type(app),
+            ws="none",  # a WebSocket library that is installed would get requests before any check
             lifespan="off",
+            backlog=BACKLOG,
             timeout_keep_alive=limits.idle_seconds,
-            timeout_graceful_shutdown=5,
+            timeout_graceful_shutdown=settings.stop_timeout,
         )
     )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -15,39 +13,86 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from coterie.errors import StoreError
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.live_policy import LivePolicy
+from coterie.service.http.admission import Admission
 from coterie.service.http.api_keys import APIKeys
 from coterie.service.http.problems import SECURITY_HEADERS, Refusal, header, problem
 from coterie.service.http.prometheus import Metrics
+from coterie.service.settings import ServerSettings
 from coterie.service.storage.journal import Acknowledge, Acknowledgements, Pending
 
 R = TypeVar("R")
 STREAM = re.compile(r"/v1/policies/[^/]+/live")
 """Paths whose responses last as long as a page is open; their number has a limit of its own."""
+BODY_BYTES = "coterie.body_bytes"
+"""Name in the scope of a request for the bytes of its body that have been read."""
+BACKLOG = 100
+"""Connections that wait to be accepted; all of them may be accepted before the first one is looked at."""
+OTHER_FILES = 64
+"""File descriptors that the store, temporary files and libraries may use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HTTPLimits:
-    """What clients may use of the service together; what goes beyond is refused.
+    """Limits on what all clients use together; what goes beyond is refused.
 
     Parameters
     ----------
     body : int
         Bytes of the body of one request.
     bodies : int
-        Bytes of all bodies that are being read.
+        Bytes of the bodies of all requests that are being answered.
+    head : int
+        Bytes of the first line and the headers of a request, and of the trailers of a chunked body.
     in_flight : int
         Requests that are being answered; more get 503.
-    viewers : int
+    streams : int
         Pages that are open.
+    exports : int
+        Exports that are under way.
+    connections : int
+        Connections, apart from a few that are kept for health checks.
     idle_seconds : int
         Seconds after which a connection without requests is closed.
+    request_seconds : int
+        Seconds in which a request must have come, and in which a client must have read a part of its answer.
     """
 
     body: int = 4 * 2**20
     bodies: int = 128 * 2**20
+    head: int = 65_536
     in_flight: int = 1_024
-    viewers: int = 100
+    streams: int = 100
+    exports: int = 4
+    connections: int = 1_000
     idle_seconds: int = 5
+    request_seconds: int = 30
+
+    @classmethod
+    def of(cls, settings: ServerSettings) -> HTTPLimits:
+        """Return the limits of the settings, with no more connections than the process may open files."""
+        return cls(
+            body=settings.body_limit,
+            bodies=settings.bodies_limit,
+            head=settings.head_limit,
+            in_flight=settings.in_flight_limit,
+            streams=settings.stream_limit,
+            exports=settings.export_limit,
+            connections=min(settings.connection_limit, most_connections()),
+            idle_seconds=settings.idle_timeout,
+            request_seconds=settings.request_timeout,
+        )
+
+
+def most_connections() -> int:
+    """Return how many connections leave file descriptors for the store and for those being accepted."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return 2**31
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if allowed == resource.RLIM_INFINITY:
+        return 2**31
+    return max(int(allowed) - OTHER_FILES - BACKLOG, 16)
 
 
 class HTTPService:
@@ -59,6 +104,10 @@ class HTTPService:
         Open.
     limits : HTTPLimits
         On bodies, requests and pages.
+    admission : Admission
+        Decides which requests come in.
+    insecure : bool
+        Whether requests need no key while the store has none, even if it had one.
 
     Notes
     -----
@@ -68,25 +117,33 @@ class HTTPService:
     app: ASGIApp
     """All routes; set by `build_app`, since handlers need the service."""
 
-    def __init__(self, engine: PolicyEngine, limits: HTTPLimits) -> None:
+    def __init__(
+        self, engine: PolicyEngine, limits: HTTPLimits, *, admission: Admission, insecure: bool = False
+    ) -> None:
         """Read the keys of the engine's store."""
         self.engine = engine
-        self.keys = APIKeys(engine.store)
+        self.keys = APIKeys(engine.store, insecure=insecure)
+        self.admission = admission
         self.metrics = Metrics()
         self.limits = limits
         self.closing = False
-        self._reading = 0
         self._acknowledgements: Acknowledgements | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, unless too many are in flight."""
+        """Answer a request, unless it may not come in or too many are in flight."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         path, metrics, send = scope["path"], self.metrics, self._with_headers(send)
+        try:
+            self.admission.check(scope["method"], path, scope["headers"], version=scope["http_version"])
+        except Refusal as error:
+            await problem(error.status, str(error))(scope, receive, send)
+            return
         if STREAM.fullmatch(path):
             await self.app(scope, receive, send)
         elif not self.has_room() and not path.startswith("/health"):
+            metrics.limited["in_flight"] += 1
             refusal = problem(
                 503, f"{metrics.in_flight} requests are in flight, and no more may be; try again"
             )
@@ -97,6 +154,11 @@ class HTTPService:
                 await self.app(scope, receive, send)
             finally:
                 metrics.in_flight -= 1
+                metrics.body_bytes -= scope.get(BODY_BYTES, 0)
+
+    def close(self) -> None:
+        """Stop reading keys."""
+        self.keys.close()
 
     def has_room(self) -> bool:
         """Tell whether one more request may be answered."""
@@ -132,40 +194,33 @@ class HTTPService:
         return pending.result
 
     async def read_body(self, scope: Scope, receive: Receive) -> bytes | None:
-        """Read the body of a request, within the limits; None if the client is gone."""
-        pieces: list[bytes] = []
-        with self._body_counter(scope) as count:
-            more = True
-            while more:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    return None
-                pieces.append(message.get("body", b""))
-                count(pieces[-1])
-                more = message.get("more_body", False)
-        return b"".join(pieces)
+        """Read the body of a request, within the limits; None if the client is gone.
 
-    @contextmanager
-    def _body_counter(self, scope: Scope) -> Iterator[Callable[[bytes], None]]:
-        """Count the bytes of a body while it is read; too many of it, or of all together, are refused."""
-        limit, size = self.limits.body, 0
+        Its bytes count until the request is answered: handlers may wait for a thread or for the store.
+        """
+        limits, metrics = self.limits, self.metrics
         announced = header(scope["headers"], b"content-length")
-        if announced.isdigit() and int(announced) > limit:
-            raise Refusal(413, f"a body may have {limit} bytes, got {int(announced)}")
-
-        def count(piece: bytes) -> None:
-            nonlocal size
-            size += len(piece)
-            self._reading += len(piece)
-            if size > limit:
-                raise Refusal(413, f"a body may have {limit} bytes, got more")
-            if self._reading > max(self.limits.bodies, limit):
-                raise Refusal(503, "too many long bodies are being read; try again")
-
-        try:
-            yield count
-        finally:
-            self._reading -= size
+        if announced.isdigit() and len(announced) < 20 and int(announced) > limits.body:
+            raise Refusal(413, f"a body may have {limits.body} bytes, got {int(announced)}")
+        pieces: list[bytes] = []
+        size, more = 0, True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            pieces.append(message.get("body", b""))
+            size += len(pieces[-1])
+            metrics.body_bytes += len(pieces[-1])
+            scope[BODY_BYTES] = size
+            if size > limits.body:
+                raise Refusal(413, f"a body may have {limits.body} bytes, got more")
+            if metrics.body_bytes > max(limits.bodies, limits.body):
+                metrics.limited["bodies"] += 1
+                raise Refusal(
+                    503, f"{limits.bodies} bytes of bodies are in flight, and no more may be; try again"
+                )
+            more = message.get("more_body", False)
+        return b"".join(pieces)
 
 
 def service_of(request: Request) -> HTTPService:

@@ -1,4 +1,4 @@
-"""A shorter log that tells the same: old decisions lose what only their own answer needed."""
+"""Compaction: old decisions lose what only their own answer needed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from coterie.service.storage.event_store import COLUMNS, Event, EventStore, enco
 
 KEPT = ("ranking", "drawn", "generator", "version")
 """Fields of a decision that are needed to learn from it again."""
-AT_ONCE = 1_000
+ROWS_PER_TRANSACTION = 1_000
 """Decisions that are written in one transaction."""
 
 
@@ -30,32 +30,32 @@ def compact(store: EventStore, before: float) -> Compacted:
     asking for it again by its id is a conflict. The store is open, and no service uses it.
     """
     count = saved = 0
-    dims = {name: json.loads(told)["dim"] for name, told in _created(store)}
+    dims = {name: json.loads(text)["dim"] for name, text in _created(store)}
     for page in _pages(store, before):
         rows = [(*_shortened(event, dims[event.policy]), event.seq) for event in page]
         with store.transaction():
             store.execute("UPDATE log SET x = ?, detail = ? WHERE seq = ?", rows)
         count += len(rows)
         saved += sum(_size(event.x, event.detail) for event in page)
-        saved -= sum(_size(x, told) for x, told, _ in rows)
+        saved -= sum(_size(x, text) for x, text, _ in rows)
     store.execute("VACUUM")
     return Compacted(count, saved)
 
 
 def _created(store: EventStore) -> list[tuple[str, str]]:
-    """The names of all policies that ever were, and their settings."""
+    """Return the names of all policies there ever were, and their settings."""
     found = store.query("SELECT policy, detail FROM log WHERE kind = ?", (events.CREATED,))
-    return [(str(name), str(told)) for name, told in found]
+    return [(str(name), str(text)) for name, text in found]
 
 
 def _pages(store: EventStore, before: float) -> Iterator[list[Event]]:
-    """The decisions that can be shortened, some at a time."""
+    """Yield the decisions that can be shortened, some at a time."""
     settled = (
         "SELECT 1 FROM log r WHERE r.decision = log.decision AND r.policy = log.policy AND r.kind IN (?, ?)"
     )
     statement = (
         f"SELECT {COLUMNS} FROM log WHERE seq > ? AND kind = ? AND at < ? AND EXISTS ({settled}) "
-        f"ORDER BY seq LIMIT {AT_ONCE}"
+        f"ORDER BY seq LIMIT {ROWS_PER_TRANSACTION}"
     )
     after = 0
     while rows := store.query(statement, (after, events.DECISION, before, events.REWARD, events.EXPIRED)):
@@ -66,11 +66,11 @@ def _pages(store: EventStore, before: float) -> Iterator[list[Event]]:
 
 
 def _shortened(event: Event, dim: int) -> tuple[bytes, str]:
-    """The vectors and the detail that are left of a decision."""
+    """Return the vectors and the detail that are left of a decision."""
     fields = event.fields()
     kept = {name: fields[name] for name in KEPT if name in fields}
     return event.chosen_vectors(dim).tobytes(), encode_detail(kept)
 
 
-def _size(x: bytes | None, told: str | None) -> int:
-    return len(x or b"") + len((told or "").encode())
+def _size(x: bytes | None, text: str | None) -> int:
+    return len(x or b"") + len((text or "").encode())

@@ -39,9 +39,9 @@ class Pending(NamedTuple, Generic[R]):
 class Journal:
     """Events on their way to the store.
 
-    `append` only queues; the thread commits whatever is queued, in order, in one transaction. When a commit
-    fails, nothing of it is acknowledged, and nothing more is committed until the engine has recovered:
-    `lifecycle` says whether it has.
+    `append` only queues; one thread commits whatever is queued, in order, in one transaction. That thread is
+    the only one that writes to the store. When a commit fails, nothing of it is acknowledged, and nothing is
+    committed any more until the engine has recovered: `lifecycle` says whether it has.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Journal:
     """
 
     def __init__(self, store: EventStore, lifecycle: Lifecycle | None = None) -> None:
-        """Start the thread of an open store."""
+        """Start the thread that writes to an open store."""
         self.store = store
         self.lifecycle = lifecycle or Lifecycle()
         self._changed = Condition()
@@ -75,12 +75,12 @@ class Journal:
         self._thread.start()
 
     def _set_clock(self) -> None:
-        """Time runs on from the last event, even if the clock was set back since."""
+        """Continue from the time of the last event, even if the clock was set back since."""
         self._start = max(time.time(), self._start)
         self._ticks = time.monotonic()
 
     def now(self) -> float:
-        """Seconds since 1970; never goes back, whatever happens to the clock."""
+        """Return seconds since 1970; never goes back, whatever happens to the clock."""
         return self._start + time.monotonic() - self._ticks
 
     @property
@@ -94,9 +94,9 @@ class Journal:
         return self.last - self.durable
 
     def append(self, event: Event) -> None:
-        """Queue an event whose number is `last + 1`; it is committed after the next `wake` or `wait`.
+        """Queue an event whose number is `next_seq`; it is committed after the next `wake` or `wait`.
 
-        Only who holds the engine's lock appends.
+        The caller holds the request lock, so that numbers are in order.
         """
         self.last = event.seq
         if not self._queue:
@@ -104,13 +104,13 @@ class Journal:
         self._queue.append(event)
 
     def wake(self) -> None:
-        """Let the thread commit what is queued, unless it is at work and will see it anyway."""
+        """Let the thread commit what is queued, unless it is busy and will look again anyway."""
         if self._idle and self._queue:
             with self._changed:
                 self._changed.notify_all()
 
     def pass_over(self, seq: int) -> None:
-        """Give out no number up to this one: a task has added it to the store, or removed others from it."""
+        """Use no number up to this one: a task has added it to the store, or removed others from it."""
         stored, _ = self.store.last()  # the last event may have been removed
         with self._changed:
             self.last, self.durable = max(self.last, seq), max(self.durable, seq)
@@ -165,31 +165,31 @@ class Journal:
         self._subscribers.append(subscriber)
 
     def run(self, task: Callable[[], R]) -> R:
-        """Do something with the store on the journal's thread, after all that is queued; its result.
+        """Perform a task on the journal's thread, after all that is queued, and return its result.
 
-        Whatever goes wrong counts as a failed commit.
+        An error counts as a failed commit: the task has changed the log, and perhaps only in part.
         """
         return self._on_thread(task, self._perform)
 
     def attempt(self, task: Callable[[], R]) -> R:
-        """Do something on the journal's thread that no event depends on; StoreError if it fails.
+        """Perform a task on the journal's thread that no event depends on; StoreError if it fails.
 
-        Its transaction is undone then, and events go on.
+        Its transaction is rolled back then, and commits go on.
         """
         return self._on_thread(task, self._try)
 
     def reopen(self) -> None:
-        """Connect again after a failure; numbers that were given out are not given out again.
+        """Connect again after a failure; numbers that were used are not used again.
 
         Nothing is committed until the engine has read the log and serves again.
         """
         self._on_thread(self._reconnect, lambda task: task())
 
     def _on_thread(self, task: Callable[[], R], perform: Callable[[Callable[[], R]], R]) -> R:
-        """The result of a task, or its error, once the thread has come to it."""
+        """Wait until the thread has performed a task; return its result, or raise its error."""
         outcome: Future[R] = Future()
 
-        def come() -> None:
+        def settle() -> None:
             try:
                 outcome.set_result(perform(task))
             except BaseException as error:  # the thread must go on, and the caller not wait for ever
@@ -198,7 +198,7 @@ class Journal:
         with self._changed:
             if self._closing:
                 raise unavailable("it is closed")
-            self._tasks.append(come)
+            self._tasks.append(settle)
             self._changed.notify_all()
         return outcome.result()
 
@@ -278,7 +278,7 @@ class Journal:
         with self._changed:
             self.durable = self.acknowledged = events[-1].seq
             self._changed.notify_all()
-        self._tell(None)
+        self._notify(None)
 
     def _fail(self, error: Exception) -> StoreError:
         """Refuse all that was not durable, and everything until the engine has recovered."""
@@ -295,16 +295,16 @@ class Journal:
             self._queue.clear()
             self._changed.notify_all()
             last = self.last
-        self._tell(error, last)
+        self._notify(error, last)
         return error
 
-    def _tell(self, error: StoreError | None, given_up: int = 0) -> None:
+    def _notify(self, error: StoreError | None, given_up: int = 0) -> None:
         for subscriber in self._subscribers:
             subscriber(self.durable, given_up, error)
 
 
 def unavailable(why: str) -> StoreError:
-    """The store cannot be written; the sentence says that nothing was counted."""
+    """Return the error of a store that cannot be written; it says that nothing was counted."""
     return StoreError(f"the store cannot be written now, and nothing was counted: {why}")
 
 

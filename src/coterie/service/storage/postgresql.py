@@ -22,8 +22,8 @@ PATIENCE = 5.0
 class PostgresStore(EventStore):
     """A database that one service at a time writes to.
 
-    Everything is written on the connection that holds the advisory lock: who has lost the lock has lost the
-    connection, and cannot write.
+    Everything is written on the connection that holds the advisory lock: a service that has lost the lock
+    has lost that connection, and cannot write.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class PostgresStore(EventStore):
     """
 
     def __init__(self, url: str) -> None:
-        """A store that is not open yet."""
+        """Name a store; `open` connects."""
         try:
             import psycopg
         except ImportError:
@@ -59,11 +59,11 @@ class PostgresStore(EventStore):
             self.close()
             if isinstance(error, StoreError):
                 raise
-            told = without_secrets(one_line(error), self._url)
-            raise StoreError(f"PostgreSQL cannot be used as a store: {told}") from None
+            reason = without_secrets(one_line(error), self._url)
+            raise StoreError(f"PostgreSQL cannot be used as a store: {reason}") from None
 
     def _connection(self) -> Any:
-        """A connection whose commits wait for the disk."""
+        """Return a connection whose commits wait for the disk."""
         made = self._psycopg.connect(self._url, autocommit=True, connect_timeout=10)
         made.execute("SET synchronous_commit = on")
         made.execute("SET client_encoding = 'UTF8'")
@@ -101,7 +101,7 @@ class PostgresStore(EventStore):
                 cursor.executemany(written, rows)
 
     def query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """All rows of a statement, on the connection that reads."""
+        """Return all rows of a statement, on the connection that reads; one that was lost is made again."""
         written: Any = statement.replace("?", "%s")
         with self._reading:
             if self._reader is None:
@@ -121,7 +121,7 @@ class PostgresStore(EventStore):
         return self.query("SELECT to_regclass(?)", (name,)) != [(None,)]
 
     def check_place(self) -> None:
-        """A commit that returned is in the database."""
+        """Do nothing: a commit that returned is in the database."""
 
     def roll_back(self) -> None:
         """Undo a transaction if the connection still lives."""
@@ -131,7 +131,7 @@ class PostgresStore(EventStore):
 
 
 def without_secrets(text: str, url: str) -> str:
-    """A text without what a URL says of a password, even one that broke the URL."""
+    """Return a text without the password of a URL, even of one that cannot be parsed because of it."""
     rest = url.partition("://")[2]
     password = rest.rpartition("@")[0].partition(":")[2]
     pieces = {password, *re.split(r"[@:/?#%]", password), *re.findall(r"password=([^&]*)", rest)}

@@ -1,4 +1,4 @@
-"""The embedded store: one SQLite file, or nothing but memory."""
+"""The embedded store: one SQLite file, or memory alone."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from coterie.storage import atomic_write
 
 PRAGMAS = (
     "PRAGMA journal_mode = WAL",
-    "PRAGMA synchronous = FULL",
-    "PRAGMA secure_delete = ON",  # what is removed is overwritten
+    "PRAGMA synchronous = FULL",  # fsync of the write-ahead log at every commit
+    "PRAGMA secure_delete = ON",  # the ids and vectors of a removed user are overwritten, not only unlinked
     "PRAGMA busy_timeout = 5000",
 )
 
@@ -30,8 +30,8 @@ ROWS_AT_ONCE = 500
 class SQLiteStore(EventStore):
     """A file in write-ahead mode; a commit returns when it is on the disk.
 
-    A lock on `NAME-lock` beside the file keeps a second process out; the system releases it when the process
-    ends, however it ends.
+    A lock on the file `NAME-lock` next to it keeps a second process out; the system releases it when the
+    process ends, however it ends.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class SQLiteStore(EventStore):
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        """A store that is not open yet."""
+        """Name a store; `open` connects."""
         self.path = None if path is None else Path(path).absolute()
         self.durable = path is not None
         self.folder = None if self.path is None else self.path.parent
@@ -65,7 +65,7 @@ class SQLiteStore(EventStore):
     def _connect(self) -> None:
         self._disconnect()
         if self._inode is not None:
-            self.check_place()  # never go on with an empty file where there was a full one
+            self.check_place()  # or SQLite would begin an empty file where there was a full one
         self._writer = self._writer or self._connection()
         self._reader = self._writer if self.path is None else self._connection()
         self.check_format()  # before anything is written
@@ -90,7 +90,7 @@ class SQLiteStore(EventStore):
 
     def _disconnect(self) -> None:
         if self.path is None and self._writer is not None:
-            return  # what is in memory would be gone
+            return  # a database in memory ends with its connection
         with self._reading:
             for connection in (self._reader, self._writer):
                 if connection is not None:
@@ -109,13 +109,13 @@ class SQLiteStore(EventStore):
                 self._writer.execute(statement, values)
             return
         for start in range(0, len(rows), ROWS_AT_ONCE):
-            # One statement for many rows: after each, this thread has to wait until others let it run.
+            # One statement for many rows: after each statement this thread waits for the GIL again.
             some = rows[start : start + ROWS_AT_ONCE]
             together = f"{head} VALUES {', '.join([row] * len(some))}"
             self._writer.execute(together, [value for values in some for value in values])
 
     def query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """All rows of a statement, on the connection that reads."""
+        """Return all rows of a statement, on the connection that reads."""
         with self._reading:
             if self._reader is None:
                 raise StoreError(f"the store {self.path} is closed")
@@ -129,7 +129,7 @@ class SQLiteStore(EventStore):
         return bool(self.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)))
 
     def check_place(self) -> None:
-        """Raise if the file was removed or replaced: the commit went to one that nobody will find."""
+        """Raise if the file was removed or replaced: the next process would not find the commit."""
         if self.path is None:
             return
         try:
@@ -148,7 +148,7 @@ class SQLiteStore(EventStore):
 
     @classmethod
     def copied(cls, path: Path) -> SQLiteStore:
-        """A store in memory with what a file holds; the file is not written."""
+        """Return a store in memory with the content of a file, which is not written."""
         made = cls()
         try:
             source = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
@@ -160,7 +160,7 @@ class SQLiteStore(EventStore):
         return made
 
     def copy_to(self, path: Path) -> None:
-        """Write a copy of everything that is committed to another file, whole or not at all."""
+        """Write a copy of everything that is committed to another file, complete or not at all."""
         with TemporaryDirectory() as folder:
             copy = Path(folder, "copy.db")
             target = sqlite3.connect(copy)
@@ -174,7 +174,7 @@ class SQLiteStore(EventStore):
 
 
 def take_lock(path: Path) -> IO[bytes]:
-    """Hold the lock of a store, or say who is in."""
+    """Take the lock of a store; StoreError if another process has it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     file = open(path.with_name(f"{path.name}-lock"), "a+b")
     try:
@@ -195,6 +195,6 @@ def take_lock(path: Path) -> IO[bytes]:
 
 
 def _inode(path: Path) -> tuple[int, int]:
-    """Which file a path leads to now."""
+    """Return which file a path leads to now."""
     found = os.stat(path)
     return found.st_dev, found.st_ino

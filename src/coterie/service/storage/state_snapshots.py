@@ -35,7 +35,7 @@ from coterie.types import Floats
 
 CHUNK = 2**14
 """Bytes of a chunk. Smaller ones share more between snapshots; larger ones make fewer rows: 65,536 a GB."""
-AT_ONCE = 256
+CHUNKS_AT_ONCE = 256
 """Chunks that are written, read or removed in one statement, so that events do not wait for all of them."""
 DIGEST = 16
 """Bytes of a digest."""
@@ -112,7 +112,7 @@ def write_chunks(
             if digests[-1] not in known:
                 known.add(digests[-1])
                 fresh.append((digests[-1], content))
-            if len(fresh) == AT_ONCE:
+            if len(fresh) == CHUNKS_AT_ONCE:
                 put(fresh)
                 fresh = []
         listed[name] = ChunkedArray(array.shape, array.dtype, b"".join(digests))
@@ -138,7 +138,7 @@ def _split(content: bytes, size: int) -> list[bytes]:
 
 
 class ChunkedArrays:
-    """The arrays of a manifest; their chunks are read when an array is asked for.
+    """The arrays of a manifest; their chunks are read when an array is needed.
 
     Parameters
     ----------
@@ -171,8 +171,8 @@ class ChunkedArrays:
 
     def _fill_bytes(self, name: str, content: Bytes) -> None:
         digests, start = _split(self.stored[name].digests, DIGEST), 0
-        for first in range(0, len(digests), AT_ONCE):
-            some = digests[first : first + AT_ONCE]
+        for first in range(0, len(digests), CHUNKS_AT_ONCE):
+            some = digests[first : first + CHUNKS_AT_ONCE]
             found = self._read_chunks(list(set(some)))
             for digest in some:
                 chunk = found.get(digest, b"")
@@ -279,4 +279,4 @@ def unreferenced_chunks(store: EventStore, policy: str) -> list[list[bytes]]:
     for _, manifest in store.manifests(policy):
         listed |= Manifest.decode(manifest).digests()
     gone = sorted(store.chunk_digests(policy) - listed)
-    return [gone[start : start + AT_ONCE] for start in range(0, len(gone), AT_ONCE)]
+    return [gone[start : start + CHUNKS_AT_ONCE] for start in range(0, len(gone), CHUNKS_AT_ONCE)]
