@@ -18,7 +18,7 @@ from coterie.service.http.api_keys import APIKeys
 from coterie.service.http.problems import SECURITY_HEADERS, Refusal, header, problem
 from coterie.service.http.prometheus import Metrics
 from coterie.service.settings import ServerSettings
-from coterie.service.storage.journal import Acknowledge, Acknowledgements, Pending
+from coterie.service.storage.journal import Acknowledge, Acknowledgements, PendingResult
 
 R = TypeVar("R")
 STREAM = re.compile(r"/v1/policies/[^/]+/live")
@@ -183,7 +183,7 @@ class HTTPService:
             self._acknowledgements = Acknowledgements(self.engine.journal, asyncio.get_running_loop())
         self._acknowledgements.when_durable(seq, acknowledge)
 
-    async def durable(self, pending: Pending[R]) -> R:
+    async def durable(self, pending: PendingResult[R]) -> R:
         """Return a result when its event is durable; StoreError if it never will be."""
         done: asyncio.Future[StoreError | None] = asyncio.get_running_loop().create_future()
         # The client may be gone before the commit: its task is cancelled then, and the future with it.
