@@ -15,7 +15,8 @@ MESON_ARGS ?=
 BIN := .venv/bin
 BUILD := build/editable
 PIP := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
-SANITIZED := tests/contracts $(wildcard $(patsubst %,tests/policies/test_%*.py,snapshots linalg choice graph schedule explanations autoclub_scale kd_tree sclub))
+SANITIZED := tests/contracts tests/policies/snapshots $(patsubst %,tests/policies/%.py,kernel/test_linalg kernel/test_choice \
+	kernel/test_schedule club/test_graph sclub/test_kd_tree sclub/test_dissimilar_users autoclub/test_explanations autoclub/test_autoclub_scale)
 
 export MESON_ARGS
 .DEFAULT_GOAL := help

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 
 import coterie.datasets.lines
@@ -20,8 +21,9 @@ import coterie.experiments.fingerprint
 import coterie.experiments.run_store
 import coterie.simulation.rand_index
 import coterie.simulation.simulator
-from coterie import Recommender
+from coterie import AutoCLUB, LinearBandit, Recommender
 from coterie.datasets import Dataset
+from coterie.policies.autoclub.average import Levelled
 from coterie.policies.kernel.learner import Learner
 from coterie.service.core import live_policy, recovery
 from coterie.service.core.engine import PolicyEngine
@@ -274,3 +276,57 @@ def before_commits(engine: PolicyEngine, call: Callable[[], object]) -> None:
         append(events)
 
     patch.object(engine.store, "append", call_and_append).start()
+
+
+def learner_of(policy: LinearBandit) -> Any:
+    """The compiled learner of a policy."""
+    return policy.learner
+
+
+def replace_learner(policy: LinearBandit, learner: Learner) -> None:
+    """Let a policy decide and learn by another learner."""
+    policy._learner = learner
+
+
+def keep_posteriors_of(policy: AutoCLUB, users: int) -> Any:
+    """Let a new AutoCLUB keep the posteriors of only so many users; its learner."""
+    learner = Levelled(
+        policy.n_users,
+        policy.dim,
+        ridge=policy.arguments["ridge"],
+        schedule=policy.exploration,
+        generator=policy.generator,
+        seats=users,
+    )
+    replace_learner(policy, learner)
+    return learner
+
+
+def array_names(policy: LinearBandit) -> list[str]:
+    """The names of the arrays of a policy's state."""
+    return list(policy.learner.FIELDS)
+
+
+def state_array(policy: LinearBandit, name: str) -> np.ndarray[Any, Any]:
+    """One array of a policy's state, in the policy's own memory."""
+    return policy.learner.array(name)
+
+
+def state_arrays(policy: LinearBandit) -> dict[str, np.ndarray[Any, Any]]:
+    """Copies of all arrays of a policy's state."""
+    return policy.learner.arrays()
+
+
+def state_numbers(policy: LinearBandit) -> dict[str, float]:
+    """The single numbers of a policy's state."""
+    return policy.learner.numbers()
+
+
+def allocated_bytes(policy: LinearBandit) -> dict[str, int]:
+    """Bytes of each array of a policy's state, spare capacity included."""
+    return policy.learner.held()
+
+
+def set_rounds(policy: LinearBandit, rounds: int) -> None:
+    """Let a policy have absorbed so many rewards."""
+    policy.learner.rounds = rounds

@@ -46,6 +46,7 @@ from coterie import (
     UniSCLUB,
 )
 from coterie.types import Floats, Ints
+from inspection import state_arrays, state_numbers
 
 TUNED = Tuned(alpha=0.4, beta=0.3, explore=12, phase=4, growth=1)
 THEORY = Theory(horizon=1000, lambda_x=1e4, gamma=50.0, delta=0.5)
@@ -237,8 +238,8 @@ Memory = dict[str, tuple[tuple[int, ...], str, bytes]]
 
 def memory(policy: LinearBandit) -> Memory:
     """All that a policy remembers, bit for bit: its arrays, its numbers and its generator."""
-    held = {n: (a.shape, a.dtype.str, a.tobytes()) for n, a in policy.learner.arrays().items()}
-    said = {name: repr(number) for name, number in policy.learner.numbers().items()}
+    held = {n: (a.shape, a.dtype.str, a.tobytes()) for n, a in state_arrays(policy).items()}
+    said = {name: repr(number) for name, number in state_numbers(policy).items()}
     said["generator"] = json.dumps(policy.generator.bit_generator.state)
     said["n_users"] = str(policy.n_users)
     return held | {name: ((), "", text.encode()) for name, text in said.items()}

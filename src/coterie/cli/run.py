@@ -388,10 +388,10 @@ class RunResults(NamedTuple):
 
     def write(self, folder: Path) -> list[Path]:
         """Write `summary.csv` and the pictures; without matplotlib the table alone."""
+        from coterie.atomic_files import atomic_write
         from coterie.experiments.plotting import draw
         from coterie.experiments.tables import summary_csv, summary_rows
         from coterie.extras import is_installed
-        from coterie.storage import atomic_write
 
         panel = self.plan.panel(self.results)
         written = [folder / "summary.csv"]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie.atomic_files import atomic_write
 from coterie.evaluation import Evaluation
 from coterie.experiments.results import (
     ORACLE,
@@ -29,7 +30,6 @@ from coterie.extras import need
 from coterie.policies.declarations import Style
 from coterie.policies.factories import is_own
 from coterie.policies.registry import find
-from coterie.storage import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 encode = msgspec.json.Encoder().encode
-PAGE = 100
+REWARDS_AT_ONCE = 100
 """Rewards that are read at a time, each with its decision, which may have a megabyte of arms."""
-CHUNK = 2**16
+BYTES_AT_ONCE = 2**16
 """Bytes of JSON lines that are sent at a time, at least."""
 ROW_GROUP = 1_000
 """Rows of a Parquet file that are in memory at a time, at most."""
@@ -117,7 +117,7 @@ def export_rows(store: EventStore, policy: str, dim: int) -> Iterator[ExportRow]
 def _pages(store: EventStore, policy: str) -> Iterator[list[Event]]:
     """Yield changes of the catalogue, rewards and expiries, in order, some at a time."""
     statement = f"""SELECT {events.COLUMNS} FROM log WHERE policy = ? AND seq > ? AND kind IN (?, ?, ?)
-        ORDER BY seq LIMIT {PAGE}"""
+        ORDER BY seq LIMIT {REWARDS_AT_ONCE}"""
     after = 0
     while rows := store.query(statement, (policy, after, events.ITEMS, events.REWARD, events.EXPIRED)):
         yield [Event(*row) for row in rows]
@@ -179,7 +179,7 @@ def json_lines(rows: Iterable[ExportRow]) -> Iterator[bytes]:
     for row in rows:
         lines += encode(row._asdict())
         lines += b"\n"
-        if len(lines) >= CHUNK:
+        if len(lines) >= BYTES_AT_ONCE:
             yield bytes(lines)
             lines.clear()
     if lines:

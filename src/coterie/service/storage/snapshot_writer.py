@@ -229,7 +229,8 @@ class SnapshotWriter:
                 self.seq, self.at = captured.seq, at
 
         self._journal.attempt(complete)
-        self._remove_unreferenced()
+        with suppress(StoreError):  # the snapshot is written; the next one removes what is left
+            self._remove_unreferenced()
 
     @contextmanager
     def _look(self) -> Iterator[Learner]:

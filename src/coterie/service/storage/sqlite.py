@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 from threading import RLock
 from typing import IO, Any
 
+from coterie.atomic_files import atomic_write
 from coterie.errors import StoreError
 from coterie.service.storage.event_store import TABLES, EventStore
-from coterie.storage import atomic_write
 
 PRAGMAS = (
     "PRAGMA journal_mode = WAL",

@@ -13,13 +13,8 @@ from scipy.stats import multivariate_normal
 import coterie
 from coterie.datasets.dataset import Dataset
 from coterie.environments import Bernoulli, Shifted, Stochastic, lifted
-from coterie.policies.autoclub.average import Levelled
 from coterie.policies.kernel.linalg import eliminated, inverted
-
-
-def learner_of(policy: coterie.LinearBandit) -> Levelled:
-    assert isinstance(policy.learner, Levelled)
-    return policy.learner
+from inspection import learner_of, state_array, state_arrays, state_numbers
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +47,7 @@ def test_the_noise_the_differences_and_the_mean_are_found(data: Dataset, noise: 
     world = Stochastic(data, n_users=20, n_clusters=4, n_arms=20, noise=noise, seed=3)
     policy = coterie.AutoCLUB(20, 8)
     coterie.simulate(policy, world, 6000)
-    found, mean = policy.learner.numbers(), policy.learner.array("prior.mean")
+    found, mean = state_numbers(policy), state_array(policy, "prior.mean")
     assert np.sqrt(found["noise2"]) == pytest.approx(noise, rel=0.05)
     differing = world.preferences[world.labels] - world.preferences[world.labels].mean(axis=0)
     assert np.log(found["weight"]) == pytest.approx(np.log(noise**2 / differing.var()), abs=0.7)
@@ -106,8 +101,8 @@ def test_pooled_statistics_are_the_sums_of_their_members(data: Dataset) -> None:
     world = Stochastic(data, n_users=20, n_clusters=4, n_arms=20, seed=5)
     policy = coterie.AutoCLUB(20, 8)
     coterie.simulate(policy, world, 1500)
-    held, labels = policy.learner.arrays(), policy.learner.array("labels")
-    assert policy.learner.numbers()["n_clusters"] == len(np.unique(labels)) == (held["sizes"] > 0).sum()
+    held, labels = state_arrays(policy), state_array(policy, "labels")
+    assert state_numbers(policy)["n_clusters"] == len(np.unique(labels)) == (held["sizes"] > 0).sum()
     for row in np.unique(labels):
         members = np.flatnonzero(labels == row)
         gram = np.sum([learner_of(policy).gram(user) for user in members.tolist()], axis=0)
@@ -125,7 +120,7 @@ def test_the_sums_are_those_of_the_users_own_regressions(data: Dataset) -> None:
     world = Stochastic(data, n_users=20, n_clusters=4, n_arms=20, seed=5)
     policy = coterie.AutoCLUB(20, 8)
     coterie.simulate(policy, world, 1500)
-    held, found = policy.learner.arrays(), policy.learner.numbers()
+    held, found = state_arrays(policy), state_numbers(policy)
     np.testing.assert_allclose(held["prior.sums"], held["prior.terms"].sum(axis=0), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(held["prior.total"], held["prior.votes"].sum(axis=0), atol=1e-9)
     pulls, _, residual, freedom = held["prior.sums"][:4]
@@ -143,8 +138,8 @@ def test_the_mean_preference_stays_finite_where_next_to_nothing_is_known(length:
     rng = np.random.default_rng(0)
     for turn in range(80):
         policy.update(turn % 4, length * rng.normal(size=3), 1.0 + rng.normal())
-    assert policy.learner.numbers()["fitted"] == 4
-    assert np.isfinite(policy.learner.array("prior.mean")).all()
+    assert state_numbers(policy)["fitted"] == 4
+    assert np.isfinite(state_array(policy, "prior.mean")).all()
     assert np.isfinite(policy.scores(0, np.eye(3)).mean).all()
 
 
@@ -185,7 +180,7 @@ def test_the_offset_is_found_and_scores_contain_it() -> None:
         arms = rng.normal(size=(5, 3))
         x = arms[policy.recommend(turn % 6, arms)]
         policy.update(turn % 6, x, float(7.0 + x @ tastes[turn % 6] + 0.1 * rng.normal()))
-    assert policy.learner.numbers()["offset"] == pytest.approx(7.0, abs=0.05)
+    assert state_numbers(policy)["offset"] == pytest.approx(7.0, abs=0.05)
     np.testing.assert_allclose(policy.scores(2, np.eye(3)).mean, 7.0 + tastes[2], atol=0.1)
 
 
@@ -198,8 +193,8 @@ def test_newcomers_start_together_at_the_mean_preference(data: Dataset) -> None:
     policy.add_users(1)
     assert policy.labels().tolist() == [*before, *[max(before) + 1] * 3]
     for user in (20, 22):
-        mean = policy.learner.array("prior.mean")
-        offset = policy.learner.numbers()["offset"]
+        mean = state_array(policy, "prior.mean")
+        offset = state_numbers(policy)["offset"]
         np.testing.assert_array_equal(policy.scores(user, np.eye(8)).mean, mean + offset)
     assert not policy.estimates[20:].any()
 
@@ -211,7 +206,7 @@ def test_inverse_times_matrix_is_the_identity_after_100_000_updates(ridge: float
     xs = rng.normal(size=(rounds, 3)) * [1.0, 1.0, 0.1]
     xs /= np.linalg.norm(xs, axis=1, keepdims=True)
     policy.update_many(users, xs, np.where(users % 2, xs[:, 0], xs[:, 1]) + 0.1 * rng.normal(size=rounds))
-    held, labels = policy.learner.arrays(), policy.learner.array("labels")
+    held, labels = state_arrays(policy), state_array(policy, "labels")
     assert policy.labels().tolist() == [0, 1, 0, 1, 0, 1]
     for row in np.unique(labels):
         mine = xs[np.isin(users, np.flatnonzero(labels == row))]
@@ -241,7 +236,7 @@ def test_without_noise_rounding_never_makes_a_user_unknowable() -> None:
         user, arms = int(rng.choice(3, p=[0.9, 0.09, 0.01])), rng.normal(size=(4, 2))
         x = arms[policy.recommend(user, arms)]
         policy.update(user, x, float(x @ tastes[user]))
-    found = policy.learner.numbers()
+    found = state_numbers(policy)
     assert found["weight"] >= 0.5e-12 * found["reach"] > 0.0
     assert np.isfinite(policy.estimates).all()
     np.testing.assert_allclose(policy.estimates, tastes, atol=0.05)
@@ -273,5 +268,5 @@ def test_the_mean_preference_does_not_overshoot_where_arms_lie_along_one_directi
     for turn in range(40 * users):
         way = (-1.0) ** (turn // users)  # so that no offset explains the rewards
         policy.update(turn % users, way * along, way + 0.1 * rng.normal())
-        longest = max(longest, float(np.linalg.norm(policy.learner.array("prior.mean"))))
+        longest = max(longest, float(np.linalg.norm(state_array(policy, "prior.mean"))))
     assert 0.6 < longest < 1.05

@@ -12,12 +12,12 @@ from typing import BinaryIO
 
 import pytest
 
-from coterie.storage import ABANDONED, atomic_write, machine, process_exists
+from coterie.atomic_files import ABANDONED, atomic_write, machine, process_exists
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from coterie.storage import atomic_write
+from coterie.atomic_files import atomic_write
 os.replace = lambda temporary, path: os.kill(os.getpid(), signal.SIGKILL)
 atomic_write(Path(sys.argv[1]), b"lost")
 """
@@ -52,7 +52,7 @@ def test_a_disk_that_takes_no_more_is_an_error_that_names_the_target(tmp_path: P
     code = """
 import resource, sys
 from pathlib import Path
-from coterie.storage import atomic_write
+from coterie.atomic_files import atomic_write
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:
     atomic_write(Path(sys.argv[1]), bytes(2000))

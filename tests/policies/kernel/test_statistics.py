@@ -14,6 +14,7 @@ from coterie.policies.base import by_appearance
 from coterie.policies.graph.graphucb import WALK_FLOOR
 from coterie.policies.kernel.learner import Learner
 from coterie.types import Floats
+from inspection import array_names, learner_of, state_array, state_arrays, state_numbers
 from policies.histories import DIM, Event, Sums, events, live, rows, unpacked
 
 OTHERS = ("GOBLin", "GraphUCB", "AutoCLUB", "Hier", "DyClu", "CAB", "RCLUBWCU", "COLDB")
@@ -99,7 +100,7 @@ def test_pooled_statistics_are_the_sum_of_the_members_after_any_history(
     sums = live(policy, history)
     for row, members in rows(policy).items():
         gram, moment = sums.grams[members].sum(axis=0), sums.moments[members].sum(axis=0)
-        check_row(policy.learner, "pools", row, Fresh(gram, moment, sums.pulls[members].sum(), 1.0))
+        check_row(learner_of(policy), "pools", row, Fresh(gram, moment, sums.pulls[members].sum(), 1.0))
 
 
 @pytest.mark.parametrize("example", CLUSTERING)
@@ -108,8 +109,8 @@ def test_pooled_statistics_are_the_sum_of_the_members_after_any_history(
 def test_each_users_statistics_are_its_own_sum_after_any_history(example: str, history: list[Event]) -> None:
     policy = make(example, ridge=0.5)
     sums = live(policy, history)
-    assert np.allclose(policy.learner.array("grams"), sums.grams, atol=1e-9)
-    check_users(policy.learner, sums, 0.5)
+    assert np.allclose(state_array(policy, "grams"), sums.grams, atol=1e-9)
+    check_users(learner_of(policy), sums, 0.5)
     assert np.array_equal(policy.pulls, sums.pulls)
     assert policy.rounds == len(history)
 
@@ -122,14 +123,14 @@ def test_the_regression_over_a_graph_is_the_dense_one_after_any_history(
 ) -> None:
     policy = make(example, ridge=2.0)
     sums = live(policy, history)
-    check_joint(example, policy.learner, sums, 2.0)
+    check_joint(example, learner_of(policy), sums, 2.0)
     if example.startswith("GraphUCB"):
-        check_users(policy.learner, sums, 2.0)
+        check_users(learner_of(policy), sums, 2.0)
         dense = np.linalg.slogdet(np.eye(DIM) + sums.grams / 2.0)[1]
-        assert np.allclose(policy.learner.array("logdets"), dense, atol=1e-9)
+        assert np.allclose(state_array(policy, "logdets"), dense, atol=1e-9)
 
 
-@pytest.mark.parametrize("example", [e for e in ALL if "edges" in make(e).learner.FIELDS])
+@pytest.mark.parametrize("example", [e for e in ALL if "edges" in array_names(make(e))])
 @CASES
 @given(history=events())
 def test_a_graph_stays_symmetric_without_loops_and_knows_its_components(
@@ -138,7 +139,7 @@ def test_a_graph_stays_symmetric_without_loops_and_knows_its_components(
     policy = make(example)
     live(policy, history)
     n = policy.n_users
-    graph = unpacked(policy.learner.array("edges"), n)
+    graph = unpacked(state_array(policy, "edges"), n)
     assert np.array_equal(graph, graph.T)
     assert not graph.diagonal().any()
     reached = np.linalg.matrix_power((graph | np.eye(n, dtype=bool)).astype(float), n) > 0
@@ -153,7 +154,7 @@ def test_a_graph_stays_symmetric_without_loops_and_knows_its_components(
 def test_a_row_holds_exactly_the_neighbourhood_of_its_sharers(example: str, history: list[Event]) -> None:
     policy = make(example)
     live(policy, history)
-    rows_of, sharers = policy.learner.array("neighbourhoods"), policy.learner.array("sharers")
+    rows_of, sharers = state_array(policy, "neighbourhoods"), state_array(policy, "sharers")
     assert np.array_equal(np.bincount(rows_of[rows_of >= 0], minlength=policy.n_users), sharers)
     held = rows(policy)
     for user in np.flatnonzero(rows_of >= 0):
@@ -166,8 +167,8 @@ def test_a_row_holds_exactly_the_neighbourhood_of_its_sharers(example: str, hist
 def test_sets_know_their_sizes_and_who_of_them_is_unchecked(example: str, history: list[Event]) -> None:
     policy = make(example)
     live(policy, history)
-    held, n = policy.learner.arrays(), policy.n_users
-    count = int(policy.learner.numbers()["n_clusters"])
+    held, n = state_arrays(policy), policy.n_users
+    count = int(state_numbers(policy)["n_clusters"])
     assert np.array_equal(np.bincount(held["labels"], minlength=n), held["sizes"])
     used = np.flatnonzero(held["sizes"])
     assert sorted(held["order"][:count].tolist()) == used.tolist()
@@ -182,8 +183,8 @@ def test_sets_know_their_sizes_and_who_of_them_is_unchecked(example: str, histor
 def test_no_array_is_shared_between_two_owners(example: str) -> None:
     policy, twin = make(example), make(example)
     for step in range(3):
-        held = [(name, policy.learner.array(name)) for name in policy.learner.FIELDS]
-        others = [(name, twin.learner.array(name)) for name in twin.learner.FIELDS]
+        held = [(name, state_array(policy, name)) for name in array_names(policy)]
+        others = [(name, state_array(twin, name)) for name in array_names(twin)]
         for (one, a), (other, b) in combinations(held, 2):
             assert not np.shares_memory(a, b), (one, other)
         for one, a in held:
@@ -210,13 +211,13 @@ def test_inverse_times_matrix_is_the_identity_after_100_000_updates(example: str
         sums.moments[user] = xs[mine].T @ rewards[mine]
         sums.pulls[user] = mine.sum()
     if example in OVER_GRAPHS:
-        check_joint(example, policy.learner, sums, ridge)
+        check_joint(example, learner_of(policy), sums, ridge)
     else:
         for row, members in rows(policy).items():
             gram, moment = sums.grams[members].sum(axis=0), sums.moments[members].sum(axis=0)
-            check_row(policy.learner, "pools", row, Fresh(gram, moment, sums.pulls[members].sum(), ridge))
-    if "users.inverse" in policy.learner.FIELDS:
-        check_users(policy.learner, sums, ridge)
+            check_row(learner_of(policy), "pools", row, Fresh(gram, moment, sums.pulls[members].sum(), ridge))
+    if "users.inverse" in array_names(policy):
+        check_users(learner_of(policy), sums, ridge)
 
 
 def test_the_oracle_pools_by_its_labels_whatever_they_are_called() -> None:

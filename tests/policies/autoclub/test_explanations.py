@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import coterie
-from coterie.policies.autoclub.average import Levelled
+from inspection import keep_posteriors_of
 
 
 def taught() -> coterie.AutoCLUB:
@@ -32,12 +32,10 @@ def test_the_parts_of_a_score_sum_to_it() -> None:
         assert np.any(parts.people != 0) == (trust > 0)
 
 
-def test_where_people_decide_all_is_said_by_them_of_users_who_do_not_sit_too() -> None:
+def test_a_hierarchical_model_that_decides_alone_explains_users_without_kept_posteriors_too() -> None:
     """Posteriors are kept of two users: those of the others are found when they are asked for."""
     policy, rng = coterie.AutoCLUB(9, 4), np.random.default_rng(0)
-    learner = policy._learner = Levelled(
-        9, 4, ridge=1.0, schedule=policy.exploration, generator=policy.generator, seats=2
-    )
+    learner = keep_posteriors_of(policy, 2)
     xs = rng.normal(size=(90, 4))
     policy.update_many(np.arange(90) % 9, xs, xs[:, 0] + 0.1 * rng.normal(size=90))
     learner.odds = 50.0

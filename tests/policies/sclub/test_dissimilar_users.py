@@ -13,6 +13,7 @@ import coterie
 from coterie.policies.sclub import kd_tree
 from coterie.policies.sclub.split_merge import SplitMerge
 from coterie.types import Floats
+from inspection import learner_of
 
 USERS, ALPHA, RIDGE = 400, 0.06, 0.01
 MAKERS = {"SCLUB": coterie.SCLUB, "SCLUB2019": coterie.SCLUB2019}
@@ -21,7 +22,7 @@ MAKERS = {"SCLUB": coterie.SCLUB, "SCLUB2019": coterie.SCLUB2019}
 def made(maker: Callable[..., coterie.LinearBandit], dim: int) -> tuple[coterie.LinearBandit, SplitMerge]:
     """A policy and its sets."""
     policy = maker(USERS, dim, confidence=coterie.Tuned(alpha=ALPHA, beta=0.1), ridge=RIDGE)
-    learner = policy._learner
+    learner = learner_of(policy)
     assert isinstance(learner, SplitMerge)
     return policy, learner
 

@@ -9,6 +9,7 @@ import pytest
 
 import coterie
 from coterie.seeding import stream
+from inspection import learner_of
 from policies.agreeing import SEEDS, TIE, Pair, clusters
 from policies.test_agreement_lists import show_all
 from reference import hier
@@ -34,7 +35,7 @@ def settings(w: World, seed: int) -> dict[str, Any]:
 
 
 def compare_priors(fast: coterie.LinearBandit, slow: hier.Hier) -> None:
-    held = fast.learner
+    held = learner_of(fast)
     np.testing.assert_allclose(held.numbers()["noise2"], slow.noise2, rtol=1e-6)
     np.testing.assert_allclose(held.array("prior.mean"), slow.mu, atol=1e-6)
     scale = np.abs(slow.A).max()
@@ -126,7 +127,7 @@ def test_what_is_given_is_not_learnt(name: str) -> None:
     rng = np.random.default_rng(0)
     for _ in range(200):
         policy.update(int(rng.integers(5)), rng.normal(size=3), float(rng.normal()))
-    held = policy.learner
+    held = learner_of(policy)
     if name == "noise":
         assert held.numbers()["noise2"] == 0.25
     elif name == "mean":

@@ -12,6 +12,7 @@ import coterie
 from coterie.datasets.dataset import Dataset
 from coterie.environments import Stochastic
 from coterie.environments.blocks import Block
+from inspection import state_array, state_numbers
 
 
 class Spoilt(Stochastic):
@@ -69,10 +70,10 @@ def test_whatever_one_sends_the_noise_of_the_others_is_found(seed: int, power: f
     lies, size, sent = np.arange(rounds) % n_users == 0, 10.0**power, np.arange(rounds) // n_users
     answers = (rng.normal(size=rounds), 1.0, rewards, sent % 50 == 49, (-1.0) ** sent)[kind]
     tell(policy, np.where(lies, np.clip(size * answers, -9e99, 9e99), rewards), seed=seed)
-    found = policy.learner.numbers()
+    found = state_numbers(policy)
     assert 0.08 < np.sqrt(found["noise2"]) < 0.15
     assert np.isfinite(policy.scores(1, np.eye(dim)).ucb).all()
-    assert policy.learner.array("precisions")[1:].min() > 0.5
+    assert state_array(policy, "precisions")[1:].min() > 0.5
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -88,17 +89,17 @@ def test_the_greatest_reward_counts_for_at_most_twice_the_second(seed: int, when
     tell(spoilt, great, seed=seed)
     tell(plain, usual, seed=seed)
     for name in ("moments", "squares"):
-        found, wanted = spoilt.learner.array(name), plain.learner.array(name)
+        found, wanted = state_array(spoilt, name), state_array(plain, name)
         np.testing.assert_allclose(found, wanted, atol=1e-9)
 
 
 def test_a_second_reward_of_that_size_is_believed() -> None:
     policy = coterie.AutoCLUB(2, 1)
     policy.update(0, [1.0], 5.0)
-    assert policy.learner.array("moments")[0] == 0.0
+    assert state_array(policy, "moments")[0] == 0.0
     policy.update(1, [1.0], -4.0)
-    assert policy.learner.array("moments").ravel().tolist() == [5.0, -4.0]
+    assert state_array(policy, "moments").ravel().tolist() == [5.0, -4.0]
     policy.update(1, [1.0], 70.0)
-    assert policy.learner.array("moments").ravel().tolist() == [5.0, 6.0]
+    assert state_array(policy, "moments").ravel().tolist() == [5.0, 6.0]
     policy.update(0, [1.0], -20.0)
-    assert policy.learner.array("moments").ravel().tolist() == [-15.0, 36.0]
+    assert state_array(policy, "moments").ravel().tolist() == [-15.0, 36.0]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from coterie import PhaseUniCLUB, Tuned, UniCLUB
 from coterie.policies.confidence import Schedule
+from inspection import set_rounds
 
 CASES = settings(deadline=None, derandomize=True, max_examples=60)
 
@@ -77,9 +78,9 @@ def test_lengths_beyond_anyones_patience_are_no_trouble() -> None:
     assert UniCLUB(2, 2, confidence=Tuned(1.0, 0.1, explore=2**62)).exploring
     assert not UniCLUB(2, 2, confidence=Tuned(1.0, 0.1, explore=0)).exploring
     policy = PhaseUniCLUB(2, 2, confidence=Tuned(1.0, 0.1, explore=5, phase=10**15))
-    policy.learner.rounds = 10**12
+    set_rounds(policy, 10**12)
     assert policy.exploring
-    policy.learner.rounds = 2**62
+    set_rounds(policy, 2**62)
     assert isinstance(policy.exploring, bool)
 
 

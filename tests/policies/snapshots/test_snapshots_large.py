@@ -14,6 +14,7 @@ import coterie
 from contracts.examples import changed, make, play
 from coterie import LinearBandit, SnapshotError
 from coterie.policies import array_files
+from inspection import state_arrays
 
 
 def taught(n_users: int = 2_000, dim: int = 16) -> LinearBandit:
@@ -30,7 +31,7 @@ def saved(policy: LinearBandit, folder: Path) -> Path:
 
 
 def held(policy: LinearBandit) -> int:
-    return sum(array.nbytes for array in policy.learner.arrays().values())
+    return sum(array.nbytes for array in state_arrays(policy).values())
 
 
 def test_neither_saving_nor_loading_takes_a_second_copy(

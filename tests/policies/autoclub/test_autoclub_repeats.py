@@ -10,6 +10,7 @@ import pytest
 import coterie
 from coterie.environments import Payoffs, Stochastic
 from coterie.environments.blocks import BLOCK
+from inspection import state_array, state_numbers
 
 
 def opinions(n_users: int = 40, n_items: int = 30, seed: int = 0) -> Payoffs:
@@ -30,7 +31,7 @@ def test_ratings_that_repeat_are_remembered() -> None:
     world, ours, others = opinions(seed=5), coterie.AutoCLUB(40, 4), coterie.HierUCB(40, 4)
     regret = [coterie.simulate(policy, world, 4000, record=1).regret[-1] for policy in (ours, others)]
     assert regret[0] < 0.6 * regret[1]
-    found = ours.learner.numbers()
+    found = state_numbers(ours)
     assert found["recurring"] > 0.9
     assert found["skipped"] > 2000
     assert np.sqrt(found["noise2"]) == pytest.approx(1.0, rel=0.25)  # what vectors do not tell
@@ -43,8 +44,8 @@ def test_noise_that_is_fresh_each_time_changes_nothing() -> None:
         world = Stochastic(data, n_users=12, n_clusters=3, n_arms=6, noise=noise, seed=1)
         policy = coterie.AutoCLUB(12, 4)
         coterie.simulate(policy, world, 4000)
-        assert policy.learner.array("repeats.groups")[:, 0].sum() > 3000
-        assert policy.learner.numbers()["skipped"] == 0
+        assert state_array(policy, "repeats.groups")[:, 0].sum() > 3000
+        assert state_numbers(policy)["skipped"] == 0
 
 
 @pytest.mark.parametrize("rate", [0.005, 0.02, 0.3])
@@ -54,7 +55,7 @@ def test_clicks_are_noise_however_rare(rate: float) -> None:
     for _ in range(4000):
         user = int(rng.integers(20))
         policy.update(user, arms[policy.recommend(user, arms)], float(rng.random() < rate))
-    assert policy.learner.numbers()["skipped"] < 40
+    assert state_numbers(policy)["skipped"] < 40
 
 
 def test_a_liar_does_not_make_the_others_forget() -> None:
@@ -66,7 +67,7 @@ def test_a_liar_does_not_make_the_others_forget() -> None:
         arm = policy.recommend(user, arms)
         reward = 1e6 * rng.normal() if user < 3 else block.means[k, arm]
         policy.update(user, arms[arm], float(reward))
-    assert policy.learner.numbers()["recurring"] > 0.9
+    assert state_numbers(policy)["recurring"] > 0.9
 
 
 def test_a_score_is_what_the_user_told_of_the_arm() -> None:
@@ -92,7 +93,7 @@ def test_a_restored_policy_remembers(tmp_path: Path) -> None:
     again, world = coterie.load(tmp_path / "policy.coterie"), opinions(seed=9)
     first, second = (coterie.simulate(each, world, 1000, record=1) for each in (policy, again))
     assert first.regret.tolist() == second.regret.tolist()
-    assert again.learner.numbers() == policy.learner.numbers()
+    assert state_numbers(again) == state_numbers(policy)
 
 
 def test_more_pairs_than_there_is_room_for() -> None:
@@ -100,6 +101,6 @@ def test_more_pairs_than_there_is_room_for() -> None:
     for start in range(0, 60_000, 20_000):
         x = np.arange(start, start + 20_000)[:, None] / 1e4 + 1.0
         policy.update_many(rng.integers(4, size=20_000), x, rng.normal(size=20_000))
-    held = policy.learner.array("repeats.counts")
+    held = state_array(policy, "repeats.counts")
     assert 0.95 * 32_768 < np.count_nonzero(held) <= 32_768
-    assert policy.learner.numbers()["skipped"] == 0
+    assert state_numbers(policy)["skipped"] == 0

@@ -13,7 +13,7 @@ import pytest
 
 import coterie
 from contracts.examples import ALL, TUNED, changed, grow, make, memory, play
-from coterie import CLUB, LinearBandit, LinUCBOracle, SnapshotError, Theory, Tuned, UniCLUB, storage
+from coterie import CLUB, LinearBandit, LinUCBOracle, SnapshotError, Theory, Tuned, UniCLUB, atomic_files
 
 
 def restored(policy: LinearBandit, folder: Path) -> LinearBandit:
@@ -151,11 +151,11 @@ def test_an_interrupted_save_leaves_the_old_file_and_no_litter(
 
 def test_what_a_killed_save_left_behind_is_removed_by_the_next_one(tmp_path: Path) -> None:
     path, killed = tmp_path / "policy", 2**22 + 1  # no process has such a number
-    gone = tmp_path / f".policy.{killed}-{storage.machine()}-0123abcd.tmp"
-    living = tmp_path / f".policy.{os.getpid()}-{storage.machine()}-0123abcd.tmp"
+    gone = tmp_path / f".policy.{killed}-{atomic_files.machine()}-0123abcd.tmp"
+    living = tmp_path / f".policy.{os.getpid()}-{atomic_files.machine()}-0123abcd.tmp"
     abroad = tmp_path / ".policy.7-00000000-0123abcd.tmp"
     old = tmp_path / ".policy.7-00000000-4567abcd.tmp"
-    other = tmp_path / f".another.{killed}-{storage.machine()}-0123abcd.tmp"
+    other = tmp_path / f".another.{killed}-{atomic_files.machine()}-0123abcd.tmp"
     for file in (gone, living, abroad, old, other):
         file.write_bytes(b"half of a snapshot")
     os.utime(old, (1.0, 1.0))
@@ -176,7 +176,7 @@ def test_a_save_killed_in_the_middle_leaves_the_old_file_and_the_next_cleans_up(
         "import os, coterie; from contracts.examples import make; "
         f"os.fsync = lambda file: os.kill(os.getpid(), 9); make('CLUB', seed=3).save({str(path)!r})"
     )
-    tests = Path(__file__).resolve().parents[1]
+    tests = Path(__file__).resolve().parents[2]
     killed = subprocess.run([sys.executable, "-c", dying], cwd=tests, timeout=60, check=False)
     assert killed.returncode == -9
     assert path.read_bytes() == old

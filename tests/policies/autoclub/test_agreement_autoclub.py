@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 import coterie
-from coterie.policies.autoclub.average import Levelled
+from inspection import keep_posteriors_of, learner_of, state_arrays, state_numbers
 from policies.agreeing import SEEDS, TIE, clusters
 from reference import averaged
 from worlds import Round, World, world
@@ -17,13 +17,13 @@ pytestmark = pytest.mark.slow
 
 def acting(policy: coterie.LinearBandit) -> NDArray[np.float64]:
     """The estimates of the clusters that users act on, as far as clusters are trusted."""
-    held = policy.learner.arrays()
+    held = state_arrays(policy)
     own = held["pools.estimate"][held["labels"]]
     return np.asarray(held["shares"][:, None] * own + held["mixtures"])
 
 
 def compare_estimates(fast: coterie.LinearBandit, slow: averaged.AutoCLUB) -> None:
-    found, learner = fast.learner.numbers(), fast.learner
+    found, learner = state_numbers(fast), learner_of(fast)
     np.testing.assert_allclose(learner.array("precisions"), slow.omega, rtol=1e-7)
     np.testing.assert_allclose([found["noise2"], found["weight"]], [slow.noise2, slow.lam], rtol=1e-9)
     np.testing.assert_allclose(found["offset"], slow.offset, rtol=1e-8)
@@ -45,17 +45,9 @@ def step(fast: coterie.LinearBandit, slow: averaged.AutoCLUB, w: World, turn: Ro
     slow.update(turn.user, turn.arms[arm], reward)
 
 
-def with_seats(policy: coterie.LinearBandit, seats: int) -> coterie.LinearBandit:
-    """The policy with fewer posteriors of people than users."""
-    learner = Levelled(
-        policy.n_users,
-        policy.dim,
-        ridge=policy.arguments["ridge"],
-        schedule=policy.exploration,
-        generator=policy.generator,
-        seats=seats,
-    )
-    policy._learner = learner
+def keeping(policy: coterie.AutoCLUB, posteriors: int) -> coterie.AutoCLUB:
+    """The policy with fewer posteriors in its hierarchical model than users."""
+    keep_posteriors_of(policy, posteriors)
     return policy
 
 
@@ -70,7 +62,7 @@ def walk_by_evidence(
     """
     crew = min(w.n_users, 4 + seed % 7) if seed % 2 else w.n_users
     late = seed % 3 if crew > 3 else 0
-    fast = with_seats(coterie.AutoCLUB(crew + seed % 2 - late, w.dim, ridge=w.ridge), seats)
+    fast = keeping(coterie.AutoCLUB(crew + seed % 2 - late, w.dim, ridge=w.ridge), seats)
     slow = averaged.AutoCLUB(crew + seed % 2 - late, w.dim, ridge=w.ridge, seats=seats)
     half = len(w.rounds) // 2
     for t, turn in enumerate(w.rounds):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import coterie
 from coterie.errors import ArgumentError
+from inspection import state_array, state_numbers
 
 UNITS = np.array([1.0, 64.0, 1024.0])
 USERS, DIM = 6, 3
@@ -34,7 +35,7 @@ def taught(history: History, units: NDArray[np.float64]) -> coterie.LinearBandit
 
 
 def scales(policy: coterie.LinearBandit) -> list[float]:
-    return [float(scale) for scale in policy.learner.array("columns.scales")]
+    return [float(scale) for scale in state_array(policy, "columns.scales")]
 
 
 def test_after_the_first_rewards_the_units_of_columns_make_no_difference() -> None:
@@ -87,7 +88,7 @@ def test_a_snapshot_goes_on_with_levelled_columns(tmp_path: Path) -> None:
         assert revived.recommend(user, arms) == policy.recommend(user, arms)
         policy.update(user, x * UNITS, reward)
         revived.update(user, x * UNITS, reward)
-    assert revived.learner.numbers() == policy.learner.numbers()
+    assert state_numbers(revived) == state_numbers(policy)
 
 
 def test_a_vector_too_long_is_refused_however_columns_are_levelled() -> None:

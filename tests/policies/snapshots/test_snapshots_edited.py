@@ -12,14 +12,14 @@ from contracts.examples import ALL
 
 pytestmark = pytest.mark.slow
 
-TESTS = Path(__file__).resolve().parents[1]
+TESTS = Path(__file__).resolve().parents[2]
 REFUSED = ("missing", "longer", "as text", "nan", "inf", "six", "None", "[6]")
 """Ends of the names of edits that no policy can live with."""
 
 
 @pytest.mark.parametrize("example", ALL)
 def test_every_edit_is_refused_or_harmless(example: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "policies.snapshot_edits", example, str(tmp_path)]
+    command = [sys.executable, "-m", "policies.snapshots.snapshot_edits", example, str(tmp_path)]
     ran = subprocess.run(command, cwd=TESTS, capture_output=True, text=True, timeout=600, check=False)
     lines = ran.stdout.splitlines()
     assert ran.returncode == 0, f"{lines[-1:]}: {ran.stderr[-2000:]}"

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from contracts.examples import make
 from coterie.policies.kernel import linalg
 from coterie.types import Floats
+from inspection import state_array
 from policies.histories import rows
 
 CASES = settings(deadline=None, derandomize=True, max_examples=100)
@@ -163,7 +164,7 @@ def test_a_pool_is_the_sum_of_its_members(example: str, seed: int, weight: float
         moments[user] += reward * x
     for row, mine in rows(policy).items():
         matrix, moment = weight * np.eye(3) + grams[mine].sum(axis=0), moments[mine].sum(axis=0)
-        assert np.allclose(policy.learner.array("pools.inverse")[row] @ matrix, np.eye(3), atol=1e-9)
-        assert np.allclose(policy.learner.array("pools.moment")[row], moment)
-        estimate = policy.learner.array("pools.estimate")[row]
+        assert np.allclose(state_array(policy, "pools.inverse")[row] @ matrix, np.eye(3), atol=1e-9)
+        assert np.allclose(state_array(policy, "pools.moment")[row], moment)
+        estimate = state_array(policy, "pools.estimate")[row]
         assert np.allclose(estimate, np.linalg.solve(matrix, moment), atol=1e-9)

@@ -11,6 +11,7 @@ import pytest
 import coterie
 from coterie.errors import ArgumentError
 from coterie.types import Floats
+from inspection import state_array
 
 ROUNDS = 1_500
 Make = Callable[..., coterie.LinearBandit]
@@ -152,4 +153,4 @@ def test_a_prior_given_is_copied() -> None:
     mean[:] = 9.0
     assert not policy.arguments["mean"].any()
     policy.add_users(1)
-    assert not policy.learner.array("prior.mean").any()
+    assert not state_array(policy, "prior.mean").any()

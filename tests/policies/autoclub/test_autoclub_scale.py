@@ -12,13 +12,9 @@ from hypothesis import strategies as st
 import coterie
 from coterie.policies.autoclub.average import Levelled
 from coterie.types import Floats
+from inspection import keep_posteriors_of, learner_of, state_arrays, state_numbers
 
 MOST_LISTED = 1024
-
-
-def learner_of(policy: coterie.LinearBandit) -> Levelled:
-    assert isinstance(policy.learner, Levelled)
-    return policy.learner
 
 
 def play(policy: coterie.LinearBandit, tastes: Floats, rounds: int, seed: int) -> Floats:
@@ -38,7 +34,7 @@ def play(policy: coterie.LinearBandit, tastes: Floats, rounds: int, seed: int) -
 def test_what_is_kept_is_whole_and_gives_back_all_sums(seed: int, dim: int, n: int, rounds: int) -> None:
     policy = coterie.AutoCLUB(n, dim)
     grams = play(policy, np.random.default_rng(seed).normal(size=(3, dim)), rounds, seed)
-    learner, numbers = learner_of(policy), policy.learner.numbers()
+    learner, numbers = learner_of(policy), state_numbers(policy)
     learner.refresh()  # raises if anything contradicts itself
     pulls, labels = policy.pulls, learner.array("labels")
     kept = np.where(pulls < (dim + 1) // 2, pulls, 0).sum()
@@ -89,7 +85,7 @@ def test_of_very_many_clusters_those_that_count_most_are_looked_at() -> None:
         xs = rng.normal(size=(n, dim))
         rewards = np.einsum("ij,ij->i", xs, tastes[users]) + 1e-3 * rng.normal(size=n)
         policy.update_many(users, xs, rewards)
-    learner, numbers = learner_of(policy), policy.learner.numbers()
+    learner, numbers = learner_of(policy), state_numbers(policy)
     counts, spots, sizes = (learner.array(name) for name in ("counts", "spots", "sizes"))
     assert numbers["n_clusters"] > MOST_LISTED
     assert 512 <= np.count_nonzero(spots) <= MOST_LISTED
@@ -129,20 +125,18 @@ def test_a_state_whose_places_are_none_is_refused(name: str, value: int, sentenc
         learner.restore(lambda array, out: np.copyto(out, arrays[array]), numbers)
 
 
-def with_two_seats(n: int, dim: int) -> coterie.AutoCLUB:
+def keeping_two_posteriors(n: int, dim: int) -> coterie.AutoCLUB:
     policy = coterie.AutoCLUB(n, dim)
-    policy._learner = Levelled(
-        n, dim, ridge=1.0, schedule=policy.exploration, generator=policy.generator, seats=2
-    )
+    keep_posteriors_of(policy, 2)
     return policy
 
 
 def held(policy: coterie.LinearBandit) -> dict[str, bytes]:
-    return {name: array.tobytes() for name, array in policy.learner.arrays().items()}
+    return {name: array.tobytes() for name, array in state_arrays(policy).items()}
 
 
 def test_asking_changes_nothing_even_where_not_all_posteriors_are_kept() -> None:
-    policy = with_two_seats(9, 4)
+    policy = keeping_two_posteriors(9, 4)
     play(policy, np.random.default_rng(0).normal(size=(9, 4)), 60, seed=0)
     before = held(policy)
     for user in range(9):
@@ -154,13 +148,13 @@ def test_asking_changes_nothing_even_where_not_all_posteriors_are_kept() -> None
 
 @pytest.mark.parametrize("dim", [3, 12])
 def test_who_was_asked_before_a_reward_makes_no_difference_to_what_is_learnt(dim: int) -> None:
-    asked, quiet = with_two_seats(9, dim), with_two_seats(9, dim)
+    asked, quiet = keeping_two_posteriors(9, dim), keeping_two_posteriors(9, dim)
     rng, trusted = np.random.default_rng(2), 0
     tastes = rng.normal(size=(9, dim))
     for _ in range(150):
         other, user, x = int(rng.integers(9)), int(rng.integers(9)), rng.normal(size=dim)
         reward = float(x @ tastes[user] + rng.normal())
-        trusted += asked.learner.numbers()["odds"] > -5
+        trusted += state_numbers(asked)["odds"] > -5
         if rng.random() < 0.2:
             asked.scores(user if rng.random() < 0.5 else other, rng.normal(size=(3, dim)))
         for policy in (asked, quiet):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import coterie
+from inspection import state_arrays
 from policies.agreeing import ROUNDS, SEEDS, TIE, Pair, alpha, clusters, radius
 from policies.test_agreement_lists import show_all
 from reference import sclub2019
@@ -76,5 +77,5 @@ def test_a_user_is_compared_with_the_cluster_as_it_was_when_the_phase_began() ->
         assert policy.cluster_of(0).tolist() == [0, 1]
     policy.update(0, [1.0], -1.0)
     assert policy.cluster_of(0).tolist() == [0]
-    assert policy.learner.arrays()["snapshots.pulls"].tolist() == [3, 1]
-    assert policy.learner.arrays()["snapshots.estimate"].ravel().tolist() == [0.75, -0.5]
+    assert state_arrays(policy)["snapshots.pulls"].tolist() == [3, 1]
+    assert state_arrays(policy)["snapshots.estimate"].ravel().tolist() == [0.75, -0.5]

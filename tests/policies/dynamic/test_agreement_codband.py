@@ -9,6 +9,7 @@ import pytest
 
 import coterie
 from coterie.seeding import stream
+from inspection import state_numbers
 from policies.agreeing import (
     JUMPING_DIM,
     JUMPING_NOISE,
@@ -79,7 +80,7 @@ def walk(w: World, seed: int) -> tuple[int, codband.CoDBand]:
         if slow.margin < TIE:
             return t, slow
         assert clusters(fast) == slow.clusters()
-        np.testing.assert_allclose(fast.learner.numbers()["concentration"], slow.concentration, rtol=1e-9)
+        np.testing.assert_allclose(state_numbers(fast)["concentration"], slow.concentration, rtol=1e-9)
     return len(w.rounds), slow
 
 

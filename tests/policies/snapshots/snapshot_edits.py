@@ -1,6 +1,6 @@
 """Edit a snapshot of one example in every way, load it and play on; in a process of its own, lest it crashes.
 
-`python -m policies.snapshot_edits CLUB folder` prints a line an edit: its name and what became of it.
+`python -m policies.snapshots.snapshot_edits CLUB folder` prints a line an edit: its name and its outcome.
 """
 
 from __future__ import annotations

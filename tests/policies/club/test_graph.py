@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from coterie import CLUB, LinearBandit, PhaseUniCLUB, Tuned
+from inspection import state_array
 from policies.histories import unpacked
 
 SIZES = [1, 2, 63, 64, 65, 127, 128, 129, 200]
@@ -56,7 +57,7 @@ class Naive:
 
 def agree(policy: LinearBandit, naive: Naive) -> None:
     n = policy.n_users
-    edges = unpacked(policy.learner.array("edges"), n)
+    edges = unpacked(state_array(policy, "edges"), n)
     assert [set(np.flatnonzero(row).tolist()) for row in edges] == naive.near
     lowest = [min(naive.component(user)) for user in range(n)]
     assert policy.labels().tolist() == [sorted(set(lowest)).index(root) for root in lowest]
@@ -106,7 +107,7 @@ def test_newcomers_are_joined_to_all_and_old_edges_stay(
 
 @pytest.mark.parametrize("n", [1, 2, 63, 64, 65, 128, 130])
 def test_the_complete_graph_joins_all_but_a_user_with_itself(n: int) -> None:
-    edges = unpacked(CLUB(n, 2, confidence=TUNED).learner.array("edges"), n)
+    edges = unpacked(state_array(CLUB(n, 2, confidence=TUNED), "edges"), n)
     assert np.array_equal(edges, ~np.eye(n, dtype=bool))
 
 
@@ -116,7 +117,7 @@ def test_a_component_may_hang_together_by_one_user_at_the_end_of_a_word() -> Non
     for user, reward in ((0, 0.6), (129, -0.6)):
         for _ in range(3):
             policy.update(user, [1.0], reward)
-    assert not unpacked(policy.learner.array("edges"), 130)[0, 129]
+    assert not unpacked(state_array(policy, "edges"), 130)[0, 129]
     assert policy.labels().tolist() == [0] * 130
 
 
@@ -148,30 +149,30 @@ def test_parts_are_numbered_by_their_lowest_users_and_hold_their_sums(n: int, al
     policy = CLUB(n, 2, confidence=Tuned(alpha=alpha, beta=0.1))
     rows, most = np.zeros(n, np.int64), 0
     for _ in falling_apart(policy, 8 * n):
-        lowest = np.array(searched(unpacked(policy.learner.array("edges"), n)))
+        lowest = np.array(searched(unpacked(state_array(policy, "edges"), n)))
         before = int(rows.max()) + 1
         for row in range(before):
             for root in np.unique(lowest[rows == row])[1:]:
                 rows[(rows == row) & (lowest == root)] = rows.max() + 1
         most = max(most, int(rows.max()) + 1 - before)
-        assert policy.learner.array("labels").tolist() == rows.tolist()
+        assert state_array(policy, "labels").tolist() == rows.tolist()
     assert rows.max() >= n // 4
     assert most > 1
-    grams, pulls = policy.learner.array("grams"), policy.learner.array("users.pulls")
+    grams, pulls = state_array(policy, "grams"), state_array(policy, "users.pulls")
     for row in range(rows.max() + 1):
-        inverse = policy.learner.array("pools.inverse")[row]
+        inverse = state_array(policy, "pools.inverse")[row]
         assert np.allclose(inverse @ (np.eye(2) + grams[rows == row].sum(axis=0)), np.eye(2))
-        assert policy.learner.array("pools.pulls")[row] == pulls[rows == row].sum()
+        assert state_array(policy, "pools.pulls")[row] == pulls[rows == row].sum()
 
 
 @pytest.mark.parametrize(("n", "alpha"), [(60, 0.3), (130, 0.2), (200, 0.4)])
 def test_users_of_the_same_neighbourhood_share_the_lowest_row_that_is_free(n: int, alpha: float) -> None:
     policy = PhaseUniCLUB(n, 2, confidence=Tuned(alpha=alpha, beta=0.1, explore=0))
-    before = policy.learner.array("neighbourhoods").copy()
+    before = state_array(policy, "neighbourhoods").copy()
     reused = 0
     for user in falling_apart(policy, 8 * n):
-        around = unpacked(policy.learner.array("edges"), n) | np.eye(n, dtype=bool)
-        rows = policy.learner.array("neighbourhoods")
+        around = unpacked(state_array(policy, "edges"), n) | np.eye(n, dtype=bool)
+        rows = state_array(policy, "neighbourhoods")
         if before[user] < 0 or rows[user] != before[user]:
             alike = [
                 rows[k] for k in range(n) if k != user and rows[k] >= 0 and (around[k] == around[user]).all()

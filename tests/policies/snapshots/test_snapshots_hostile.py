@@ -14,7 +14,7 @@ import pytest
 import coterie
 from contracts.examples import make, play
 from coterie import SnapshotError
-from policies.test_snapshots_refused import header_of, refusal, with_header
+from policies.snapshots.test_snapshots_refused import header_of, refusal, with_header
 
 PULLS = {"state/pulls", "state/users.pulls", "state/joint.pulls"}
 NOT_WHOLE = "it is not a whole Coterie snapshot"
