@@ -30,7 +30,7 @@ from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.live_policy import LivePolicy
 from coterie.service.storage import postgresql, snapshot_writer
 from coterie.service.storage.event_store import EventStore
-from coterie.service.storage.journal import Holder, Pending
+from coterie.service.storage.journal import Holder, PendingResult
 from coterie.service.storage.snapshot_writer import DiskCopy
 from coterie.service.storage.sqlite import SQLiteStore
 
@@ -280,7 +280,7 @@ def break_expiry_once(patching: pytest.MonkeyPatch) -> None:
     """Let the first look at timers fail as nobody expects it to."""
     expire, broken = LivePolicy.expire, iter([True])
 
-    def expire_later(self: LivePolicy) -> Pending[int]:
+    def expire_later(self: LivePolicy) -> PendingResult[int]:
         if next(broken, False):
             raise RuntimeError("broken")
         return expire(self)

@@ -18,7 +18,7 @@ from coterie.service.core.live_policy import FeedbackRequest, LivePolicy
 from coterie.service.messages import sentence
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import Event, EventStore
-from coterie.service.storage.journal import Pending
+from coterie.service.storage.journal import PendingResult
 from coterie.types import Floats
 from coterie.validation import shown
 
@@ -248,7 +248,7 @@ class Imported(NamedTuple):
     duplicates: int
 
 
-def import_lines(live: LivePolicy, lines: Iterable[bytes]) -> Pending[Imported]:
+def import_lines(live: LivePolicy, lines: Iterable[bytes]) -> PendingResult[Imported]:
     """Learn from lines as `json_lines` writes them, or with `x` instead of `arms` and `arm`.
 
     A line with a `decision_id` is counted once, however often it is imported. All lines are checked before
@@ -268,7 +268,7 @@ def import_lines(live: LivePolicy, lines: Iterable[bytes]) -> Pending[Imported]:
                 raise ArgumentError(f"line {number}: {error}") from None
     results = [live.feedback(*one[:2], x=one.x, feedback_id=one.id) for _, one in requests]
     known = sum(one.result.status == "duplicate" for one in results)
-    return Pending(Imported(len(results) - known, known), max((one.seq for one in results), default=0))
+    return PendingResult(Imported(len(results) - known, known), max((one.seq for one in results), default=0))
 
 
 def _same(one: FeedbackRequest, other: FeedbackRequest) -> bool:

@@ -28,7 +28,7 @@ FARTHEST_AHEAD = 30 * 86_400.0
 logger = logging.getLogger(__name__)
 
 
-class Pending(NamedTuple, Generic[R]):
+class PendingResult(NamedTuple, Generic[R]):
     """The result of an operation, which counts once the event of this number is durable.
 
     `seq` is 0 where nothing has to be waited for: the event was in the store when it was last read.
