@@ -338,6 +338,8 @@ class RunResults(NamedTuple):
         if not w.is_real:
             users = f"{users} in {counted(w.n_clusters, 'cluster')}"
             parts.insert(1, rewards_line(w))
+        elif w.duels or w.once:
+            parts.insert(1, "duels" if w.duels else "each item once")
         return f"{w.dataset}, {w.setting}: {', '.join([users, *parts])}"
 
     @property
