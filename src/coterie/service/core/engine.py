@@ -246,6 +246,11 @@ class PolicyEngine:
                 logger.exception("housekeeping failed, and is tried again")
 
     def _look_after(self) -> None:
+        if self.lifecycle.serving:
+            try:
+                self.store.check_place()
+            except OSError as error:  # even if nothing is written now: what was committed may be gone
+                self.journal.doubt(error)
         if not self.lifecycle.serving:
             self.recover()
         for live in list(self.policies.values()):

@@ -359,7 +359,7 @@ class ServiceConnection(HttpToolsProtocol):
         except Exception as error:
             self._send(*_problem(error, route))
             return
-        service.when_durable(seq, partial(self._settled, route, began, status, content))
+        service.acknowledgements.when_durable(seq, partial(self._settled, route, began, status, content))
 
     def _handled(self, route: str, began: float, answer: Future[PendingResult[tuple[int, bytes]]]) -> None:
         """A thread has called the handler."""
@@ -368,7 +368,7 @@ class ServiceConnection(HttpToolsProtocol):
         except Exception as error:
             self._send(*_problem(error, route))
             return
-        self.service.when_durable(seq, partial(self._settled, route, began, status, content))
+        self.service.acknowledgements.when_durable(seq, partial(self._settled, route, began, status, content))
 
     def _settled(
         self, route: str, began: float, status: int, content: bytes, error: StoreError | None

@@ -121,7 +121,7 @@ def _pages(store: EventStore, policy: str) -> Iterator[list[Event]]:
         ORDER BY seq LIMIT {REWARDS_AT_ONCE}"""
     after = 0
     while rows := store.query(statement, (policy, after, events.ITEMS, events.REWARD, events.EXPIRED)):
-        yield [Event(*row) for row in rows]
+        yield [events.checked_event(row) for row in rows]
         after = rows[-1][0]
 
 
@@ -133,7 +133,7 @@ def _events_of(store: EventStore, policy: str, keys: Sequence[str]) -> dict[str,
         statement = f"""SELECT {events.COLUMNS} FROM log WHERE decision IN ({places}) AND policy = ?
             ORDER BY seq"""
         for row in store.query(statement, (*keys, policy)):
-            event = Event(*row)
+            event = events.checked_event(row)
             found.setdefault(event.decision or "", []).append(event)
     return found
 
