@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 from starlette.requests import ClientDisconnect, Request
@@ -18,7 +19,7 @@ from coterie.service.http.api_keys import APIKeys
 from coterie.service.http.problems import SECURITY_HEADERS, Refusal, header, problem
 from coterie.service.http.prometheus import Metrics
 from coterie.service.settings import ServerSettings
-from coterie.service.storage.journal import Acknowledge, Acknowledgements, Pending
+from coterie.service.storage.journal import Acknowledgements, PendingResult
 
 R = TypeVar("R")
 STREAM = re.compile(r"/v1/policies/[^/]+/live")
@@ -127,7 +128,6 @@ class HTTPService:
         self.metrics = Metrics()
         self.limits = limits
         self.closing = False
-        self._acknowledgements: Acknowledgements | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, unless it may not come in or too many are in flight."""
@@ -177,17 +177,18 @@ class HTTPService:
 
         return send_with_headers
 
-    def when_durable(self, seq: int, acknowledge: Acknowledge) -> None:
-        """Call this once the event of this number is durable, or with an error if it never will be."""
-        if self._acknowledgements is None:
-            self._acknowledgements = Acknowledgements(self.engine.journal, asyncio.get_running_loop())
-        self._acknowledgements.when_durable(seq, acknowledge)
+    @cached_property
+    def acknowledgements(self) -> Acknowledgements:
+        """Requests that wait for a commit; they are woken in the event loop of the first one."""
+        return Acknowledgements(self.engine.journal, asyncio.get_running_loop())
 
-    async def durable(self, pending: Pending[R]) -> R:
+    async def durable(self, pending: PendingResult[R]) -> R:
         """Return a result when its event is durable; StoreError if it never will be."""
         done: asyncio.Future[StoreError | None] = asyncio.get_running_loop().create_future()
         # The client may be gone before the commit: its task is cancelled then, and the future with it.
-        self.when_durable(pending.seq, lambda error: None if done.done() else done.set_result(error))
+        self.acknowledgements.when_durable(
+            pending.seq, lambda error: None if done.done() else done.set_result(error)
+        )
         error = await done
         if error is not None:
             raise error
