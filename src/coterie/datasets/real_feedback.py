@@ -23,6 +23,7 @@ from coterie.datasets.loaders import (
     movielens,
     movietweetings,
     polis,
+    sushi,
     yelp,
 )
 from coterie.datasets.loaders.interactions import flat, ids, numbers, refuse_missing
@@ -46,6 +47,7 @@ EVENTS: Mapping[str, Callable[[Source], Events]] = MappingProxyType(
         "polis": polis.events,
         "coat": coat.events,
         "movietweetings": movietweetings.events,
+        "sushi": sushi.events,
     }
 )
 """Datasets with rows of their own format."""
@@ -92,8 +94,8 @@ def load_payoffs(
     Parameters
     ----------
     name : str
-        Name of the dataset: "movielens", "yelp", "lastfm", "jester", "polis", "coat", "movietweetings", or
-        "interactions" for a table of your own.
+        Name of the dataset: "movielens", "yelp", "lastfm", "jester", "polis", "coat", "movietweetings",
+        "sushi", or "interactions" for a table of your own.
     path : path or data frame, optional
         File, archive or folder; by default the folder `$COTERIE_DATA` is searched.
     setting : {"rated", "complete", "stream", "lastfm-2014", "payoffs"}, default "rated"
