@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.errors import ArgumentError, UnknownName
+from coterie.errors import ArgumentError, DataError, UnknownName
 from coterie.policies.base import LinearBandit
 from coterie.service.settings import USER_PARAMS, PolicySettings
 from coterie.service.storage import event_store as events
@@ -156,6 +156,8 @@ class PolicyState:
 
     def apply(self, event: Event) -> None:
         """Change the state by an event, when it happens or when it is replayed."""
+        if event.kind not in self._steps:
+            raise DataError(f"an event of a kind that this Coterie does not know: {shown(event.kind)}")
         self._steps[event.kind](event)
         self.counts[event.kind] += 1
         self.seq, self.at = event.seq, event.at
@@ -185,6 +187,7 @@ class PolicyState:
         if number is not None:
             return number
         self.check_new_user(user)
+        # A policy cannot have no users: one made without any has room for the first who comes.
         if len(self.users) == self.policy.n_users:
             self.policy.add_users(1)
         return self.users.add(user)
@@ -207,6 +210,8 @@ class PolicyState:
 
     def cluster_number(self, number: int) -> int:
         """Return the cluster of a user, named by the number of its first member."""
+        # Labels of all users take longer than a decision among many. So the array is read in place where the
+        # learner has one, and the first member of each cluster is kept until the policy learns again.
         policy, labels = self.policy, self._labels
         if labels is None or len(labels) != policy.n_users:
             if "labels" not in policy.learner.FIELDS:
@@ -224,6 +229,7 @@ class PolicyState:
     def start_waiting(self, decision: str, waiting: Waiting) -> None:
         """Keep a decision until its reward comes or its time is over."""
         self.waiting[decision] = waiting
+        # A reward does not remove its timer, which would mean a search: `expire` skips what is settled.
         if waiting.expires is not None:
             heappush(self.timers, (waiting.expires, decision))
 
@@ -239,8 +245,8 @@ class PolicyState:
         self.catalogue.remove(fields.get("removed", ()))
 
     def _decision(self, event: Event) -> None:
-        assert event.decision is not None
-        assert event.user is not None
+        if event.decision is None or event.user is None:
+            raise DataError("a decision without its id or its user")
         fields = event.fields()
         if self.settings.mode != "frozen":
             self.join(event.user)
@@ -252,7 +258,7 @@ class PolicyState:
         wait = self.settings.reward_wait
         expires = None if wait is None else event.at + wait
         x = event.x or b""
-        if "arms" in fields:
+        if "arms" in fields:  # the event has all arms that were offered; the reward needs those chosen
             x = event.chosen_vectors(self.settings.dim).tobytes()
         waiting = Waiting(event.user, items, x, expires, "drawn" in fields)
         self.start_waiting(event.decision, waiting)
@@ -265,7 +271,10 @@ class PolicyState:
         vectors = event.vectors(self.settings.dim) if event.x is not None else None
         if vectors is None and waiting is not None:
             vectors = waiting.vectors()
-        assert vectors is not None
+        if vectors is None:
+            raise DataError(
+                f"a reward for {shown(event.decision)}, a decision that is not in the log before it"
+            )
         self._learn(event, vectors, fields.get("clicked"))
 
     def _feedback(self, event: Event) -> None:
@@ -280,10 +289,10 @@ class PolicyState:
         """Update the policy by a reward for one vector, or by the click in a list of several."""
         if self.settings.mode == "frozen":
             return
-        assert event.user is not None
-        assert event.reward is not None
+        if event.user is None or event.reward is None:
+            raise DataError("a reward without its user or its value")
         number = self.join(event.user)
-        self._firsts.clear()
+        self._firsts.clear()  # an update may move any user to another cluster
         if len(vectors) == 1:
             self.policy.update(number, vectors[0], event.reward)
         else:

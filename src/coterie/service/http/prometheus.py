@@ -76,7 +76,7 @@ def exposition(engine: PolicyEngine, metrics: Metrics) -> str:
 def _service_lines(engine: PolicyEngine, metrics: Metrics) -> Iterator[str]:
     journal = engine.journal
     yield from _typed("coterie_up", "gauge", "1 if the store can be written.")
-    yield f"coterie_up {int(journal.failure is None)}"
+    yield f"coterie_up {int(engine.lifecycle.serving)}"
     yield from _typed("coterie_responses_total", "counter", "Answers by status.")
     for status, count in sorted(metrics.responses.items()):
         yield f'coterie_responses_total{{status="{status}"}} {count}'
@@ -131,7 +131,7 @@ def _policy_lines(engine: PolicyEngine) -> Iterator[str]:
         try:
             summarised = summary(live)
         except StoreError:
-            continue
+            continue  # it is busy or recovering: a gap in its metrics is better than no metrics at all
         events = Counter(summarised.events)
         row: dict[str, float | None] = {
             "coterie_users": summarised.users,
