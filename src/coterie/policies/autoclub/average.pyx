@@ -383,6 +383,10 @@ cdef class Levelled(Averaged):
         """Each user's own ridge regression, of vectors as they came."""
         return self.divided(Averaged.estimates(self))
 
+    def estimates_of(self, users):
+        """The same of some users."""
+        return self.divided(Averaged.estimates_of(self, users))
+
 
 def scales_of_columns(vectors):
     """Powers of two that make columns vary alike, or None if they do within reason, or too few vectors tell."""
