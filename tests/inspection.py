@@ -30,6 +30,7 @@ from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.live_policy import LivePolicy
 from coterie.service.storage import snapshot_writer
 from coterie.service.storage.event_store import EventStore
+from coterie.service.storage.journal import Holder, Pending
 from coterie.service.storage.snapshot_writer import DiskCopy
 
 
@@ -177,6 +178,11 @@ def release(recommender: Recommender) -> None:
     recommender._engine.journal.close()
 
 
+def is_rewriting(engine: PolicyEngine) -> bool:
+    """Is a policy learning anew from its log?"""
+    return engine.requests.holder is Holder.REWRITE
+
+
 def connection_of(store: Any) -> Any:
     """The connection of a store that writes."""
     return store._writer
@@ -223,7 +229,7 @@ def during_copy(
 def broken_change(recommender: Recommender) -> Iterator[None]:
     """Break off a change of the state halfway."""
     try:
-        with recommender._engine.requests.change:
+        with recommender._live._change:
             yield
             raise ZeroDivisionError
     except ZeroDivisionError:
@@ -259,7 +265,7 @@ def break_expiry_once(patching: pytest.MonkeyPatch) -> None:
     """Let the first look at timers fail as nobody expects it to."""
     expire, broken = LivePolicy.expire, iter([True])
 
-    def expire_later(self: LivePolicy) -> int:
+    def expire_later(self: LivePolicy) -> Pending[int]:
         if next(broken, False):
             raise RuntimeError("broken")
         return expire(self)

@@ -24,7 +24,7 @@ class Served:
 
 
 @contextmanager
-def served(store: str, port: int = 0, limits: HTTPLimits | None = None, **options: Any) -> Iterator[Served]:
+def served(store: Any, port: int = 0, limits: HTTPLimits | None = None, **options: Any) -> Iterator[Served]:
     """Serve until the end of the block, on a free port unless told."""
     if not port:
         with socket.socket() as free:

@@ -143,14 +143,14 @@ def test_lines_that_contradict_each_other_refuse_all(other: dict[str, Any]) -> N
     with pytest.raises(Conflict, match="line 3: an earlier line has this decision_id"):
         import_lines(live_of(one), [json.dumps(line).encode() for line in (told, told, {**told, **other})])
     assert one.policy.rounds == 0
-    assert import_lines(live_of(one), [json.dumps(told).encode()] * 2) == (1, 1)
+    assert import_lines(live_of(one), [json.dumps(told).encode()] * 2).result == (1, 1)
 
 
 def test_long_ids_that_begin_alike_are_two_lines() -> None:
     one = shop()
     lines = [json.dumps({**GOOD, "decision_id": "a" * 255 + end}).encode() for end in "bc"]
-    assert import_lines(live_of(one), lines) == (2, 0)
-    assert import_lines(live_of(one), lines) == (0, 2)
+    assert import_lines(live_of(one), lines).result == (2, 0)
+    assert import_lines(live_of(one), lines).result == (0, 2)
 
 
 def test_a_line_that_is_nested_deeply_is_refused() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from coterie import Client, StoreError, UnknownName
 from coterie.service.http.service import HTTPLimits
-from inspection import before_recovery
+from inspection import before_recovery, is_rewriting
 from service.serving import Served, served
 from service.shops import ITEMS
 
@@ -143,7 +143,7 @@ def test_a_policy_that_learns_anew_keeps_nobody_else_waiting(tmp_path: Path, mon
         before_recovery(monkeypatch, lambda: slow.wait(10))
         late = threading.Thread(target=other.reward, args=(decision, 1.0))
         late.start()
-        while not one.engine.requests.rewriting:
+        while not is_rewriting(one.engine):
             time.sleep(0.01)
         began = time.monotonic()
         for _ in range(5):

@@ -71,10 +71,18 @@ class PolicyAnswer(Answer):
     version: int
 
 
+class FailedPolicy(Answer):
+    """A policy that cannot be used now, and why."""
+
+    name: str
+    reason: str
+
+
 class PoliciesAnswer(Answer):
-    """All policies that serve."""
+    """All policies that serve, and those that should and cannot."""
 
     policies: list[PolicyAnswer]
+    failed: list[FailedPolicy]
 
 
 class Arm(Message):

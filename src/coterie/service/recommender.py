@@ -138,9 +138,9 @@ class Recommender:
             If `decision_id` was used for another request; if the decision could not be made durable, in which
             case asking again with the same `decision_id` is safe.
         """
-        decision = self._live.decide(user, items=items, arms=arms, k=k, decision_id=decision_id)
-        self._engine.wait()
-        return decision
+        return self._engine.settle(
+            self._live.decide(user, items=items, arms=arms, k=k, decision_id=decision_id)
+        )
 
     def reward(
         self, decision_id: str, reward: float, *, item: str | None = None, x: ArrayLike | None = None
@@ -166,9 +166,7 @@ class Recommender:
         UnknownName, Conflict
             If there is no such decision; if another reward was given for it.
         """
-        result = self._live.reward(decision_id, reward, item=item, x=x)
-        self._engine.wait()
-        return result
+        return self._engine.settle(self._live.reward(decision_id, reward, item=item, x=x))
 
     def feedback(
         self,
@@ -203,9 +201,7 @@ class Recommender:
         >>> shop.feedback("alice", 1.0, item="tea", feedback_id="order-17").status
         'counted'
         """
-        result = self._live.feedback(user, reward, item=item, x=x, feedback_id=feedback_id)
-        self._engine.wait()
-        return result
+        return self._engine.settle(self._live.feedback(user, reward, item=item, x=x, feedback_id=feedback_id))
 
     def put_items(self, items: Mapping[str, ArrayLike], *, replace_all: bool = False) -> None:
         """Add items to the catalogue, or change their vectors.
@@ -221,8 +217,7 @@ class Recommender:
         --------
         >>> Recommender(items={"tea": [1.0, 0.0]}).put_items({"coffee": [0.0, 1.0]})
         """
-        self._live.change_items(items, replace_all=replace_all)
-        self._engine.wait()
+        self._engine.settle(self._live.change_items(items, replace_all=replace_all))
 
     def remove_items(self, items: Sequence[str]) -> None:
         """Remove items from the catalogue; decisions that chose them still take their rewards.
@@ -237,8 +232,7 @@ class Recommender:
         >>> shop = Recommender(items={"tea": [1.0, 0.0], "coffee": [0.0, 1.0]})
         >>> shop.remove_items(["tea"])
         """
-        self._live.change_items(remove=items)
-        self._engine.wait()
+        self._engine.settle(self._live.change_items(remove=items))
 
     def configure(self, **changes: Any) -> None:
         """Change settings while the recommender runs.
@@ -256,14 +250,11 @@ class Recommender:
         >>> shop.summary.settings["uniform_share"]
         0.05
         """
-        self._live.configure(**changes)
-        self._engine.wait()
+        self._engine.settle(self._live.configure(**changes))
 
     def expire(self) -> int:
         """Count the default reward where time is over, as happens by itself twice a second; how many."""
-        count = self._live.expire()
-        self._engine.wait()
-        return count
+        return self._engine.settle(self._live.expire())
 
     def remove_user(self, user: str) -> None:
         """Forget a user: id, history and statistics. The policy learns anew from what remains.
@@ -405,15 +396,14 @@ def open_policy(
     engine: PolicyEngine, name: str, options: dict[str, Any], items: Mapping[str, ArrayLike] | None
 ) -> LivePolicy:
     """Return the policy of this name, which is made unless the store has it; add these items."""
-    known = engine.policies.get(name)
-    if known is None:
-        live = engine.create(name, PolicySettings(**{**options, "dim": given_dim(options["dim"], items)}))
+    if name in engine.policies or name in engine.quarantined:
+        live = engine.find(name)
+        engine.settle(live.configure(**changes_to(live, options)))
     else:
-        live = known
-        live.configure(**changes_to(known, options))
+        settings = PolicySettings(**{**options, "dim": given_dim(options["dim"], items)})
+        live = engine.settle(engine.create(name, settings))
     if items is not None:
-        live.change_items(items)
-    engine.wait()
+        engine.settle(live.change_items(items))
     return live
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.errors import ArgumentError, UnknownName
+from coterie.errors import ArgumentError, DataError, UnknownName
 from coterie.policies.base import LinearBandit
 from coterie.service.settings import USER_PARAMS, PolicySettings
 from coterie.service.storage import event_store as events
@@ -156,6 +156,8 @@ class PolicyState:
 
     def apply(self, event: Event) -> None:
         """Change the state by an event, when it happens or when it is replayed."""
+        if event.kind not in self._steps:
+            raise DataError(f"an event of a kind that this Coterie does not know: {shown(event.kind)}")
         self._steps[event.kind](event)
         self.counts[event.kind] += 1
         self.seq, self.at = event.seq, event.at
@@ -239,8 +241,8 @@ class PolicyState:
         self.catalogue.remove(fields.get("removed", ()))
 
     def _decision(self, event: Event) -> None:
-        assert event.decision is not None
-        assert event.user is not None
+        if event.decision is None or event.user is None:
+            raise DataError("a decision without its id or its user")
         fields = event.fields()
         if self.settings.mode != "frozen":
             self.join(event.user)
@@ -265,7 +267,10 @@ class PolicyState:
         vectors = event.vectors(self.settings.dim) if event.x is not None else None
         if vectors is None and waiting is not None:
             vectors = waiting.vectors()
-        assert vectors is not None
+        if vectors is None:
+            raise DataError(
+                f"a reward for {shown(event.decision)}, a decision that is not in the log before it"
+            )
         self._learn(event, vectors, fields.get("clicked"))
 
     def _feedback(self, event: Event) -> None:
@@ -280,8 +285,8 @@ class PolicyState:
         """Update the policy by a reward for one vector, or by the click in a list of several."""
         if self.settings.mode == "frozen":
             return
-        assert event.user is not None
-        assert event.reward is not None
+        if event.user is None or event.reward is None:
+            raise DataError("a reward without its user or its value")
         number = self.join(event.user)
         self._firsts.clear()
         if len(vectors) == 1:

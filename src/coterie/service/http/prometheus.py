@@ -76,7 +76,7 @@ def exposition(engine: PolicyEngine, metrics: Metrics) -> str:
 def _service_lines(engine: PolicyEngine, metrics: Metrics) -> Iterator[str]:
     journal = engine.journal
     yield from _typed("coterie_up", "gauge", "1 if the store can be written.")
-    yield f"coterie_up {int(journal.failure is None)}"
+    yield f"coterie_up {int(engine.lifecycle.serving)}"
     yield from _typed("coterie_responses_total", "counter", "Answers by status.")
     for status, count in sorted(metrics.responses.items()):
         yield f'coterie_responses_total{{status="{status}"}} {count}'

@@ -70,9 +70,14 @@ async def list_policies(request: Request) -> Response:
     """List policies."""
     key = request.state.key
     scope = None if key is None else key.policy
-    found = list(service_of(request).engine.policies.items())
-    shown = [policy_answer(live) for name, live in found if scope in (None, name)]
-    return json_response(messages.PoliciesAnswer(policies=shown))
+    engine = service_of(request).engine
+    failed = {name: why for name, why in engine.out_of_service().items() if scope in (None, name)}
+    found = [live for name, live in list(engine.policies.items()) if scope in (None, name)]
+    answer = messages.PoliciesAnswer(
+        policies=[policy_answer(live) for live in found if live.name not in failed],
+        failed=[messages.FailedPolicy(name=name, reason=why) for name, why in failed.items()],
+    )
+    return json_response(answer)
 
 
 async def create_policy(request: Request) -> Response:
@@ -82,10 +87,10 @@ async def create_policy(request: Request) -> Response:
     service = service_of(request)
     try:
         settings = PolicySettings(**{**fields, "users": tuple(body.users)})
-        live = service.engine.create(body.name, settings)
+        pending = service.engine.create(body.name, settings)
     except UnknownName as error:
         raise Refusal(422, str(error)) from None
-    await service.durable()
+    live = await service.durable(pending)
     return json_response(policy_answer(live), 201)
 
 
@@ -99,15 +104,15 @@ async def change_policy(request: Request) -> Response:
     body = await body_of(request, policy_changes)
     changes = {name: getattr(body, name) for name in body.__struct_fields__}
     live = policy_of(request)
-    live.configure(**{name: value for name, value in changes.items() if value is not UNSET})
-    await service_of(request).durable()
+    given = {name: value for name, value in changes.items() if value is not UNSET}
+    await service_of(request).durable(live.configure(**given))
     return json_response(policy_answer(live))
 
 
 async def retire_policy(request: Request) -> Response:
     """Retire a policy."""
-    service_of(request).engine.retire(policy_of(request).name)
-    await service_of(request).durable()
+    service = service_of(request)
+    await service.durable(service.engine.retire(request.path_params["policy"]))
     return Response(status_code=204)
 
 
@@ -129,8 +134,8 @@ async def patch_items(request: Request) -> Response:
 
 async def _set_items(request: Request, replace_all: bool) -> Response:
     body = await body_of(request, items_decoder)
-    count = policy_of(request).change_items(by_id(body.items, "items"), replace_all=replace_all)
-    await service_of(request).durable()
+    pending = policy_of(request).change_items(by_id(body.items, "items"), replace_all=replace_all)
+    count = await service_of(request).durable(pending)
     return json_response(messages.ItemsAnswer(count=count))
 
 
@@ -139,8 +144,7 @@ async def delete_items(request: Request) -> Response:
     ids = request.query_params.getlist("id")
     if not ids or len(ids) > messages.MOST_ITEMS:
         raise Refusal(422, f"name 1 to {messages.MOST_ITEMS} items in the query: ?id=a&id=b")
-    count = policy_of(request).change_items(remove=ids)
-    await service_of(request).durable()
+    count = await service_of(request).durable(policy_of(request).change_items(remove=ids))
     return json_response(messages.ItemsAnswer(count=count))
 
 
@@ -255,8 +259,8 @@ class ExportResponse(StreamingResponse):
 async def import_log(request: Request) -> Response:
     """Import a log of JSON lines."""
     lines = (await raw_body(request)).split(b"\n")
-    found = await run_in_threadpool(exports.import_lines, policy_of(request), lines)
-    await service_of(request).durable()
+    pending = await run_in_threadpool(exports.import_lines, policy_of(request), lines)
+    found = await service_of(request).durable(pending)
     return json_response(messages.ImportAnswer(counted=found.counted, duplicates=found.duplicates))
 
 
@@ -268,12 +272,14 @@ async def live_check(request: Request) -> Response:
 async def ready_check(request: Request) -> Response:
     """Say whether the store can be written; warn of failed snapshots, without the names of policies."""
     engine = service_of(request).engine
-    if engine.journal.failure is not None:
-        return problem(503, str(engine.journal.failure))
+    if not engine.lifecycle.serving:
+        return problem(503, str(engine.lifecycle.error()))
     retries = [live.snapshots.retry for live in list(engine.policies.values())]
     warnings = [
         f"snapshots fail, {one.failures} in a row by now: {one.reason}" for one in retries if one.failures
     ]
+    if broken := engine.out_of_service():
+        warnings.append(f"policies out of service: {len(broken)}; the list of policies says why")
     return json_response(messages.Health(status="ready", warnings=warnings))
 
 

@@ -45,9 +45,8 @@ def open_engine(settings: ServerSettings) -> PolicyEngine:
                 f"{settings.host} can be reached from other machines, and the store has no keys: make one "
                 f"with `coterie keys create`, or say --insecure"
             )
-        if not engine.policies:
-            engine.create("default", PolicySettings(dim=settings.dim, policy=settings.policy))
-            engine.wait()
+        if not (engine.policies or engine.quarantined):
+            engine.settle(engine.create("default", PolicySettings(dim=settings.dim, policy=settings.policy)))
     except BaseException:
         engine.close()
         raise

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coterie.errors import StoreError
 from coterie.types import Floats
 
 _decode: Callable[[str], Any] = json.loads
@@ -79,6 +80,10 @@ OF_USER = f"""WITH RECURSIVE block (number, least) AS (
     SELECT {{columns}} FROM block CROSS JOIN log
     WHERE seq / {BLOCK} = number AND user_id = ? AND policy = ?"""
 """The events of a user: one lookup in the index for each block of the log."""
+
+
+class StoreTakenOver(StoreError):
+    """Raised when another process has opened the store since: it is the owner now."""
 
 
 class Event(NamedTuple):

@@ -18,6 +18,7 @@ from coterie.service.core.live_policy import FeedbackRequest, LivePolicy
 from coterie.service.messages import sentence
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import Event, EventStore
+from coterie.service.storage.journal import Pending
 from coterie.types import Floats
 from coterie.validation import shown
 
@@ -247,7 +248,7 @@ class Imported(NamedTuple):
     duplicates: int
 
 
-def import_lines(live: LivePolicy, lines: Iterable[bytes]) -> Imported:
+def import_lines(live: LivePolicy, lines: Iterable[bytes]) -> Pending[Imported]:
     """Learn from lines as `json_lines` writes them, or with `x` instead of `arms` and `arm`.
 
     A line with a `decision_id` is counted once, however often it is imported. All lines are checked before
@@ -266,8 +267,8 @@ def import_lines(live: LivePolicy, lines: Iterable[bytes]) -> Imported:
             except ArgumentError as error:
                 raise ArgumentError(f"line {number}: {error}") from None
     results = [live.feedback(*one[:2], x=one.x, feedback_id=one.id) for _, one in requests]
-    known = sum(result.status == "duplicate" for result in results)
-    return Imported(len(results) - known, known)
+    known = sum(one.result.status == "duplicate" for one in results)
+    return Pending(Imported(len(results) - known, known), max((one.seq for one in results), default=0))
 
 
 def _same(one: FeedbackRequest, other: FeedbackRequest) -> bool:
