@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -35,17 +36,17 @@ def fill(path: Path, events: int, users: int) -> None:
     """Write a log of decisions and rewards; the policy learns from the last `users` rewards only."""
     rng = np.random.default_rng(0)
     engine = PolicyEngine(SQLiteStore(path), snapshot_every=10**9)
-    live = engine.create("default", PolicySettings(dim=DIM, policy="AutoCLUB", reward_wait=None))
+    live = engine.create("default", PolicySettings(dim=DIM, policy="AutoCLUB", reward_wait=None)).result
     names = [f"item-{n}" for n in range(ITEMS)]
     vectors = rng.normal(size=(ITEMS, DIM)) / DIM**0.5
     live.change_items(dict(zip(names, vectors, strict=True)))
     engine.wait()
-    template = live.decide("nobody", items=names[:OFFERED], decision_id="template")
-    live.reward(template.id, 0.5)
+    live.decide("nobody", items=names[:OFFERED], decision_id="template")
+    live.reward("template", 0.5)
     engine.wait()
     decision, reward = engine.store.find("default", "template")
     for start in range(0, events // 2, BATCH):
-        engine.journal.run(lambda start=start: _append(engine, decision, reward, start))
+        engine.journal.run(partial(_append, engine, decision, reward, start))
     for n in range(users):
         live.feedback(f"user-{n}", float(rng.random()), x=vectors[n % ITEMS])
     engine.wait()

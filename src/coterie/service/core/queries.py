@@ -164,7 +164,7 @@ def explain(live: LivePolicy, user: str, items: Sequence[str] | None = None, lim
 def _best_scores(
     live: LivePolicy, user: str, ids: Sequence[str], limit: int, *, named: bool
 ) -> list[ItemScore]:
-    """Return the items with the largest sums; one that is removed meanwhile is left out unless it is named."""
+    """Return the items with the largest sums; one removed meanwhile is left out unless it is named."""
     best: list[ItemScore] = []
     for start in range(0, len(ids), SCORED_AT_ONCE):
         with live.reading() as state:

@@ -351,11 +351,16 @@ class ServiceConnection(HttpToolsProtocol):
         policy, route, headers, _ = head
         try:
             service.keys.authorise(headers, "writer", policy)
-            if takes_long(service.engine, policy, route):
+            # The event loop never waits for the lock of requests, which other threads may hold for long.
+            lock = service.engine.requests.lock
+            if takes_long(service.engine, policy, route) or not lock.acquire(blocking=False):
                 answer = self.loop.run_in_executor(None, HANDLERS[route], service.engine, policy, body)
                 answer.add_done_callback(partial(self._handled, route, began))
                 return
-            (status, content), seq = HANDLERS[route](service.engine, policy, body)
+            try:
+                (status, content), seq = HANDLERS[route](service.engine, policy, body)
+            finally:
+                lock.release()
         except Exception as error:
             self._send(*_problem(error, route))
             return

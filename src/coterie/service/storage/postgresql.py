@@ -13,6 +13,16 @@ from coterie.errors import StoreError
 from coterie.extras import install_command
 from coterie.service.storage.event_store import TABLES, EventStore, one_line
 
+KEEPALIVE: dict[str, Any] = {
+    "keepalives": 1,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+"""A server that is gone without a word is noticed after about ten seconds."""
+TIMEOUTS = {"lock_timeout": "5s", "statement_timeout": "300s"}
+"""What somebody else locks makes a commit fail soon. Removing a user from a long log may take minutes."""
 LOCK = 0x436F7465726965  # "Coterie"
 """The number of the advisory lock; it holds for one database."""
 PATIENCE = 5.0
@@ -30,6 +40,8 @@ class PostgresStore(EventStore):
     url : str
         `postgresql://user:password@host/database`.
     """
+
+    remote = True
 
     def __init__(self, url: str) -> None:
         """Name a store; `open` connects."""
@@ -64,7 +76,9 @@ class PostgresStore(EventStore):
 
     def _connection(self) -> Any:
         """Return a connection whose commits wait for the disk."""
-        made = self._psycopg.connect(self._url, autocommit=True, connect_timeout=10)
+        made = self._psycopg.connect(self._url, autocommit=True, connect_timeout=10, **KEEPALIVE)
+        for setting, value in TIMEOUTS.items():
+            made.execute(f"SET {setting} = '{value}'")
         made.execute("SET synchronous_commit = on")
         made.execute("SET client_encoding = 'UTF8'")
         return made
