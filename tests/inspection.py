@@ -28,10 +28,11 @@ from coterie.policies.kernel.learner import Learner
 from coterie.service.core import live_policy, recovery
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.live_policy import LivePolicy
-from coterie.service.storage import snapshot_writer
+from coterie.service.storage import postgresql, snapshot_writer
 from coterie.service.storage.event_store import EventStore
-from coterie.service.storage.journal import Holder, Pending
+from coterie.service.storage.journal import Holder, PendingResult
 from coterie.service.storage.snapshot_writer import DiskCopy
+from coterie.service.storage.sqlite import SQLiteStore
 
 
 def read_blocks_of(size: int, patch: pytest.MonkeyPatch) -> list[int]:
@@ -183,6 +184,20 @@ def is_rewriting(engine: PolicyEngine) -> bool:
     return engine.requests.holder is Holder.REWRITE
 
 
+def give_up_after(patching: pytest.MonkeyPatch, seconds: float) -> None:
+    """Wait less long for a PostgreSQL that does not answer."""
+    patching.setattr(postgresql, "LONGEST_STATEMENT", seconds)
+
+
+def release_lock(store: Any) -> None:
+    """Let another process open the store, too."""
+    if isinstance(store, SQLiteStore):
+        assert store._lock is not None
+        store._lock.release()
+    else:
+        store._writer.execute("SELECT pg_advisory_unlock_all()")
+
+
 def connection_of(store: Any) -> Any:
     """The connection of a store that writes."""
     return store._writer
@@ -265,7 +280,7 @@ def break_expiry_once(patching: pytest.MonkeyPatch) -> None:
     """Let the first look at timers fail as nobody expects it to."""
     expire, broken = LivePolicy.expire, iter([True])
 
-    def expire_later(self: LivePolicy) -> Pending[int]:
+    def expire_later(self: LivePolicy) -> PendingResult[int]:
         if next(broken, False):
             raise RuntimeError("broken")
         return expire(self)

@@ -50,16 +50,18 @@ def test_a_commit_that_hangs_gets_503_and_the_service_is_not_ready(
         deciding = threading.Thread(target=decide)
         deciding.start()
         slowest = 0.0
+        ready_answers: list[httpx.Response] = []
         began = time.monotonic()
         while deciding.is_alive():
             before = time.monotonic()
             assert http.get("/health/live").status_code == 200
             slowest = max(slowest, time.monotonic() - before)
-            if 0.7 < before - began < 0.9:
-                assert "an event has waited" in http.get("/health/ready").json()["detail"]
+            ready_answers.append(http.get("/health/ready"))
         deciding.join()
         assert slowest < 0.5
-        assert time.monotonic() - began < 4
+        assert time.monotonic() - began < 6
+        refused = [one.json()["detail"] for one in ready_answers if one.status_code == 503]
+        assert "an event has waited" in refused[-1]
         assert answers[0].status_code == 503
         assert "it may still be counted; send it again with the same id" in answers[0].json()["detail"]
         hanging.set()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from math import isfinite
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 
 COLUMNS = ("policy", "regret", "± s.e.", "clusters", "ARI", "µs/round", "constants")
 REAL_COLUMNS = ("policy", "regret", "± s.e.", "reward", "× uniform", "clusters", "µs/round", "constants")
+GROUPED_COLUMNS = (*REAL_COLUMNS[:6], "ARI", *REAL_COLUMNS[6:])
+"""Real feedback of users whose groups are known."""
 OPTIONAL = ("constants", "µs/round", "ARI", "clusters", "reward", "± s.e.")
 """Columns that a narrow terminal does without, the least important first."""
 
@@ -365,7 +368,9 @@ class RunResults(NamedTuple):
         print_line(f"[bold]{escape(self.title)}[/bold]")
         if self.caution:
             print_line(self.caution)
-        columns = REAL_COLUMNS if self.plan.environment.is_real else COLUMNS
+        is_grouped = any(isfinite(one.result.final("ari").mean) for one in ranked)
+        real_columns = GROUPED_COLUMNS if is_grouped else REAL_COLUMNS
+        columns: tuple[str, ...] = real_columns if self.plan.environment.is_real else COLUMNS
         rows = [one.row(columns) for one in ranked]
         print_table(columns, rows, prose=("constants",), optional=OPTIONAL)
         if draw_chart or (draw_chart is None and out.is_terminal):

@@ -79,7 +79,7 @@ def serve(
     ] = None,
     commit_timeout: Annotated[
         int | None,
-        typer.Option(metavar="SECONDS", help="Time in which the store must confirm an event (10)."),
+        typer.Option(metavar="SECONDS", help="Time in which the store must confirm an event (15)."),
     ] = None,
     stop_timeout: Annotated[
         int | None,

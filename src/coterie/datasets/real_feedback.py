@@ -84,6 +84,7 @@ def load_payoffs(
     items: Source | ArrayLike = None,
     unit: bool = False,
     vectors: str = "users",
+    conversation: str = "",
     seed: int = 0,
 ) -> PayoffTable:
     """Load payoffs of real feedback, with vectors of the items.
@@ -127,6 +128,8 @@ def load_payoffs(
           ``complete`` of all who did not rate everything.
         - ``text``: the words of the items ('jester', 'polis', 'movietweetings'). All users can be served.
         - ``features``: features that the dataset has of items ('coat'). All users can be served.
+    conversation : str, default ""
+        Of 'polis': the name of a folder, for one conversation instead of all.
     seed : int, default 0
         Seed of the half of the users that makes the vectors, at least 0.
 
@@ -159,6 +162,10 @@ def load_payoffs(
     if threshold is not None:
         number("threshold", threshold)
     describe = _description(name, setting, vectors)
+    if conversation and name != "polis":
+        raise ArgumentError(f"conversation is for 'polis', not for {name!r}")
+    if conversation:
+        path = polis.find_conversation(path, conversation)
     if setting == "lastfm-2014":
         if name != "lastfm":
             raise ArgumentError(f"'lastfm-2014' is a protocol on the dataset 'lastfm', got {name!r}")

@@ -282,7 +282,7 @@ class EnvironmentSpec:
         Added to every reward, see `Shifted`.
     intercept : bool, default False
         Whether every arm has one more coordinate, the same for all.
-    threshold, unit, vectors
+    threshold, unit, vectors, conversation
         As for `load_payoffs`; only for real feedback.
     offers, window, connected, once
         As for `Payoffs`; "" offers what is usual for the setting.
@@ -351,6 +351,7 @@ class EnvironmentSpec:
     threshold: float | None = None
     unit: bool = False
     vectors: str = "users"
+    conversation: str = ""
     offers: Literal["", "all", "known", "one-positive", "window"] = ""
     default_payoff: float = 0.0
     window: int = 50_000
@@ -428,7 +429,7 @@ class EnvironmentSpec:
         -------
         dict
             dim, n_users, n_items, scale and seed; for real feedback setting, dim, n_items, threshold, unit,
-            vectors and seed.
+            vectors, conversation and seed.
         """
         if self.is_real:
             return {
@@ -438,6 +439,7 @@ class EnvironmentSpec:
                 "threshold": self.threshold,
                 "unit": self.unit,
                 "vectors": self.vectors,
+                "conversation": self.conversation,
                 "seed": self.data_seed,
             }
         return {

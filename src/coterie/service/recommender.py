@@ -101,6 +101,7 @@ class Recommender:
         except BaseException:
             engine.close()
             raise
+        # At exit, or when this object is collected, whichever comes first; `close` calls it earlier.
         self._closing = weakref.finalize(self, engine.close)
 
     def decide(

@@ -127,6 +127,7 @@ class PolicySettings:
         params = dict(self.params)
         for name in USER_PARAMS:
             if name in params:
+                # Labels lose an entry; a graph loses a row and a column.
                 kept = np.delete(np.asarray(params[name]), gone, axis=0)
                 params[name] = (np.delete(kept, gone, axis=1) if kept.ndim == 2 else kept).tolist()
         return replace(self, users=tuple(one for one in self.users if one != user), params=params)
@@ -169,6 +170,7 @@ class PolicySettings:
 
     def same_policy(self, other: PolicySettings) -> bool:
         """Tell whether both determine the same policy, apart from what may change."""
+        # Compared as JSON, since parameters may be arrays, whose == is elementwise.
         changes = {name: getattr(other, name) for name in CHANGEABLE}
         return self.changed(**changes).to_json() == other.to_json()
 
@@ -273,7 +275,7 @@ class ServerSettings:
     connection_limit: int = 1_000
     idle_timeout: int = 5
     request_timeout: int = 30
-    commit_timeout: int = 10
+    commit_timeout: int = 15
     stop_timeout: int = 5
     log_level: str = "info"
 

@@ -18,7 +18,7 @@ from coterie.service.core.state import PolicyState
 from coterie.service.settings import PolicySettings, without_user
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import Event, EventStore, StoreTakenOver, one_line
-from coterie.service.storage.journal import Journal, Pending, RequestLock
+from coterie.service.storage.journal import Journal, PendingResult, RequestLock
 from coterie.service.storage.state_snapshots import unreferenced_chunks
 from coterie.validation import shown
 
@@ -84,7 +84,7 @@ class PolicyEngine:
     def _live(self, name: str, recovered: Recovered) -> LivePolicy:
         return LivePolicy(name, recovered, self.requests, self._limits)
 
-    def settle(self, pending: Pending[R]) -> R:
+    def settle(self, pending: PendingResult[R]) -> R:
         """Return the result of an operation once its event is durable; StoreError if it will not be."""
         if self.store.durable:
             self.journal.wait(pending.seq)
@@ -106,7 +106,7 @@ class PolicyEngine:
 
     # Policies.
 
-    def create(self, name: str, settings: PolicySettings) -> Pending[LivePolicy]:
+    def create(self, name: str, settings: PolicySettings) -> PendingResult[LivePolicy]:
         """Make a policy under a name that was never used."""
         with self.requests:
             if not isinstance(name, str) or not NAME.fullmatch(name):
@@ -124,7 +124,7 @@ class PolicyEngine:
             live.state.apply(event)
             self.journal.append(event)
             self.policies[name] = live
-            return Pending(live, event.seq)
+            return PendingResult(live, event.seq)
 
     def find(self, name: str) -> LivePolicy:
         """Return the policy of this name; StoreError with the reason if it is out of service."""
@@ -135,7 +135,7 @@ class PolicyEngine:
             raise unknown("policy", name, self.policies, "the service lists all")
         return live
 
-    def retire(self, name: str) -> Pending[None]:
+    def retire(self, name: str) -> PendingResult[None]:
         """End a policy's service, even that of one whose log cannot be replayed; its log remains."""
         with self.requests:
             if name not in self.quarantined:
@@ -143,7 +143,7 @@ class PolicyEngine:
             event = Event(self.journal.next_seq, name, events.RETIRED, self.requests.now)
             self.journal.append(event)
             self._drop(name, StoreError(f"policy {name!r} was retired"))
-            return Pending(None, event.seq)
+            return PendingResult(None, event.seq)
 
     def _drop(self, name: str, reason: StoreError) -> None:
         """Forget a policy; requests that have found it before are refused."""
@@ -246,6 +246,11 @@ class PolicyEngine:
                 logger.exception("housekeeping failed, and is tried again")
 
     def _look_after(self) -> None:
+        if self.lifecycle.serving:
+            try:
+                self.store.check_place()
+            except OSError as error:  # even if nothing is written now: what was committed may be gone
+                self.journal.doubt(error)
         if not self.lifecycle.serving:
             self.recover()
         for live in list(self.policies.values()):

@@ -44,4 +44,5 @@ def new_id() -> str:
         _RANDOM.extend(os.urandom(4096))
     drawn = _RANDOM[-8:]
     del _RANDOM[-8:]
+    # Time first: new entries of the index on decisions are next to each other, on a few pages.
     return f"{time.time_ns() // 1_000_000:012x}{drawn.hex()}"

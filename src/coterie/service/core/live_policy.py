@@ -32,7 +32,7 @@ from coterie.service.core.recovery import DamagedPolicy, Recovered, recover_poli
 from coterie.service.core.state import PolicyState, Waiting
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import Event, EventStore, detail, one_line
-from coterie.service.storage.journal import Holder, Pending, RequestLock
+from coterie.service.storage.journal import Holder, PendingResult, RequestLock
 from coterie.service.storage.snapshot_writer import Retry, SnapshotWriter
 from coterie.types import Floats
 from coterie.validation import arm_vector, arms_matrix, finite, number, shown, whole
@@ -155,7 +155,7 @@ class Change:
 class LivePolicy:
     """A policy of an engine: decisions, rewards, feedback, items and settings.
 
-    What a method returns counts only once its event is durable: `Pending` has the event's number.
+    What a method returns counts only once its event is durable: `PendingResult` has the event's number.
 
     When a change breaks off, the policy's state is no longer a function of its log, and `lifecycle` says so;
     the state is read again before the next request of this policy. Other policies go on.
@@ -252,7 +252,7 @@ class LivePolicy:
         arms: Mapping[str, ArrayLike] | ArrayLike | None = None,
         k: int = 1,
         decision_id: str | None = None,
-    ) -> Pending[Decision]:
+    ) -> PendingResult[Decision]:
         """Choose among items of the catalogue (all by default), or among arms with their own vectors."""
         with self._turn:
             checked_id("user", user)
@@ -278,7 +278,7 @@ class LivePolicy:
                     version=self.state.seq,
                 )
                 self._apply(event)
-            return Pending(answer(event), event.seq)
+            return PendingResult(answer(event), event.seq)
 
     def _offer(self, items: Sequence[str] | None, arms: Any) -> Offer:
         """Return the arms of a request, with vectors that the policy can take."""
@@ -302,7 +302,7 @@ class LivePolicy:
 
     def _repeated(
         self, known: list[Event], user: str, items: Sequence[str] | None, arms: Any, k: int
-    ) -> Pending[Decision]:
+    ) -> PendingResult[Decision]:
         """Return the first answer to the same request, whatever has happened to the catalogue since."""
         decision = events.first(known, events.DECISION)
         inline = None if arms is None else inline_offer(arms, self.state.settings.dim)
@@ -315,7 +315,7 @@ class LivePolicy:
 
     def reward(
         self, decision_id: str, reward: float, *, item: str | None = None, x: ArrayLike | None = None
-    ) -> Pending[RewardResult]:
+    ) -> PendingResult[RewardResult]:
         """Count the reward of a decision once.
 
         `item` is what was clicked in a list; in shadow mode `item` or `x` is what was shown instead.
@@ -377,18 +377,18 @@ class LivePolicy:
 
     def _count_reward(
         self, decision: Event, value: float, item: str | None, fields: dict[str, Any], *, drawn: bool
-    ) -> Pending[RewardResult]:
+    ) -> PendingResult[RewardResult]:
         event = self._reward_event(decision, value, item, fields)
         with self._change:
             self._apply(event)
         self.totals.add(value, drawn)
         learnt = self.state.settings.mode != "frozen" and not fields.get("ignored")
         result = RewardResult(decision.decision or "", "counted" if learnt else "recorded")
-        return Pending(result, event.seq)
+        return PendingResult(result, event.seq)
 
     def _count_late(
         self, decision: Event, value: float, item: str | None, fields: dict[str, Any]
-    ) -> Pending[RewardResult]:
+    ) -> PendingResult[RewardResult]:
         """Take a reward after the default was counted: count it too, or instead, or only record it."""
         late = self.state.settings.late
         if "x" not in fields:
@@ -397,10 +397,12 @@ class LivePolicy:
             fields["ignored"] = late == "ignore" or None
             drawn = "drawn" in decision.fields()
             result, seq = self._count_reward(decision, value, item, fields, drawn=drawn)
-            return Pending(result._replace(status="late") if result.status == "counted" else result, seq)
+            return PendingResult(
+                result._replace(status="late") if result.status == "counted" else result, seq
+            )
         event, key = self._reward_event(decision, value, item, fields), decision.decision or ""
         self.rewrite(lambda store: store.replace_default(key, event), added=event.seq)
-        return Pending(RewardResult(key, "late"), 0)  # the rewrite was a commit of its own
+        return PendingResult(RewardResult(key, "late"), 0)  # the rewrite was a commit of its own
 
     def _duplicate(self, settled: Event, value: float, item: str | None, x: ArrayLike | None) -> RewardResult:
         """Accept the same reward once more; refuse another one."""
@@ -423,20 +425,20 @@ class LivePolicy:
         item: str | None = None,
         x: ArrayLike | None = None,
         feedback_id: str | None = None,
-    ) -> Pending[RewardResult]:
+    ) -> PendingResult[RewardResult]:
         """Count a reward for an item that something else chose; the same `feedback_id` is counted once."""
         with self._turn:
             event = self.check_feedback(FeedbackRequest(user, reward, item, x, feedback_id))
-            if isinstance(event, Pending):
+            if isinstance(event, PendingResult):
                 self.duplicates += 1
                 return event
             with self._change:
                 self._apply(event)
             frozen = self.state.settings.mode == "frozen"
             result = RewardResult(event.decision or "", "recorded" if frozen else "counted")
-            return Pending(result, event.seq)
+            return PendingResult(result, event.seq)
 
-    def check_feedback(self, request: FeedbackRequest) -> Event | Pending[RewardResult]:
+    def check_feedback(self, request: FeedbackRequest) -> Event | PendingResult[RewardResult]:
         """Return the event of a feedback, or the result of one that is known already; nothing changes."""
         checked_id("user", request.user)
         value = number("reward", request.reward)
@@ -491,7 +493,7 @@ class LivePolicy:
         *,
         remove: Sequence[str] = (),
         replace_all: bool = False,
-    ) -> Pending[int]:
+    ) -> PendingResult[int]:
         """Set items of the catalogue and remove others, in one step; return how many there are then."""
         with self._turn:
             ids = [checked_id("an item's id", one) for one in put or {}]
@@ -508,7 +510,7 @@ class LivePolicy:
                     self._apply(self._event(events.ITEMS, x=vectors.tobytes(), detail=fields))
             return self._latest(len(self.state.catalogue))
 
-    def configure(self, **changes: Any) -> Pending[None]:
+    def configure(self, **changes: Any) -> PendingResult[None]:
         """Change settings that may change while a policy runs."""
         with self._turn:
             settings = self.state.settings.changed(**changes)
@@ -517,7 +519,7 @@ class LivePolicy:
                     self._apply(self._event(events.CONFIGURED, detail=settings.to_json()))
             return self._latest(None)
 
-    def expire(self) -> Pending[int]:
+    def expire(self) -> PendingResult[int]:
         """Count the default reward of decisions whose time is over; return how many there were."""
         with self._turn:
             now, timers, count = self._requests.now, self.state.timers, 0
@@ -540,13 +542,13 @@ class LivePolicy:
     def _event(self, kind: str, **fields: Any) -> Event:
         return Event(self._journal.next_seq, self.name, kind, self._requests.now, **fields)
 
-    def _known(self, result: R, event: Event) -> Pending[R]:
+    def _known(self, result: R, event: Event) -> PendingResult[R]:
         """Return the result of a request that was made before, which counts once its event is durable."""
-        return Pending(result, self._journal.number_to_await(event.seq))
+        return PendingResult(result, self._journal.number_to_await(event.seq))
 
-    def _latest(self, result: R) -> Pending[R]:
+    def _latest(self, result: R) -> PendingResult[R]:
         """Return a result that rests on the latest event of the policy, even if this request added none."""
-        return Pending(result, self._journal.number_to_await(self.state.seq))
+        return PendingResult(result, self._journal.number_to_await(self.state.seq))
 
     def _apply(self, event: Event) -> None:
         """Change the state and queue the event for the store."""

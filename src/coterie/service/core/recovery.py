@@ -10,7 +10,7 @@ from coterie.errors import SnapshotError, StoreError
 from coterie.service.core.state import PolicyState
 from coterie.service.settings import PolicySettings
 from coterie.service.storage import state_snapshots
-from coterie.service.storage.event_store import CREATED, Event, EventStore, one_line
+from coterie.service.storage.event_store import CREATED, DamagedEvent, Event, EventStore, one_line
 from coterie.service.storage.snapshot_writer import LOG_AFTER
 
 logger = logging.getLogger(__name__)
@@ -48,6 +48,8 @@ def recover_policy(store: EventStore, name: str) -> Recovered:
             if state is None:  # the first event of a policy holds its settings
                 state = _created(event)
             state.apply(event)
+    except DamagedEvent as error:
+        raise DamagedPolicy(f"policy {name!r} is out of service: {error}") from error
     except StoreError:
         raise
     except Exception as error:

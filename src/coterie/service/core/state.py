@@ -187,6 +187,7 @@ class PolicyState:
         if number is not None:
             return number
         self.check_new_user(user)
+        # A policy cannot have no users: one made without any has room for the first who comes.
         if len(self.users) == self.policy.n_users:
             self.policy.add_users(1)
         return self.users.add(user)
@@ -209,6 +210,8 @@ class PolicyState:
 
     def cluster_number(self, number: int) -> int:
         """Return the cluster of a user, named by the number of its first member."""
+        # Labels of all users take longer than a decision among many. So the array is read in place where the
+        # learner has one, and the first member of each cluster is kept until the policy learns again.
         policy, labels = self.policy, self._labels
         if labels is None or len(labels) != policy.n_users:
             if "labels" not in policy.learner.FIELDS:
@@ -226,6 +229,7 @@ class PolicyState:
     def start_waiting(self, decision: str, waiting: Waiting) -> None:
         """Keep a decision until its reward comes or its time is over."""
         self.waiting[decision] = waiting
+        # A reward does not remove its timer, which would mean a search: `expire` skips what is settled.
         if waiting.expires is not None:
             heappush(self.timers, (waiting.expires, decision))
 
@@ -254,7 +258,7 @@ class PolicyState:
         wait = self.settings.reward_wait
         expires = None if wait is None else event.at + wait
         x = event.x or b""
-        if "arms" in fields:
+        if "arms" in fields:  # the event has all arms that were offered; the reward needs those chosen
             x = event.chosen_vectors(self.settings.dim).tobytes()
         waiting = Waiting(event.user, items, x, expires, "drawn" in fields)
         self.start_waiting(event.decision, waiting)
@@ -288,7 +292,7 @@ class PolicyState:
         if event.user is None or event.reward is None:
             raise DataError("a reward without its user or its value")
         number = self.join(event.user)
-        self._firsts.clear()
+        self._firsts.clear()  # an update may move any user to another cluster
         if len(vectors) == 1:
             self.policy.update(number, vectors[0], event.reward)
         else:

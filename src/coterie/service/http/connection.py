@@ -17,7 +17,7 @@ from coterie.service.http.admission import Admission
 from coterie.service.http.decision_routes import HANDLERS, takes_long
 from coterie.service.http.problems import Headers, Refusal, body_of_problem, headers_of, refused, status_of
 from coterie.service.http.service import HTTPService
-from coterie.service.storage.journal import Pending
+from coterie.service.storage.journal import PendingResult
 
 PATH = re.compile(rb"/v1/policies/([A-Za-z0-9_.-]+)/(decisions|rewards)")
 """Paths of the fast path; one with an escape or a query is left to the router."""
@@ -366,7 +366,7 @@ class ServiceConnection(HttpToolsProtocol):
             return
         service.when_durable(seq, partial(self._settled, route, began, status, content))
 
-    def _handled(self, route: str, began: float, answer: Future[Pending[tuple[int, bytes]]]) -> None:
+    def _handled(self, route: str, began: float, answer: Future[PendingResult[tuple[int, bytes]]]) -> None:
         """A thread has called the handler."""
         try:
             (status, content), seq = answer.result()

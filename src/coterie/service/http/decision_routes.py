@@ -18,9 +18,9 @@ from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.live_policy import LivePolicy
 from coterie.service.http.problems import Refusal, status_of
 from coterie.service.http.service import raw_body, service_of
-from coterie.service.storage.journal import Pending
+from coterie.service.storage.journal import PendingResult
 
-Handler = Callable[[PolicyEngine, str, bytes], Pending[tuple[int, bytes]]]
+Handler = Callable[[PolicyEngine, str, bytes], PendingResult[tuple[int, bytes]]]
 encode = msgspec.json.Encoder().encode
 decision_decoder = msgspec.json.Decoder(messages.DecisionRequest)
 rewards_decoder = msgspec.json.Decoder(messages.Rewards)
@@ -44,7 +44,7 @@ async def respond(request: Request, route: str) -> Response:
     return Response(content, status, media_type="application/json")
 
 
-def decide(engine: PolicyEngine, policy: str, body: bytes) -> Pending[tuple[int, bytes]]:
+def decide(engine: PolicyEngine, policy: str, body: bytes) -> PendingResult[tuple[int, bytes]]:
     """Decide what to show a user; the answer counts once it is durable."""
     request = decision_decoder.decode(body)
     decision, seq = engine.find(policy).decide(
@@ -54,7 +54,7 @@ def decide(engine: PolicyEngine, policy: str, body: bytes) -> Pending[tuple[int,
         k=request.k,
         decision_id=request.decision_id,
     )
-    return Pending((200, encode(decision_answer(decision))), seq)
+    return PendingResult((200, encode(decision_answer(decision))), seq)
 
 
 def decision_answer(decision: Decision) -> messages.DecisionAnswer:
@@ -82,7 +82,7 @@ def by_id(arms: list[messages.Arm], name: str) -> dict[str, Any]:
     return found
 
 
-def reward(engine: PolicyEngine, policy: str, body: bytes) -> Pending[tuple[int, bytes]]:
+def reward(engine: PolicyEngine, policy: str, body: bytes) -> PendingResult[tuple[int, bytes]]:
     """Take rewards; each has its own result, which counts once it is durable."""
     request = rewards_decoder.decode(body)
     live = engine.find(policy)
@@ -93,23 +93,25 @@ def reward(engine: PolicyEngine, policy: str, body: bytes) -> Pending[tuple[int,
         raise Refusal(results[0].code, str(results[0].detail))
     status = 207 if any(result.code != 200 for result in results) else 200
     answer = encode(messages.RewardsAnswer(results=results))
-    return Pending((status, answer), max((one.seq for one in pending), default=0))
+    return PendingResult((status, answer), max((one.seq for one in pending), default=0))
 
 
-def _reward_one(live: LivePolicy, request: messages.Reward) -> Pending[messages.RewardAnswer]:
+def _reward_one(live: LivePolicy, request: messages.Reward) -> PendingResult[messages.RewardAnswer]:
     """Take one reward; a store that fails refuses the whole request."""
     try:
         result, seq = _give(live, request)
-        return Pending(messages.RewardAnswer(id=result.id, status=result.status), seq)
+        return PendingResult(messages.RewardAnswer(id=result.id, status=result.status), seq)
     except StoreError:
         raise
     except CoterieError as error:
         named = request.decision_id or request.id
         code = status_of(error)
-        return Pending(messages.RewardAnswer(id=named, status="refused", code=code, detail=str(error)), 0)
+        return PendingResult(
+            messages.RewardAnswer(id=named, status="refused", code=code, detail=str(error)), 0
+        )
 
 
-def _give(live: LivePolicy, request: messages.Reward) -> Pending[RewardResult]:
+def _give(live: LivePolicy, request: messages.Reward) -> PendingResult[RewardResult]:
     if request.decision_id is not None:
         if request.user is not None or request.id is not None:
             raise Refusal(422, "a reward has a decision_id, or a user (and perhaps an id), not both")

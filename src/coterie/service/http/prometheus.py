@@ -131,7 +131,7 @@ def _policy_lines(engine: PolicyEngine) -> Iterator[str]:
         try:
             summarised = summary(live)
         except StoreError:
-            continue
+            continue  # it is busy or recovering: a gap in its metrics is better than no metrics at all
         events = Counter(summarised.events)
         row: dict[str, float | None] = {
             "coterie_users": summarised.users,

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections import deque
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 from starlette.requests import ClientDisconnect, Request
@@ -19,7 +20,7 @@ from coterie.service.http.api_keys import APIKeys
 from coterie.service.http.problems import SECURITY_HEADERS, Refusal, header, problem
 from coterie.service.http.prometheus import Metrics
 from coterie.service.settings import ServerSettings
-from coterie.service.storage.journal import Acknowledge, Acknowledgements, Pending
+from coterie.service.storage.journal import Acknowledge, Acknowledgements, PendingResult
 
 R = TypeVar("R")
 STREAM = re.compile(r"/v1/policies/[^/]+/live")
@@ -69,7 +70,7 @@ class HTTPLimits:
     connections: int = 1_000
     idle_seconds: int = 5
     request_seconds: int = 30
-    commit_seconds: int = 10
+    commit_seconds: int = 15
 
     @classmethod
     def of(cls, settings: ServerSettings) -> HTTPLimits:
@@ -149,7 +150,6 @@ class HTTPService:
         self.metrics = Metrics()
         self.limits = limits
         self.closing = False
-        self._acknowledgements: Acknowledgements | None = None
         self._unsettled: deque[Unsettled] = deque()
         self._sweep: asyncio.TimerHandle | None = None
 
@@ -204,10 +204,8 @@ class HTTPService:
     def when_durable(self, seq: int, acknowledge: Acknowledge) -> None:
         """Call this once the event of this number is durable, or with an error if it is not in time."""
         loop = asyncio.get_running_loop()
-        if self._acknowledgements is None:
-            self._acknowledgements = Acknowledgements(self.engine.journal, loop)
         waiting = Unsettled(acknowledge, loop.time() + self.limits.commit_seconds)
-        self._acknowledgements.when_durable(seq, waiting.settle)
+        self.acknowledgements.when_durable(seq, waiting.settle)
         if waiting.acknowledge is None:
             return
         while self._unsettled and self._unsettled[0].acknowledge is None:
@@ -232,7 +230,12 @@ class HTTPService:
             self._unsettled.popleft()
         self._sweep = loop.call_later(1.0, self._answer_overdue) if self._unsettled else None
 
-    async def durable(self, pending: Pending[R]) -> R:
+    @cached_property
+    def acknowledgements(self) -> Acknowledgements:
+        """Requests that wait for a commit; they are woken in the event loop of the first one."""
+        return Acknowledgements(self.engine.journal, asyncio.get_running_loop())
+
+    async def durable(self, pending: PendingResult[R]) -> R:
         """Return a result when its event is durable; StoreError if it never will be."""
         done: asyncio.Future[StoreError | None] = asyncio.get_running_loop().create_future()
         # The client may be gone before the commit: its task is cancelled then, and the future with it.

@@ -18,7 +18,7 @@ from coterie.service.core.live_policy import FeedbackRequest, LivePolicy
 from coterie.service.messages import sentence
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import Event, EventStore
-from coterie.service.storage.journal import Pending
+from coterie.service.storage.journal import PendingResult
 from coterie.types import Floats
 from coterie.validation import shown
 
@@ -121,7 +121,7 @@ def _pages(store: EventStore, policy: str) -> Iterator[list[Event]]:
         ORDER BY seq LIMIT {REWARDS_AT_ONCE}"""
     after = 0
     while rows := store.query(statement, (policy, after, events.ITEMS, events.REWARD, events.EXPIRED)):
-        yield [Event(*row) for row in rows]
+        yield [events.checked_event(row) for row in rows]
         after = rows[-1][0]
 
 
@@ -133,7 +133,7 @@ def _events_of(store: EventStore, policy: str, keys: Sequence[str]) -> dict[str,
         statement = f"""SELECT {events.COLUMNS} FROM log WHERE decision IN ({places}) AND policy = ?
             ORDER BY seq"""
         for row in store.query(statement, (*keys, policy)):
-            event = Event(*row)
+            event = events.checked_event(row)
             found.setdefault(event.decision or "", []).append(event)
     return found
 
@@ -248,7 +248,7 @@ class Imported(NamedTuple):
     duplicates: int
 
 
-def import_lines(live: LivePolicy, lines: Iterable[bytes]) -> Pending[Imported]:
+def import_lines(live: LivePolicy, lines: Iterable[bytes]) -> PendingResult[Imported]:
     """Learn from lines as `json_lines` writes them, or with `x` instead of `arms` and `arm`.
 
     A line with a `decision_id` is counted once, however often it is imported. All lines are checked before
@@ -268,7 +268,7 @@ def import_lines(live: LivePolicy, lines: Iterable[bytes]) -> Pending[Imported]:
                 raise ArgumentError(f"line {number}: {error}") from None
     results = [live.feedback(*one[:2], x=one.x, feedback_id=one.id) for _, one in requests]
     known = sum(one.result.status == "duplicate" for one in results)
-    return Pending(Imported(len(results) - known, known), max((one.seq for one in results), default=0))
+    return PendingResult(Imported(len(results) - known, known), max((one.seq for one in results), default=0))
 
 
 def _same(one: FeedbackRequest, other: FeedbackRequest) -> bool:

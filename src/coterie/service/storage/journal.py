@@ -23,10 +23,12 @@ Task = Callable[[], None]
 Acknowledge = Callable[[StoreError | None], None]
 COLLECT = 0.001
 """Seconds that a commit waits for more requests at most."""
+FARTHEST_AHEAD = 30 * 86_400.0
+"""Seconds that the time of the log may be ahead of the clock: more is an error of a clock, not its drift."""
 logger = logging.getLogger(__name__)
 
 
-class Pending(NamedTuple, Generic[R]):
+class PendingResult(NamedTuple, Generic[R]):
     """The result of an operation, which counts once the event of this number is durable.
 
     `seq` is 0 where nothing has to be waited for: the event was in the store when it was last read.
@@ -75,8 +77,20 @@ class Journal:
         self._thread.start()
 
     def _set_clock(self) -> None:
-        """Continue from the time of the last event, even if the clock was set back since."""
-        self._start = max(time.time(), self._start)
+        """Let time run on from the last event, even if the clock was set back since.
+
+        An event far ahead of the clock was written with a wrong one: going on from there would keep the log
+        in the future for good.
+        """
+        now = time.time()
+        if self._start > now + FARTHEST_AHEAD:
+            logger.warning(
+                "the last event is %.0f days ahead of the clock: time goes on from the clock, and decisions "
+                "of that time expire that much later",
+                (self._start - now) / 86_400,
+            )
+            self._start = now
+        self._start = max(now, self._start)
         self._ticks = time.monotonic()
 
     def now(self) -> float:
@@ -219,7 +233,7 @@ class Journal:
             raise StoreError(one_line(error)) from None
 
     def _reconnect(self) -> None:
-        self.store.open()
+        self.store.open(again=True)
         stored, at = self.store.last()
         if stored < self.acknowledged:
             lost = StoreError(
@@ -232,7 +246,8 @@ class Journal:
             raise lost
         with self._changed:
             self._queue.clear()
-            self._start, self._ticks = max(self.now(), at), time.monotonic()
+            self._start = max(self.now(), min(at, time.time() + FARTHEST_AHEAD))
+            self._ticks = time.monotonic()
             self.last = max(self.last, stored) + 1  # after all that was given up
             self.durable = self.base = self.last
 

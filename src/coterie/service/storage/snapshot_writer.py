@@ -98,7 +98,7 @@ class DiskCopy:
             raise OSError(ENOSPC, f"{needed} bytes of disk are needed, and {free} are free")
         for name in sizes:
             file, start = self._file(name), 0
-            while True:
+            while True:  # an array may grow or move between two pieces: it is looked up for each
                 with look() as learner:
                     piece = next(row_pieces(learner.array(name), start), np.empty(0)).copy()
                 if not len(piece):
