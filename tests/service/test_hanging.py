@@ -93,13 +93,13 @@ def test_the_event_loop_does_not_wait_for_a_thread_that_has_the_state(tmp_path: 
             asking = [threading.Thread(target=ask, args=(path,)) for path in (DECISIONS, *READS)]
             for thread in asking:
                 thread.start()
-            slowest = 0.0
-            until = time.monotonic() + 0.2  # requests give up after 0.25 s
+            answered, until = 0, time.monotonic() + 1.0
             while time.monotonic() < until:
-                before = time.monotonic()
                 assert http.get("/health/live").status_code == 200
-                slowest = max(slowest, time.monotonic() - before)
+                answered += 1
         for thread in asking:
             thread.join()
-        assert slowest < 0.1
+        assert (
+            answered > 10
+        )  # each of the requests gives up after 0.25 s: in the loop, they would take it all
         assert set(statuses) <= {200, 503}
