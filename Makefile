@@ -34,9 +34,10 @@ demo: .venv/.installed-cli compile ## the paper's main comparison on synthetic d
 test: .venv/.installed-test compile ## run all tests, on PROCESSES processes (2)
 	@$(BIN)/python -m pytest -n $(PROCESSES) $(PYTEST_ARGS)
 
-torture: .venv/.installed-test compile ## kill a serving process 1,000 times on SQLite, 100 times on PostgreSQL
+torture: .venv/.installed-test compile ## kill a serving process 1,100 times, and torment PostgreSQL for 10 minutes
 	@cd tests && ../$(BIN)/python -m service.crashing --cycles 1000
 	@cd tests && ../$(BIN)/python -m service.crashing --cycles 100 --postgresql
+	@cd tests && ../$(BIN)/python -m service.chaos --seconds 600
 
 lint: .venv/.installed-lint ## check style, types, who imports whom, and workflows
 	$(BIN)/ruff check .

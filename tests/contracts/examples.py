@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,6 +46,7 @@ from coterie import (
     UniCLUB,
     UniSCLUB,
 )
+from coterie.policies import REGISTRY
 from coterie.types import Floats, Ints
 from inspection import state_arrays, state_numbers
 
@@ -169,6 +171,16 @@ EXAMPLES: dict[str, Maker] = {
     ),
 }
 """By the policy's name, followed by the option that makes it a variant."""
+
+
+def plain(name: str, m: Make) -> LinearBandit:
+    """A policy with nothing but what it must be given."""
+    offered: dict[str, Any] = {"confidence": TUNED, "labels": halves(m.n_users), "graph": ring(m.n_users)}
+    given = {key: value for key, value in offered.items() if key in REGISTRY[name].parameters}
+    return REGISTRY[name].make(m.n_users, m.dim, **given, ridge=m.ridge, seed=m.seed)
+
+
+EXAMPLES |= {name: partial(plain, name) for name in REGISTRY if name not in EXAMPLES}
 ALL = sorted(EXAMPLES)
 SAMPLING = [example for example in ALL if example.startswith(("LinTS", "HierTS", "CoDBand"))]
 """Decisions of these are drawn, and no argmax of scores."""

@@ -206,9 +206,9 @@ def test_what_is_no_store_is_refused_in_a_sentence(tmp_path: Path, content: byte
     ],
 )
 def test_postgresql_that_is_not_there_is_told_without_the_password(url: str) -> None:
-    with pytest.raises(StoreError, match="PostgreSQL cannot be used as a store") as told:
+    with pytest.raises(StoreError, match="PostgreSQL cannot be used as a store") as reported:
         Recommender(items=ITEMS, store=url)
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(reported.value)
     assert "secret" not in shown_store(url)
 
 

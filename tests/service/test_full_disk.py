@@ -139,9 +139,9 @@ def test_attempts_become_rare_and_each_is_logged_once(
             soon(lambda: retry.failures >= 6)
             elapsed, failures = time.monotonic() - began, retry.failures
         assert elapsed > 0.05 + 0.1 + 0.2 + 2 * 0.4
-        told = [record.getMessage() for record in caplog.records if "failed" in record.getMessage()]
-        assert failures <= len(told) <= failures + 1
-        assert "nothing is lost, and it is tried again in" in told[0]
+        reported = [record.getMessage() for record in caplog.records if "failed" in record.getMessage()]
+        assert failures <= len(reported) <= failures + 1
+        assert "nothing is lost, and it is tried again in" in reported[0]
         soon(lambda: live_of(one).snapshots.seq == live_of(one).state.seq)
         soon(lambda: live_of(one).snapshots.retry.failures == 0)
         assert "written, after" in caplog.text

@@ -71,8 +71,8 @@ def test_clusters_appear_and_nothing_is_wider_than_the_screen(
         browser, service.url, viewport={"width": width, "height": 900}, color_scheme=scheme
     )
     until(page, "document.querySelector('#map').ariaLabel.includes('61 of 61 users')")
-    told = page.inner_text("#numbers")
-    assert "Clusters" in told
+    reported = page.inner_text("#numbers")
+    assert "Clusters" in reported
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.wait_for_timeout(1500)
     assert all(page.evaluate(PAINTED)[:2])

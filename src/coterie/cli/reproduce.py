@@ -37,14 +37,14 @@ Names = Annotated[
 Datasets = Annotated[
     str | None,
     typer.Option(
-        help=f"Datasets, with commas between: {', '.join(PAPER_DATASETS)}.", autocompletion=complete_datasets
+        help=f"Datasets separated by commas: {', '.join(PAPER_DATASETS)}.", autocompletion=complete_datasets
     ),
 ]
 Data = Annotated[
     list[str] | None,
     typer.Option(
         metavar="PATH|NAME=PATH",
-        help="The folder of data files ($COTERIE_DATA), or the file or folder of one dataset; repeatable.",
+        help="Folder of data files ($COTERIE_DATA), or file or folder of one dataset. Repeatable.",
     ),
 ]
 WidthsName = Annotated[
@@ -96,7 +96,7 @@ def reproduce(
     engine: EngineName = "local",
     as_json: Json = False,
 ) -> None:
-    """Reproduce figures and tables of the paper.
+    """Reproduce figures and tables of the paper, and ours.
 
     Finished runs are kept in --out and not repeated: after Ctrl-C the same command goes on where it stopped.
     """
@@ -163,11 +163,13 @@ def _figures(names: list[str], datasets: str | None) -> tuple[Figure, ...]:
     return tuple(figures if datasets is None else (figure.on(_datasets(datasets)) for figure in figures))
 
 
-def _datasets(told: str) -> tuple[str, ...]:
+def _datasets(listed: str) -> tuple[str, ...]:
     """The names between commas, each once and each of the paper's."""
-    names = tuple(dict.fromkeys(name.strip() for name in told.split(",") if name.strip()))
+    names = tuple(dict.fromkeys(name.strip() for name in listed.split(",") if name.strip()))
     if not names:
-        raise ArgumentError(f"--datasets must name at least one of {', '.join(PAPER_DATASETS)}, got {told!r}")
+        raise ArgumentError(
+            f"--datasets must name at least one of {', '.join(PAPER_DATASETS)}, got {listed!r}"
+        )
     for name in names:
         if name not in PAPER_DATASETS:
             raise unknown("dataset", name, PAPER_DATASETS, f"The paper's are {', '.join(PAPER_DATASETS)}")

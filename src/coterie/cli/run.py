@@ -238,8 +238,9 @@ def run(
 ) -> None:
     """Simulate policies in an environment and compare their regret.
 
-    An environment has a dataset (the vectors of users and items), a setting (how rounds are made from them)
-    and parameters such as --users and --noise; --set takes any other, such as zipf=1.
+    An environment has a dataset (the vectors of users and items), a setting (how rounds are made from
+    them) and parameters such as --users and --noise; --set takes any other, such as zipf=1. Defaults are
+    in brackets.
 
     All policies meet the same users, arms and noise. With --out, each finished run is kept as a Parquet file
     and not repeated: after Ctrl-C the same command goes on where it stopped.
@@ -338,6 +339,8 @@ class RunResults(NamedTuple):
         if not w.is_real:
             users = f"{users} in {counted(w.n_clusters, 'cluster')}"
             parts.insert(1, rewards_line(w))
+        elif w.duels or w.once:
+            parts.insert(1, "duels" if w.duels else "each item once")
         return f"{w.dataset}, {w.setting}: {', '.join([users, *parts])}"
 
     @property

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.atomic_files import atomic_write
-from coterie.evaluation import Evaluation
 from coterie.experiments.results import (
     ORACLE,
     Panel,
@@ -34,6 +33,8 @@ from coterie.policies.registry import find
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
+
+    from coterie.evaluation import Evaluation
 
 FORMATS = ("png", "svg", "pdf")
 DPI = 300

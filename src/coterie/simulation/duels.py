@@ -21,7 +21,8 @@ def play_duels(policy: PairPolicy, learner: Learner, block: Block, ledger: Ledge
         explored = bool(getattr(policy, "exploring", False))
         first, second = pair_of(policy.recommend_pair(user, arms), len(arms))
         one, two = float(means[first]), float(means[second])
-        wins = noise < win_probability(block.sharpness * (one - two))
+        gap = block.sharpness * (one - two) if one != two else 0.0  # the sharpness may be infinite
+        wins = noise < win_probability(gap)
         winner, loser = (first, second) if wins else (second, first)
         policy.update_pair(user, arms[winner].copy(), arms[loser].copy())
         regret = 2.0 * float(means.max()) - one - two
