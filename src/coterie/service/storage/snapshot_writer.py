@@ -227,7 +227,9 @@ class SnapshotWriter:
             with state.policy.lock:
                 captured = state_snapshots.capture(state, copy.finish(state.policy.learner))
         arrays = state_snapshots.arrays_of(captured)
-        manifest = state_snapshots.write_chunks(arrays, self._store.chunk_digests(self._policy), self._put())
+        manifest = state_snapshots.write_chunks(
+            arrays, self._store.chunk_digests(self._policy), self._put(epoch)
+        )
 
         def complete() -> None:
             if self.epoch == epoch:
@@ -247,13 +249,18 @@ class SnapshotWriter:
             with policy.lock:
                 yield policy.learner
 
-    def _put(self) -> Callable[[Sequence[tuple[bytes, bytes]]], None]:
+    def _put(self, epoch: int) -> Callable[[Sequence[tuple[bytes, bytes]]], None]:
         """Return what writes chunks, and logs how far it is where that takes long."""
         logged, written = monotonic(), 0
 
+        def put_now(chunks: Sequence[tuple[bytes, bytes]]) -> None:
+            if self.epoch != epoch:  # a removed user may be in this copy, and must not come back
+                raise StoreError("the log was changed meanwhile")
+            self._store.put_chunks(self._policy, chunks)
+
         def put(chunks: Sequence[tuple[bytes, bytes]]) -> None:
             nonlocal logged, written
-            self._journal.attempt(partial(self._store.put_chunks, self._policy, chunks))
+            self._journal.attempt(partial(put_now, chunks))
             written += sum(len(content) for _, content in chunks)
             if monotonic() - logged > LOG_AFTER:
                 logged = monotonic()
