@@ -35,7 +35,7 @@ def test_twins_go_on_alike_and_share_nothing(example: str, how: str, rounds: int
     assert changed(before, policy) == []
     assert play(policy, 200, seed=3) == arms
     assert changed(policy, twin) == []
-    for name in policy.learner.FIELDS:
+    for name in policy.learner.names():
         assert not np.shares_memory(policy.learner.array(name), twin.learner.array(name))
     assert twin.generator is not policy.generator
 

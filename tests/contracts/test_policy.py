@@ -256,7 +256,7 @@ def test_what_comes_in_is_neither_modified_nor_kept(example: str) -> None:
     policy.update(0, x := xs[0].copy(), 0.5)
     assert all(np.array_equal(a, b) for a, b in zip((users, xs, rewards), copies, strict=True))
     assert np.array_equal(arms, np.eye(3))
-    before, held = memory(policy), [policy.learner.array(name) for name in policy.learner.FIELDS]
+    before, held = memory(policy), [policy.learner.array(name) for name in policy.learner.names()]
     for given in (users, xs, rewards, arms, x):
         assert not any(np.shares_memory(given, array) for array in held)
         given[...] = 3

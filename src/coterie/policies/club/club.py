@@ -41,6 +41,9 @@ class CLUB(LinearBandit):
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the policy's own random numbers; CLUB draws none.
+    items : bool, default False
+        Whether to learn how much better each item does than its vector predicts, over all users. `recommend`
+        and `update` take ids of items; without them, equal vectors are one item.
 
     Raises
     ------
@@ -89,6 +92,7 @@ class CLUB(LinearBandit):
         growing: bool = False,
         ridge: float = 1.0,
         seed: int = 0,
+        items: bool = False,
     ) -> None:
         """Make the policy, before its first round."""
         super().__init__(
@@ -98,6 +102,7 @@ class CLUB(LinearBandit):
             growing=growing,
             ridge=ridge,
             seed=seed,
+            items=items,
         )
 
     @staticmethod
@@ -133,6 +138,9 @@ class UniCLUB(LinearBandit):
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the uniform rounds, at least 0.
+    items : bool, default False
+        Whether to learn how much better each item does than its vector predicts, over all users. `recommend`
+        and `update` take ids of items; without them, equal vectors are one item.
 
     Raises
     ------
@@ -175,6 +183,7 @@ class UniCLUB(LinearBandit):
         growing: bool = False,
         ridge: float = 1.0,
         seed: int = 0,
+        items: bool = False,
     ) -> None:
         """Make the policy, before its first round."""
         super().__init__(
@@ -184,6 +193,7 @@ class UniCLUB(LinearBandit):
             growing=growing,
             ridge=ridge,
             seed=seed,
+            items=items,
         )
 
     @staticmethod
@@ -217,6 +227,9 @@ class SACLUB(LinearBandit):
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the policy's own random numbers; SACLUB draws none.
+    items : bool, default False
+        Whether to learn how much better each item does than its vector predicts, over all users. `recommend`
+        and `update` take ids of items; without them, equal vectors are one item.
 
     Raises
     ------
@@ -255,6 +268,7 @@ class SACLUB(LinearBandit):
         growing: bool = False,
         ridge: float = 1.0,
         seed: int = 0,
+        items: bool = False,
     ) -> None:
         """Make the policy, before its first round."""
         super().__init__(
@@ -264,6 +278,7 @@ class SACLUB(LinearBandit):
             growing=growing,
             ridge=ridge,
             seed=seed,
+            items=items,
         )
 
     @staticmethod

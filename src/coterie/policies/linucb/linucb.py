@@ -32,6 +32,9 @@ class LinUCBOne(LinearBandit):
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the policy's own random numbers; LinUCB draws none.
+    items : bool, default False
+        Whether to learn how much better each item does than its vector predicts, over all users. `recommend`
+        and `update` take ids of items; without them, equal vectors are one item.
 
     Raises
     ------
@@ -72,9 +75,10 @@ class LinUCBOne(LinearBandit):
         growing: bool = False,
         ridge: float = 1.0,
         seed: int = 0,
+        items: bool = False,
     ) -> None:
         """Make the policy, before its first round."""
-        super().__init__(n_users, dim, beta=beta, growing=growing, ridge=ridge, seed=seed)
+        super().__init__(n_users, dim, beta=beta, growing=growing, ridge=ridge, seed=seed, items=items)
 
     @staticmethod
     def _plan(n_users: int, dim: int, *, beta: float, growing: bool, ridge: float, seed: int) -> Plan:
@@ -102,6 +106,9 @@ class LinUCBInd(LinearBandit):
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the policy's own random numbers; LinUCB draws none.
+    items : bool, default False
+        Whether to learn how much better each item does than its vector predicts, over all users. `recommend`
+        and `update` take ids of items; without them, equal vectors are one item.
 
     Raises
     ------
@@ -139,9 +146,10 @@ class LinUCBInd(LinearBandit):
         growing: bool = False,
         ridge: float = 1.0,
         seed: int = 0,
+        items: bool = False,
     ) -> None:
         """Make the policy, before its first round."""
-        super().__init__(n_users, dim, beta=beta, growing=growing, ridge=ridge, seed=seed)
+        super().__init__(n_users, dim, beta=beta, growing=growing, ridge=ridge, seed=seed, items=items)
 
     @staticmethod
     def _plan(n_users: int, dim: int, *, beta: float, growing: bool, ridge: float, seed: int) -> Plan:
@@ -171,6 +179,9 @@ class LinUCBOracle(LinearBandit):
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the policy's own random numbers; LinUCB draws none.
+    items : bool, default False
+        Whether to learn how much better each item does than its vector predicts, over all users. `recommend`
+        and `update` take ids of items; without them, equal vectors are one item.
 
     Raises
     ------
@@ -210,9 +221,12 @@ class LinUCBOracle(LinearBandit):
         growing: bool = False,
         ridge: float = 1.0,
         seed: int = 0,
+        items: bool = False,
     ) -> None:
         """Make the policy, before its first round."""
-        super().__init__(n_users, dim, labels=labels, beta=beta, growing=growing, ridge=ridge, seed=seed)
+        super().__init__(
+            n_users, dim, labels=labels, beta=beta, growing=growing, ridge=ridge, seed=seed, items=items
+        )
 
     @staticmethod
     def _plan(

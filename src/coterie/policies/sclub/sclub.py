@@ -43,6 +43,9 @@ class SCLUB(LinearBandit):
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the policy's own random numbers; SCLUB draws none.
+    items : bool, default False
+        Whether to learn how much better each item does than its vector predicts, over all users. `recommend`
+        and `update` take ids of items; without them, equal vectors are one item.
     arrivals : float, optional
         Factor α_p of the test on arrival frequencies, positive: users who come at different rates are
         separated too. Leave it None (no test) if all users come about equally often; 2 is a place to start
@@ -90,6 +93,7 @@ class SCLUB(LinearBandit):
         growing: bool = False,
         ridge: float = 1.0,
         seed: int = 0,
+        items: bool = False,
         arrivals: float | None = None,
     ) -> None:
         """Make the policy, before its first round."""
@@ -100,6 +104,7 @@ class SCLUB(LinearBandit):
             growing=growing,
             ridge=ridge,
             seed=seed,
+            items=items,
             arrivals=arrivals,
         )
 
@@ -148,6 +153,9 @@ class UniSCLUB(LinearBandit):
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the uniform rounds, at least 0.
+    items : bool, default False
+        Whether to learn how much better each item does than its vector predicts, over all users. `recommend`
+        and `update` take ids of items; without them, equal vectors are one item.
 
     Raises
     ------
@@ -187,6 +195,7 @@ class UniSCLUB(LinearBandit):
         growing: bool = False,
         ridge: float = 1.0,
         seed: int = 0,
+        items: bool = False,
     ) -> None:
         """Make the policy, before its first round."""
         super().__init__(
@@ -196,6 +205,7 @@ class UniSCLUB(LinearBandit):
             growing=growing,
             ridge=ridge,
             seed=seed,
+            items=items,
         )
 
     @staticmethod
@@ -230,6 +240,9 @@ class SASCLUB(LinearBandit):
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the policy's own random numbers; SASCLUB draws none.
+    items : bool, default False
+        Whether to learn how much better each item does than its vector predicts, over all users. `recommend`
+        and `update` take ids of items; without them, equal vectors are one item.
 
     Raises
     ------
@@ -269,6 +282,7 @@ class SASCLUB(LinearBandit):
         growing: bool = False,
         ridge: float = 1.0,
         seed: int = 0,
+        items: bool = False,
     ) -> None:
         """Make the policy, before its first round."""
         super().__init__(
@@ -278,6 +292,7 @@ class SASCLUB(LinearBandit):
             growing=growing,
             ridge=ridge,
             seed=seed,
+            items=items,
         )
 
     @staticmethod
