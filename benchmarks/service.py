@@ -34,7 +34,8 @@ FIRST_REWARDS = int(os.environ.get("FIRST_REWARDS", "20"))
 
 def serve_coterie(port: int, store: str, path: str = "fast") -> None:
     """Our service, with users who have been served before."""
-    from coterie.service.http.server import ServerSettings, make_server, open_engine, tune_process
+    from coterie.service.http.server import make_server, open_engine, tune_process
+    from coterie.service.settings import ServerSettings
 
     settings = ServerSettings(port=port, store=store, dim=DIM, log_level="error", snapshot_every=10**9)
     engine = open_engine(settings)
@@ -64,7 +65,7 @@ def bare_asgi(service: Any) -> Any:
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
         policy, _, route = scope["path"].removeprefix("/v1/policies/").partition("/")
-        service.authorise(scope["headers"], "writer", policy)
+        service.keys.authorise(scope["headers"], "writer", policy)
         status, content = HANDLERS[route](service.engine, policy, await service.read_body(scope, receive))
         await service.durable()
         headers = [*OK_HEADERS, (b"content-length", b"%d" % len(content))]

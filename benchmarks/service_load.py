@@ -45,7 +45,8 @@ class Connection(asyncio.Protocol):
             return
         self._number = self._waiting.pop()
         body = self._bodies[self._number]
-        head = f"POST {self._path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: "
+        lines = (f"POST {self._path} HTTP/1.1", "Host: localhost", "Content-Type: application/json")
+        head = "\r\n".join([*lines, "Content-Length: "])
         self._began = time.perf_counter()
         self._transport.write(f"{head}{len(body)}\r\n\r\n".encode() + body)
 

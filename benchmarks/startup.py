@@ -36,7 +36,7 @@ arm = policy.recommend(3, arms)
 policy.update(3, arms[arm], 1.0)
 """
 ARGUMENTS = {
-    "confidence": "coterie.Tuned(alpha=1.5, beta=0.1)",
+    "confidence": "coterie.Tuned(alpha=1.5, beta=0.1, explore=500, phase=200)",
     "labels": "np.arange(50) % 5",
     "graph": "np.ones((50, 50)) - np.eye(50)",
 }

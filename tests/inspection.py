@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from time import sleep
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -15,7 +20,15 @@ import coterie.experiments.fingerprint
 import coterie.experiments.run_store
 import coterie.simulation.rand_index
 import coterie.simulation.simulator
+from coterie import Recommender
 from coterie.datasets import Dataset
+from coterie.policies.kernel.learner import Learner
+from coterie.service.core import live_policy, recovery
+from coterie.service.core.engine import PolicyEngine
+from coterie.service.core.live_policy import LivePolicy
+from coterie.service.storage import snapshot_writer
+from coterie.service.storage.event_store import EventStore
+from coterie.service.storage.snapshot_writer import DiskCopy
 
 
 def read_blocks_of(size: int, patch: pytest.MonkeyPatch) -> list[int]:
@@ -81,3 +94,183 @@ def change_all_code(patch: pytest.MonkeyPatch) -> None:
 def change_our_code(patch: pytest.MonkeyPatch) -> None:
     """Let the code of this library be another, but not that of policies from outside."""
     patch.setattr(coterie.experiments.fingerprint, "_ours", lambda *about: "changed")
+
+
+# The service.
+
+
+def engine_of(recommender: Recommender) -> PolicyEngine:
+    """The engine of a recommender."""
+    return recommender._engine
+
+
+def live_of(recommender: Recommender) -> LivePolicy:
+    """The policy of a recommender while it serves."""
+    return recommender._live
+
+
+def store_of(recommender: Recommender) -> EventStore:
+    """The store of a recommender."""
+    return recommender._engine.store
+
+
+def take_snapshot(recommender: Recommender) -> None:
+    """Write a snapshot now."""
+    recommender._live.snapshots.take()
+
+
+def snapshot_seqs(store: EventStore) -> list[int]:
+    """The last event of each snapshot, the latest first."""
+    return [seq for name in store.policies() for seq, _ in store.manifests(name)]
+
+
+def drop_snapshots(store: EventStore) -> None:
+    """Let the whole log be replayed at the next start."""
+    with store.transaction():
+        for name in store.policies():
+            store._drop_snapshots(name)
+
+
+def pass_time(recommender: Recommender, seconds: float) -> None:
+    """Let the recommender's clock run ahead."""
+    recommender._engine.journal._start += seconds
+
+
+def at_time(recommender: Recommender, at: float) -> AbstractContextManager[Any]:
+    """Stop the recommender's clock at a time."""
+    return patch.object(recommender._engine.journal, "now", return_value=at)
+
+
+def expire_one(recommender: Recommender, decision: str) -> bool:
+    """Count the default of one decision if its time is over."""
+    with recommender._engine.requests:
+        return recommender._live._expire_one(decision)
+
+
+def keep_house_every(engine: PolicyEngine, seconds: float) -> None:
+    """Let the engine look after timers and snapshots more or less often."""
+    engine._tick = seconds
+
+
+def stop_housekeeping(engine: PolicyEngine) -> None:
+    """Let nothing expire by itself any more, and let no snapshot be taken, not even a last one."""
+    engine._stop.set()
+    engine._keeper.join()
+
+
+def never_keep_house(patching: pytest.MonkeyPatch) -> None:
+    """Start engines without housekeeping."""
+    patching.setattr(PolicyEngine, "_keep_house", lambda engine: None)
+
+
+def abandon(recommender: Recommender) -> None:
+    """Stop without a last snapshot, as after a crash between two commits."""
+    recommender._closing.detach()
+    recommender._engine.close(snapshot=False)
+
+
+def release(recommender: Recommender) -> None:
+    """Close a recommender whose housekeeping was stopped, without a last snapshot."""
+    recommender._closing.detach()
+    recommender._engine.journal.close()
+
+
+def connection_of(store: Any) -> Any:
+    """The connection of a store that writes."""
+    return store._writer
+
+
+def replace_choice(patching: pytest.MonkeyPatch, choose: Callable[..., Any]) -> None:
+    """Let another function decide."""
+    patching.setattr(live_policy, "choose", choose)
+
+
+def before_recovery(patching: pytest.MonkeyPatch, call: Callable[[], object]) -> None:
+    """Call something each time that a policy is read from its store anew."""
+    real = recovery.recover_policy
+
+    def recover(*arguments: Any) -> Any:
+        call()
+        return real(*arguments)
+
+    patching.setattr(live_policy, "recover_policy", recover)
+
+
+def during_copy(
+    patching: pytest.MonkeyPatch,
+    *,
+    prepared: Callable[[], object] = lambda: None,
+    finishing: Callable[[], object] = lambda: None,
+) -> None:
+    """Call something when most of a policy is copied for a snapshot, and while the copy is finished."""
+    prepare, finish = DiskCopy.prepare, DiskCopy.finish
+
+    def prepare_and_call(self: DiskCopy, look: Callable[[], AbstractContextManager[Learner]]) -> None:
+        prepare(self, look)
+        prepared()
+
+    def call_and_finish(self: DiskCopy, learner: Learner) -> Any:
+        finishing()
+        return finish(self, learner)
+
+    patching.setattr(DiskCopy, "prepare", prepare_and_call)
+    patching.setattr(DiskCopy, "finish", call_and_finish)
+
+
+@contextmanager
+def broken_change(recommender: Recommender) -> Iterator[None]:
+    """Break off a change of the state halfway."""
+    try:
+        with recommender._engine.requests.change:
+            yield
+            raise ZeroDivisionError
+    except ZeroDivisionError:
+        pass
+
+
+def copy_pieces_of(size: int, patching: pytest.MonkeyPatch) -> None:
+    """Copy a policy for a snapshot in pieces of so many bytes."""
+    patching.setattr(snapshot_writer, "PIECE", size)
+
+
+def pause_between_snapshots(first: float, longest: float, patching: pytest.MonkeyPatch) -> None:
+    """Try a snapshot that failed again after other pauses."""
+    patching.setattr(snapshot_writer, "FIRST_PAUSE", first)
+    patching.setattr(snapshot_writer, "LONGEST_PAUSE", longest)
+
+
+def free_disk_space(size: int, patching: pytest.MonkeyPatch) -> None:
+    """Let the disk for copies have so many bytes free."""
+    patching.setattr(snapshot_writer, "disk_usage", lambda folder: SimpleNamespace(free=size))
+
+
+def refuse_temporary_files(error: OSError, patching: pytest.MonkeyPatch) -> None:
+    """Let no temporary file be made for a copy."""
+
+    def refuse(**_: object) -> None:
+        raise error
+
+    patching.setattr(snapshot_writer, "TemporaryFile", refuse)
+
+
+def break_expiry_once(patching: pytest.MonkeyPatch) -> None:
+    """Let the first look at timers fail as nobody expects it to."""
+    expire, broken = LivePolicy.expire, iter([True])
+
+    def expire_later(self: LivePolicy) -> int:
+        if next(broken, False):
+            raise RuntimeError("broken")
+        return expire(self)
+
+    patching.setattr(LivePolicy, "expire", expire_later)
+
+
+def before_commits(engine: PolicyEngine, call: Callable[[], object]) -> None:
+    """Call something on the journal's thread before each commit."""
+    append = engine.store.append
+
+    def call_and_append(events: Any) -> None:
+        call()
+        append(events)
+
+    patch.object(engine.store, "append", call_and_append).start()

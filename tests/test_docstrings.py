@@ -30,8 +30,8 @@ EXPERIMENTS = {
 }
 """What scripts use of `coterie.experiments`, by module."""
 
-PROTOCOLS = (coterie.Confidence, Callback)
-"""Protocols that explain the parameters of their methods for the classes that have them."""
+PROTOCOLS = (coterie.Confidence, Callback, coterie.Client)
+"""Classes that explain the parameters of their methods for all classes that have the same ones."""
 
 HEADING = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
 DIRECTIVE = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from coterie.policies.protocols import Policy as Policy
     from coterie.policies.registry import *  # every policy, listed there alone
     from coterie.policies.snapshots import load as load
-    from coterie.service.async_client import AsyncClient as AsyncClient
+    from coterie.service.client import AsyncClient as AsyncClient
     from coterie.service.client import Client as Client
     from coterie.service.recommender import Recommender as Recommender
     from coterie.simulation import Trace as Trace
@@ -58,8 +58,7 @@ _HOMES = {
     "policies.confidence": ("Confidence", "SmoothedTheory", "Theory", "Tuned"),
     "policies.protocols": ("ListPolicy", "PairPolicy", "Policy"),
     "policies.snapshots": ("load",),
-    "service.async_client": ("AsyncClient",),
-    "service.client": ("Client",),
+    "service.client": ("AsyncClient", "Client"),
     "service.recommender": ("Recommender",),
     "simulation": ("Trace", "simulate", "simulate_many"),
 }

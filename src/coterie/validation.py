@@ -140,7 +140,7 @@ def item_id(item: int) -> int:
 
 
 def item_ids(items: ArrayLike, shape: tuple[int, ...], *, distinct: bool = True) -> Ints:
-    """Ids of items in an array of this shape; `distinct`: within an offer, which is a row, each occurs once."""
+    """Ids of items in an array of this shape; `distinct`: each occurs once in an offer, which is a row."""
     array = as_array("items", items, "whole numbers, one an arm")
     if array.size == 0 and shape == (0,) and array.ndim == 1:
         return np.empty(0, np.int64)

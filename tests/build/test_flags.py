@@ -8,6 +8,7 @@ import platform
 import subprocess
 import sys
 from pathlib import Path
+from shutil import copy2
 from typing import Any
 from zipfile import ZipFile
 
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 import build_backend
+from cythonize import made_from
 
 pytestmark = pytest.mark.slow
 
@@ -37,8 +39,31 @@ print(build_backend.build_wheel(target, {"builddir": objects, "setup-args": args
 """
 
 
+def editable_builds() -> list[Path]:
+    """Where the installed package was built, if it is an editable install."""
+    found = (getattr(finder, "_build_path", "") for finder in sys.meta_path)
+    return [Path(path) for path in found if path]
+
+
+def reuse_c_sources(objects: Path) -> None:
+    """Copy the C sources that Cython made for the installed package: they depend on no compiler flag."""
+    for folder in editable_builds():
+        made, target = folder / "src" / "coterie", objects / "src" / "coterie"
+        target.mkdir(parents=True, exist_ok=True)
+        for path in (*made.glob("*.c"), *made.glob("cythonize.command")):
+            copy2(path, target)  # with their times, by which they are found to be up to date
+        for path in made.glob("*.c"):
+            sources = path.with_name(f"{path.name}.dep")
+            if sources.exists():  # the list of files that it was made from, relative to the build
+                names = (str((folder / name).resolve()) for name in made_from(path))
+                escaped = " ".join(name.replace(" ", "\\ ") for name in names)
+                (target / sources.name).write_text(f"{path.name}: {escaped}\n", encoding="utf-8")
+
+
 def build(folder: Path, args: tuple[str, ...]) -> Path:
-    """A wheel made with these arguments of `meson setup`; C sources are generated once for all of them."""
+    """A wheel made with these arguments of `meson setup`; C sources are generated at most once."""
+    if not (folder / "objects").exists():
+        reuse_c_sources(folder / "objects")
     command = [sys.executable, "-c", BUILD, str(folder), str(folder / "objects"), *args]
     environment = {**os.environ, "PYTHONPATH": str(Path(build_backend.__file__).parent)}
     environment["PYTHONDONTWRITEBYTECODE"] = ""  # Cython runs many times
@@ -51,8 +76,7 @@ def play(site: Path | None, **variables: str) -> dict[str, Any]:
     """What `play.py` prints, with the package in a folder, or the one that is installed."""
     environment = {**os.environ, **variables}
     if site is not None:
-        editable = (getattr(finder, "_build_path", "") for finder in sys.meta_path)
-        environment["MESONPY_EDITABLE_SKIP"] = os.pathsep.join(filter(None, editable))
+        environment["MESONPY_EDITABLE_SKIP"] = os.pathsep.join(map(str, editable_builds()))
         environment["PYTHONPATH"] = str(site)
     command = [sys.executable, str(Path(__file__).with_name("play.py"))]
     done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8")

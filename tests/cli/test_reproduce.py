@@ -18,6 +18,7 @@ WRONG = [
         ["fig-1", "--datasets", "foo"],
         "no dataset 'foo'. The paper's are synthetic, movielens, lastfm, yelp\n",
     ),
+    (["fig-1", "--datasets", "yepl"], "did you mean 'yelp'?"),
     (["fig-1", "--datasets", "interactions"], "no dataset 'interactions'"),
     (["fig-1", "--data", "nowhere"], "--data must be a folder or a file that is there, got 'nowhere'"),
     (["fig-1", "--data", "movielens=nowhere"], "got 'nowhere'"),

@@ -102,7 +102,8 @@ def test_of_items_with_equal_vectors_the_better_one_is_preferred(example: str) -
     chosen = sell(policy, SHARED)
     assert chosen[-200:].count(1) > 100  # half are drawn: 125 in expectation at best
     mean = policy.scores(0, SHARED, items=10**12 + np.arange(4)).mean
-    assert mean[1] > mean[0] + 0.4 and mean[1] > mean[2] + 0.4
+    assert mean[1] > mean[0] + 0.4
+    assert mean[1] > mean[2] + 0.4
 
 
 @pytest.mark.parametrize("example", EFFECTS)
@@ -130,7 +131,8 @@ def test_without_ids_equal_vectors_are_one_item(example: str) -> None:
         x, reward = vectors[items[arm]], float(effects[items[arm]] + 0.1 * rng.normal())
         named.update(user, x, reward, item=int(items[arm]))
         plain.update(user, x, reward)
-    assert named.learner.items is not None and plain.learner.items is not None
+    assert named.learner.items is not None
+    assert plain.learner.items is not None
     assert named.learner.items.variance == plain.learner.items.variance
     assert named.learner.items.vectors == 0 < plain.learner.items.vectors == plain.learner.items.used
 
@@ -173,7 +175,8 @@ def test_copies_and_snapshots_continue_with_the_same_effects(example: str, tmp_p
 def test_lists_teach_effects_and_duels_do_not(example: str) -> None:
     policy = make(example)
     policy.update_pair(0, ARMS[0], ARMS[1], items=[0, 1])
-    assert policy.learner.items is not None and policy.learner.items.used == 0
+    assert policy.learner.items is not None
+    assert policy.learner.items.used == 0
     policy.update_list(0, ARMS, 1, items=[7, 8, 9])
     assert policy.learner.items.used == 2  # what is below a click was not seen
     assert policy.recommend_pair(0, ARMS, items=[7, 8, 9]) == policy.recommend_pair(0, ARMS)

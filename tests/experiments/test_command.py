@@ -53,21 +53,6 @@ def test_json_is_for_programs(folder: Path) -> None:
     assert figure["finding"]
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["fig1"], "did you mean 'fig-1'?"),
-        (["fig-1", "--datasets", "yepl"], "did you mean 'yelp'?"),
-        (["fig-1", "--engine", "rya"], "did you mean 'ray'?"),
-    ],
-)
-def test_a_wrong_name_suggests_the_right_one(words: list[str], told: str, tmp_path: Path) -> None:
-    done = call(*words, "--out", tmp_path)
-    assert done.returncode == 2
-    assert told in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
-
-
 def test_ctrl_c_keeps_finished_runs_and_says_how_to_go_on(tmp_path: Path) -> None:
     words = command("fig-1", "--datasets", "synthetic", "--quick", "--horizon", "5000", "--out", tmp_path)
     process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env={**os.environ})

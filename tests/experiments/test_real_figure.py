@@ -26,6 +26,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     lines = "\n".join(["userId,movieId,rating,timestamp", *timed])
     generated.write(tmp_path / "data" / "ml" / "ratings.csv", lines)
     generated.write(tmp_path / "data" / "yelp_academic_dataset_review.json", generated.yelp(ROWS))
+    generated.write(
+        tmp_path / "data" / "jester" / "ratings.csv", generated.jester_csv(generated.jester_ratings())
+    )
+    generated.write(tmp_path / "data" / "jester" / "jokes.csv", generated.jokes_csv())
+    for name, seed in (("taxes", 0), ("water", 1)):
+        votes = generated.polis_votes(seed=seed)
+        generated.polis_conversation(tmp_path / "data" / "polis" / name, votes)
+    generated.coat_folder(tmp_path / "data" / "coat")
+    generated.write(tmp_path / "data" / "tweets" / "ratings.dat", generated.tweeted(ROWS))
     return tmp_path / "data"
 
 
@@ -72,9 +81,11 @@ def test_the_figure_is_played_on_every_world(folder: Path, tmp_path: Path) -> No
     )
     found = reproduce(options, find_engine("local")(1), NoCallback())
     (result,) = found.figures
-    assert len(result.panels) == 10
-    assert {panel.dataset for panel in result.panels} == {"lastfm", "movielens", "yelp"}
-    relative, *_ = result.tables
+    assert len(result.panels) == 19
+    assert {panel.dataset for panel in result.panels} == set(find_figure("real").datasets)
+    relative, _, clusters, *_ = result.tables
+    assert [row[0] for row in clusters.rows] == ["LinUCBOne", "AutoCLUB"]
+    assert clusters.heading[1:] == ("Polis, votes", "Polis, votes, each once")
     assert "uniform play" in relative.title
     cells = {row[0]: row[1:] for row in relative.rows}
     assert "±" in cells["MovieLens, ratings"][0]
@@ -94,6 +105,7 @@ def test_a_dataset_without_its_files_is_left_out(folder: Path, tmp_path: Path) -
         seeds=1,
     )
     found = reproduce(options, find_engine("local")(1), NoCallback())
-    assert {panel.dataset for panel in found.figures[0].panels} == {"movielens", "yelp"}
+    others = set(find_figure("real").datasets) - {"lastfm"}
+    assert {panel.dataset for panel in found.figures[0].panels} == others
     assert "user_artists.dat" in found.skipped[0]
     assert available([find_figure("real").on(("synthetic",))], ()) == []

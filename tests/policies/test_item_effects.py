@@ -53,7 +53,7 @@ def test_one_wild_reward_makes_no_effect() -> None:
     effects.learn(3, 1e9)
     assert effects.variance == 0.0
     assert abs(effects.array("sums")).max() < 200
-    effects, true = taught(4000, 50, 1.0, seed=2)
+    effects, _true = taught(4000, 50, 1.0, seed=2)
     before = effects.effect(3)[0]
     effects.learn(3, 1e99)
     assert effects.variance > 0.5
@@ -82,7 +82,8 @@ def test_a_table_grows_and_loses_no_item() -> None:
     effects, ids = ItemEffects(), (np.arange(3000) * 7919 + 2**61).tolist()
     for k, item in enumerate(ids):
         effects.learn(item, float(k))
-    assert effects.used == 3000 and effects.vectors == 0
+    assert effects.used == 3000
+    assert effects.vectors == 0
     kept = effects.array("keys")
     assert sorted(kept[kept != 0].tolist()) == [item + 1 for item in ids]
     assert 2 * effects.used <= len(kept) <= 4 * effects.used

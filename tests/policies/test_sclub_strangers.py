@@ -67,11 +67,11 @@ def test_a_reward_looks_at_few_of_many_clusters() -> None:
     policy, learner = made(coterie.SCLUB, dim)
     looked = 0
     for _ in range(4 * dim):
-        looked = learner.tree.passed
+        looked = learner.tree.visited
         users, xs = rng.permutation(USERS), rng.normal(size=(USERS, dim)) / dim**0.5
         policy.update_many(users, xs, (xs * theta[users]).sum(axis=1))
     assert learner.n_clusters == USERS
-    assert 1 < (learner.tree.passed - looked) / USERS < 0.6 * USERS
+    assert 1 < (learner.tree.visited - looked) / USERS < 0.6 * USERS
 
 
 def test_newcomers_and_a_snapshot_leave_clusters_as_they_are(tmp_path: Path) -> None:

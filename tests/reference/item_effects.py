@@ -13,7 +13,7 @@ from reference.users import Array
 
 
 class Linear(NamedTuple):
-    """What a linear model says of an arm: mean, variance relative to the noise, and the scale of its bonus."""
+    """What a linear model says of an arm: mean, variance relative to the noise, scale of the bonus."""
 
     mean: float
     width2: float

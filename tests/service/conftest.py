@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from coterie.service.storage.event_store import EventStore
-from coterie.service.storage.postgresql import open_store
+from coterie.service.storage.location import open_store
 from optional import need_package
 
 

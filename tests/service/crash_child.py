@@ -12,8 +12,9 @@ from unittest.mock import patch
 import numpy as np
 
 from coterie import CoterieError, Recommender
-from coterie.service.storage import increments
 from coterie.service.storage.event_store import EventStore
+from coterie.service.storage.location import open_store
+from inspection import engine_of, keep_house_every
 from service.shops import arms
 
 THREADS = 4
@@ -41,11 +42,10 @@ POINTS = [
         "BEGIN",
         "INSERT INTO log",
         "COMMIT",
-        "INSERT INTO snapshot_part",
-        "INSERT INTO snapshot VALUES",
-        "INSERT INTO snapshot_base",
+        "INSERT INTO chunk",
+        "INSERT INTO snapshot",
         "DELETE FROM snapshot WHERE policy = ? AND seq NOT IN",
-        "DELETE FROM snapshot_part WHERE policy = ? AND seq NOT IN",
+        "DELETE FROM chunk WHERE policy = ? AND digest IN",
     )
     for when in ("before", "after")
 ]
@@ -53,12 +53,11 @@ POINTS = [
 
 def serve(where: str, acknowledged: Connection, cycle: int, point: CrashPoint | None) -> None:
     """Open the store and serve; ends by being killed."""
-    patch.object(increments, "CHUNK", 16).start()
-    patch.object(increments, "SHARE", 2.0).start()  # all but the first snapshot of a process are increments
+    store = open_store(where)
     if point is not None:
-        arm(point)
-    recommender = Recommender(store=where, snapshot_every=25, **(OPTIONS if cycle == 0 else {}))
-    recommender._engine._tick = 0.005
+        arm(store, point)
+    recommender = Recommender(store=store, snapshot_every=25, **(OPTIONS if cycle == 0 else {}))
+    keep_house_every(engine_of(recommender), 0.005)
     telling = threading.Lock()
 
     def tell(*what: Any) -> None:
@@ -98,25 +97,20 @@ def client(recommender: Recommender, name: str, tell: Any, seed: int) -> None:
             tell("reward", f"f{decision}")
 
 
-def arm(point: CrashPoint) -> None:
-    """Let the store kill this process at a statement."""
-    from coterie.service.storage.postgresql import PostgresStore
-    from coterie.service.storage.sqlite import SQLiteStore
+def arm(store: EventStore, point: CrashPoint) -> None:
+    """Let a store kill this process at a statement."""
+    real, seen = store.execute, 0
 
-    seen = 0
-    for kind in (SQLiteStore, PostgresStore):
-        real = kind.execute
+    def execute(statement: str, rows: Any = ((),)) -> None:
+        nonlocal seen
+        hit = False
+        if statement.startswith(point.statement):
+            seen += 1
+            hit = seen == point.nth
+        if hit and point.when == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        real(statement, rows)
+        if hit:
+            os.kill(os.getpid(), signal.SIGKILL)
 
-        def execute(self: EventStore, statement: str, rows: Any = ((),), real: Any = real) -> None:
-            nonlocal seen
-            hit = False
-            if statement.startswith(point.statement):
-                seen += 1
-                hit = seen == point.nth
-            if hit and point.when == "before":
-                os.kill(os.getpid(), signal.SIGKILL)
-            real(self, statement, rows)
-            if hit:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        patch.object(kind, "execute", execute).start()
+    patch.object(store, "execute", execute).start()

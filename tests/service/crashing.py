@@ -14,15 +14,15 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 from tempfile import TemporaryDirectory
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
 from coterie import Recommender
-from coterie.service.core import log_events as events
 from coterie.service.core.decisions import Decision, answer
-from coterie.service.core.log_events import Event
-from coterie.service.storage.postgresql import open_store
+from coterie.service.storage import event_store as events
+from coterie.service.storage.event_store import Event
+from coterie.service.storage.location import open_store
+from inspection import at_time, engine_of, expire_one, live_of, release, stop_housekeeping
 from service.crash_child import OPTIONS, POINTS, CrashPoint, serve
 from service.shops import same_state
 
@@ -32,15 +32,14 @@ class Uninterrupted:
 
     def __init__(self) -> None:
         self.recommender = Recommender(**OPTIONS)
-        self.recommender._engine._tick = 3600.0
-        self.recommender._engine._stop.set()
+        stop_housekeeping(engine_of(self.recommender))
         self.seq = 0
 
     def follow(self, found: list[Event]) -> None:
         """Live through the events that came since."""
         for event in found:
             if event.seq > self.seq and event.kind != events.CREATED:
-                with patch.object(self.recommender._engine.journal, "now", return_value=event.at):
+                with at_time(self.recommender, event.at):
                     getattr(self, event.kind)(event)
             self.seq = max(self.seq, event.seq)
 
@@ -62,8 +61,7 @@ class Uninterrupted:
         self.recommender.feedback(event.user or "", event.reward, x=x, feedback_id=event.decision)
 
     def expired(self, event: Event) -> None:
-        with self.recommender._engine.turn:
-            assert self.recommender._live.expire_one(event.decision or "")
+        assert expire_one(self.recommender, event.decision or "")
 
     def configured(self, event: Event) -> None:
         raise AssertionError("nobody changed settings")
@@ -109,7 +107,8 @@ def torture(where: str, cycles: int, seed: int = 0, longest: float = 0.3) -> Tal
         point = None
         if cycle % 2 and cycle > 1:
             when, statement = POINTS[(cycle // 2) % len(POINTS)]
-            nth = 1 if "NOT IN" in statement else choose.randint(1, 4 if "snapshot" in statement else 40)
+            rare = "snapshot" in statement or "chunk" in statement
+            nth = 1 if "DELETE" in statement else choose.randint(1, 4 if rare else 40)
             point = CrashPoint(when, statement, nth)
         receiving, sending = context.Pipe(duplex=False)
         process = context.Process(target=serve, args=(where, sending, cycle, point), daemon=True)
@@ -148,14 +147,13 @@ def examine(where: str, tally: Tally, other: Uninterrupted) -> None:
     tally.check(found)
     other.follow(found)
     again = Recommender(store=where)
-    again._engine._stop.set()
-    again._engine._keeper.join()
-    again._engine.wait()
-    other.follow(list(again._engine.store.read("default", after=other.seq)))  # what expired since
-    assert again._live.state.seq == other.seq or not other.seq
+    engine = engine_of(again)
+    stop_housekeeping(engine)
+    engine.wait()
+    other.follow(list(engine.store.read("default", after=other.seq)))  # what expired since
+    assert live_of(again).state.seq == other.seq or not other.seq
     assert same_state(again, other.recommender)
-    again._closing.detach()
-    again._engine.journal.close()
+    release(again)
 
 
 def main() -> None:

@@ -10,15 +10,17 @@ from contextlib import contextmanager
 from typing import Any
 
 from coterie.service.core.engine import PolicyEngine
-from coterie.service.http.server import ServerSettings, make_server, open_engine
+from coterie.service.http.api_keys import APIKeys
+from coterie.service.http.server import make_server, open_engine
 from coterie.service.http.service import HTTPLimits
+from coterie.service.settings import ServerSettings
 
 
 class Served:
-    """A service that runs: its address and its engine."""
+    """A service that runs: its address, its engine and its keys."""
 
-    def __init__(self, url: str, engine: PolicyEngine) -> None:
-        self.url, self.engine = url, engine
+    def __init__(self, url: str, engine: PolicyEngine, keys: APIKeys) -> None:
+        self.url, self.engine, self.keys = url, engine, keys
 
 
 @contextmanager
@@ -36,10 +38,11 @@ def served(store: str, port: int = 0, limits: HTTPLimits | None = None, **option
     while not server.started:
         time.sleep(0.01)
     try:
-        yield Served(f"http://127.0.0.1:{port}", engine)
+        yield Served(f"http://127.0.0.1:{port}", engine, server.config.app.keys)
     finally:
         server.should_exit = True
         thread.join()
+        server.config.app.close()
         engine.close()
 
 

@@ -1,4 +1,4 @@
-"""Recommenders that tests use, and how they are interrupted."""
+"""Recommenders that tests use, and whether two of them are in the same state."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from coterie import Recommender
 from coterie.types import Floats
+from inspection import live_of
 
 ITEMS = {"tea": [1.0, 0.0], "coffee": [0.0, 1.0], "cocoa": [0.6, 0.6]}
 
@@ -19,20 +20,6 @@ def shop(**options: Any) -> Recommender:
     return Recommender(**options)
 
 
-def pass_time(recommender: Recommender, seconds: float) -> None:
-    """Let the recommender's clock run ahead."""
-    recommender._engine.journal._start += seconds
-
-
-def abandon(recommender: Recommender) -> None:
-    """Stop without a last snapshot, as after a crash between two commits."""
-    engine = recommender._engine
-    recommender._closing.detach()
-    engine._stop.set()
-    engine._keeper.join()
-    engine.journal.close()
-
-
 def arms(seed: int, n: int = 6, dim: int = 3) -> Floats:
     """Arms of length 1."""
     drawn: Floats = np.random.default_rng(seed).normal(size=(n, dim))
@@ -42,7 +29,7 @@ def arms(seed: int, n: int = 6, dim: int = 3) -> Floats:
 
 def waiting(recommender: Recommender) -> list[object]:
     """The decisions that wait, in order, without their ids and times."""
-    kept = recommender._live.state.waiting.values()
+    kept = live_of(recommender).state.waiting.values()
     return [(one.user, one.items, one.vectors().tolist()) for one in kept]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from coterie import ArgumentError, CoterieError, Recommender, UnknownName
+from inspection import engine_of
 from service.shops import ITEMS, shop
 
 SETTINGS: list[tuple[dict[str, Any], str]] = [
@@ -18,7 +19,7 @@ SETTINGS: list[tuple[dict[str, Any], str]] = [
     ({"policy": "CLUB", "params": {"alpha": 1.0}}, "CLUB needs beta, such as CLUB"),
     ({"params": {"alpa": 1.0}}, "no parameter of AutoCLUB: 'alpa'"),
     ({"params": [1]}, r"params must be a table of names and values, got \[1\]"),
-    ({"policy": "LinUCBOracle"}, "LinUCBOracle is told of its users: give users, and labels in params"),
+    ({"policy": "LinUCBOracle"}, "LinUCBOracle must know its users: give users, and labels in params"),
     ({"dim": 0, "items": None}, "dim must be a whole number of at least 1, got 0"),
     ({"dim": None, "items": None}, "dim must be given"),
     ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
@@ -84,10 +85,10 @@ def test_a_wrong_request_is_refused_and_changes_nothing(
     one = shop()
     one.decide("alice", ["tea"], decision_id="d")
     one.decide("alice", ["tea", "coffee"], k=2, decision_id="list")
-    before = one._engine.journal.last, one.users, one.policy.rounds
+    before = engine_of(one).journal.last, one.users, one.policy.rounds
     with pytest.raises(CoterieError, match=sentence):
         call(one)
-    assert (one._engine.journal.last, one.users, one.policy.rounds) == before
+    assert (engine_of(one).journal.last, one.users, one.policy.rounds) == before
 
 
 def test_shadow_rewards_name_what_was_shown() -> None:

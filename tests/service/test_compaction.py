@@ -10,10 +10,10 @@ import pytest
 
 from coterie import Conflict, Recommender, StoreError
 from coterie.service.storage.compaction import compact
-from coterie.service.storage.event_store import EventStore
 from coterie.service.storage.export import export_rows
-from coterie.service.storage.postgresql import open_store
-from service.shops import ITEMS, abandon, arms, same_state, shop
+from coterie.service.storage.location import open_store
+from inspection import abandon, drop_snapshots
+from service.shops import ITEMS, arms, same_state, shop
 
 ALWAYS = 1e12
 
@@ -42,13 +42,6 @@ def visited(where: str | None = None) -> Recommender:
     return made
 
 
-def forget_snapshots(store: EventStore) -> None:
-    """Let the whole log be replayed."""
-    for name in store.policies():
-        with store.transaction():
-            store._drop_snapshots(name)
-
-
 def test_state_and_what_follows_are_the_same_after_compaction(where: str) -> None:
     one, alone = visited(where), visited()
     assert same_state(one, alone)
@@ -59,7 +52,7 @@ def test_state_and_what_follows_are_the_same_after_compaction(where: str) -> Non
     assert done.decisions == 36
     assert done.saved > 36 * 50
     assert compact(store, ALWAYS) == (0, 0)
-    forget_snapshots(store)
+    drop_snapshots(store)
     assert list(export_rows(store, "default", 3)) == []
     store.close()
     with Recommender(store=where) as again:

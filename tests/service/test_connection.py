@@ -6,15 +6,15 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from coterie.service.core.log_events import Event
-from coterie.service.http.api_keys import create_key
-from coterie.service.http.connection import Head, read_request
+from coterie.service.http.admission import Admission
+from coterie.service.http.connection import Head, HeadReader
 from coterie.service.http.service import HTTPLimits
+from inspection import before_commits
 from service.serving import Served, served
 from service.shops import ITEMS
 
@@ -24,7 +24,12 @@ BODY = json.dumps({"user": "alice"}).encode()
 
 def request(body: bytes = BODY, path: str = PATH, **headers: str) -> bytes:
     """The bytes of a request."""
-    told = {"Host": "a", "Content-Length": str(len(body)), **headers}
+    told = {
+        "Host": "localhost",
+        "Content-Type": "application/json",
+        "Content-Length": str(len(body)),
+        **headers,
+    }
     lines = [f"POST {path} HTTP/1.1", *(f"{name.replace('_', '-')}: {text}" for name, text in told.items())]
     return "\r\n".join([*lines, "", ""]).encode() + body
 
@@ -86,7 +91,7 @@ def test_requests_that_come_at_once_are_answered_in_order(connection: socket.soc
     for body in bodies:  # one packet each, without waiting for answers
         connection.sendall(request(body))
     assert [json.loads(body)["decision_id"] for _, _, body in answers(connection, 5)] == ids
-    connection.sendall(request() + b"GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n" + request())
+    connection.sendall(request() + b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n" + request())
     assert [status for status, _, _ in answers(connection, 3)] == [200, 200, 200]
 
 
@@ -122,38 +127,40 @@ def test_a_wrong_body_gets_a_sentence(connection: socket.socket) -> None:
         request(path="/v1/policies/default/items"),
         request(path="/v1/policies/a%2Fb/decisions"),
         request(path="/v1/policies/default/decisions?k=1"),
-        request().replace(b"Host: a", b"Content-Length: 3\r\nHost: a"),
-        request().replace(b"Host: a", b"Host: a\nX-Bare: line feed"),
+        request().replace(b"Host: localhost", b"Content-Length: 3\r\nHost: localhost"),
+        request().replace(b"Host: localhost", b"Host: localhost\nX-Bare: line feed"),
         request() + b"x",
         request()[:-1],
-        request().replace(b"Host: a", b"Host : a"),
-        request().replace(b"Host: a", b" folded"),
+        request().replace(b"Host: localhost", b"Host : localhost"),
+        request().replace(b"Host: localhost", b" folded"),
         request().replace(b"HTTP/1.1", b"HTTP/1.0"),
         request().replace(b"\r\n", b"\n"),
     ],
 )
 def test_what_is_not_plainly_one_request_is_left_to_the_parser(strange: bytes) -> None:
-    headers = [(b"host", b"a"), (b"content-length", b"%d" % len(BODY))]
-    assert read_request(request()) == (Head("default", "decisions", headers, len(BODY)), BODY)
-    assert read_request(strange) is None
+    heads = HeadReader(Admission())
+    headers = [
+        (b"host", b"localhost"),
+        (b"content-type", b"application/json"),
+        (b"content-length", b"%d" % len(BODY)),
+    ]
+    assert heads.request(request()) == (Head("default", "decisions", headers, len(BODY)), BODY)
+    assert heads.request(strange) is None
 
 
-def test_an_answer_under_way_is_sent_before_the_service_stops(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_under_way_is_sent_before_the_service_stops(tmp_path: Path) -> None:
     with served(str(tmp_path / "a.db"), dim=2) as one:
         one.engine.find("default").change_items(ITEMS)
         one.engine.wait()
         host, _, port = one.url.removeprefix("http://").partition(":")
         connection = socket.create_connection((host, int(port)), timeout=10)
-        append, committing = one.engine.store.append, threading.Event()
+        committing = threading.Event()
 
-        def slowly(events: Sequence[Event]) -> None:
+        def wait() -> None:
             committing.set()
             time.sleep(0.5)
-            append(events)
 
-        monkeypatch.setattr(one.engine.store, "append", slowly)
+        before_commits(one.engine, wait)
         connection.sendall(request())
         assert committing.wait(10)
     with connection:
@@ -173,22 +180,3 @@ def test_a_connection_is_closed_when_it_is_idle_and_not_while_it_is_used(tmp_pat
             began = time.monotonic()
             assert connection.recv(1) == b""
             assert 0.4 < time.monotonic() - began < 5
-
-
-def test_of_two_keys_the_first_counts_however_the_request_comes(tmp_path: Path) -> None:
-    with served(str(tmp_path / "a.db"), dim=2) as one:
-        one.engine.find("default").change_items(ITEMS)
-        one.engine.wait()
-        key = create_key(one.engine.store, "writer")
-        time.sleep(2.1)  # keys are read again after two seconds
-        host, _, port = one.url.removeprefix("http://").partition(":")
-        good, bad = f"Authorization: Bearer {key}\r\n".encode(), b"Authorization: Bearer ck_no_key\r\n"
-        with socket.create_connection((host, int(port)), timeout=10) as connection:
-            for lines, status in ((good + bad, 200), (bad + good, 401)):
-                whole = request().replace(b"Host:", lines + b"Host:")
-                connection.sendall(whole)
-                assert answers(connection, 1)[0][0] == status
-                connection.sendall(whole[:40])
-                time.sleep(0.05)
-                connection.sendall(whole[40:])
-                assert answers(connection, 1)[0][0] == status

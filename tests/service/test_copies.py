@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 from time import sleep
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,10 +19,19 @@ from coterie.policies.array_files import Array, FileArray
 from coterie.policies.kernel.learner import Learner
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.settings import PolicySettings
-from coterie.service.storage import copies
-from coterie.service.storage.copies import DiskCopy
+from coterie.service.storage.snapshot_writer import DiskCopy
 from coterie.service.storage.sqlite import SQLiteStore
-from service.shops import abandon, arms, same_state
+from inspection import (
+    abandon,
+    copy_pieces_of,
+    during_copy,
+    live_of,
+    refuse_temporary_files,
+    snapshot_seqs,
+    store_of,
+    take_snapshot,
+)
+from service.shops import arms, same_state
 
 POLICIES: dict[str, Callable[[], LinearBandit]] = {
     "LinUCBInd": lambda: coterie.LinUCBInd(70, 3, seed=1),
@@ -43,7 +51,7 @@ def test_what_changes_between_pieces_is_written_again(
     name: str, piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Users learn and join meanwhile: rows of edges become longer, and arrays move."""
-    monkeypatch.setattr(copies, "PIECE", piece)
+    copy_pieces_of(piece, monkeypatch)
     policy, rng, looks = POLICIES[name](), np.random.default_rng(0), 0
 
     def learn(n: int) -> None:
@@ -90,7 +98,18 @@ def test_a_snapshot_holds_what_was_learnt_while_it_was_copied_and_nothing_after(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The log goes on where the snapshot ends: a reward in both, or in neither, would show."""
-    one, other = Recommender(dim=3, store=tmp_path / "a.db"), Recommender(dim=3)
+
+    class TeachesMeanwhile(SQLiteStore):
+        """Rewards come after the copy is finished, before its chunks are written."""
+
+        def chunk_digests(self, policy: str) -> set[bytes]:
+            if teaching:
+                teaching.pop()
+                teach(5)
+            return super().chunk_digests(policy)
+
+    teaching = [True]
+    one, other = Recommender(dim=3, store=TeachesMeanwhile(tmp_path / "a.db")), Recommender(dim=3)
     rewards = iter(range(1_000))
 
     def teach(n: int) -> None:
@@ -99,24 +118,14 @@ def test_a_snapshot_holds_what_was_learnt_while_it_was_copied_and_nothing_after(
             for each in (one, other):
                 each.feedback(f"u{k % 7}", float(np.sin(k)), x=arms(k)[0], feedback_id=f"f{k}")
 
-    prepare, write = DiskCopy.prepare, one._engine._snapshots._put_part
-
-    def prepared(self: DiskCopy, look: Callable[[], AbstractContextManager[Learner]]) -> None:
-        prepare(self, look)
-        teach(5)
-
-    def put_part(name: str, seq: int) -> Any:
-        teach(5)
-        return write(name, seq)
-
-    monkeypatch.setattr(DiskCopy, "prepare", prepared)
-    monkeypatch.setattr(one._engine._snapshots, "_put_part", put_part)
+    during_copy(monkeypatch, prepared=lambda: teach(5))
     teach(20)
-    one._engine.snapshot("default")
-    assert one._live.snapshot_seq == one._live.state.seq - 5
+    take_snapshot(one)
+    taken = live_of(one).snapshots.seq
+    assert taken == live_of(one).state.seq - 5
     abandon(one)
     with Recommender(store=tmp_path / "a.db") as again:
-        assert again._live.snapshot_seq == one._live.snapshot_seq
+        assert live_of(again).snapshots.seq == taken
         assert same_state(again, other)
 
 
@@ -125,21 +134,20 @@ def test_a_service_keeps_requests_waiting_while_a_copy_is_finished(
 ) -> None:
     """However little patience it has with other requests."""
     engine = PolicyEngine(SQLiteStore(tmp_path / "a.db"), patience=0.01)
-    live, finish, begun = engine.create("shop", PolicySettings(dim=3)), DiskCopy.finish, Event()
+    live, begun = engine.create("shop", PolicySettings(dim=3)), Event()
 
-    def finish_late(self: DiskCopy, learner: Learner) -> dict[str, FileArray]:
+    def finish_late() -> None:
         begun.set()
         sleep(0.2)
-        return finish(self, learner)
 
-    monkeypatch.setattr(DiskCopy, "finish", finish_late)
+    during_copy(monkeypatch, finishing=finish_late)
     copying = Thread(target=engine.snapshot, args=("shop",))
     copying.start()
     begun.wait()
     live.decide("ann", arms=arms(0))
     copying.join()
-    assert live.snapshot_seq == live.state.seq - 1
-    with engine.turn.lock, ThreadPoolExecutor() as other:
+    assert live.snapshots.seq == live.state.seq - 1
+    with engine.requests.lock, ThreadPoolExecutor() as other:
         refused = other.submit(live.decide, "ann", arms=arms(0)).exception()
     assert str(refused) == "the policy is busy; try again soon"
     engine.close()
@@ -150,15 +158,11 @@ def test_without_room_for_a_copy_there_is_no_snapshot_and_the_service_goes_on(
 ) -> None:
     with Recommender(dim=3, store=tmp_path / "a.db") as one:
         one.feedback("ann", 1.0, x=arms(0)[0])
-
-        def full(**_: object) -> None:
-            raise OSError(28, "No space left on device")
-
         with monkeypatch.context() as patch:
-            patch.setattr(copies, "TemporaryFile", full)
+            refuse_temporary_files(OSError(28, "No space left on device"), patch)
             with pytest.raises(StoreError, match="No space left"):
-                one._engine.snapshot("default")
+                take_snapshot(one)
         one.feedback("ann", 1.0, x=arms(1)[0])
         assert one.policy.rounds == 2
-        one._engine.snapshot("default")
-        assert len(list(one._engine.store.snapshots("default"))) == 1
+        take_snapshot(one)
+        assert len(snapshot_seqs(store_of(one))) == 1

@@ -11,12 +11,13 @@ import pytest
 import coterie
 from coterie import Conflict, CoterieError, Recommender
 from coterie.service.storage.export import ExportRow, export_rows, import_lines, json_lines
-from service.shops import ITEMS, pass_time, shop
+from inspection import engine_of, live_of, pass_time, store_of
+from service.shops import ITEMS, shop
 
 
 def exported(one: Recommender) -> list[ExportRow]:
-    one._engine.flush()
-    return list(export_rows(one._engine.store, "default", 2))
+    engine_of(one).journal.flush()
+    return list(export_rows(store_of(one), "default", 2))
 
 
 def test_a_late_reward_takes_the_place_of_the_default() -> None:
@@ -106,13 +107,21 @@ GOOD = {"user": "zoe", "x": [1.0, 0.0], "reward": 1.0}
     ("wrong", "sentence"),
     [
         ({"user": ""}, "line 2: user must have 1 to 256 characters, got 0"),
-        ({"user": 7}, "line 2: user must be text, got 7"),
+        ({"user": 7}, "line 2: user: expected str, got int"),
         ({"x": [1.0]}, r"line 2: x must have shape \(2,\), got \(1,\)"),
-        ({"x": [1.0, float("inf")]}, "line 2: x must hold finite numbers only, got inf"),
+        ({"x": [1.0, float("inf")]}, "line 2 must be JSON"),
+        ({"x": ["1", "0"]}, r"line 2: x\[0\]: expected float, got str"),
+        ({"x": [True, False]}, r"line 2: x\[0\]: expected float, got bool"),
+        ({"x": None, "arms": [[1.0, 0.0]], "arm": -1}, "line 2: arm: expected int >= 0"),
+        ({"x": None, "arms": [[1.0, 0.0]], "arm": 1}, "line 2: arm must be below 1, got 1"),
+        ({"x": None, "arms": [[1.0, 0.0]], "arm": True}, "line 2: arm: expected int"),
+        ({"arms": [[1.0, 0.0]], "arm": 0}, "line 2 needs x, or arms and arm"),
         ({"x": [1e9, 0.0]}, "line 2: x must be shorter than"),
-        ({"reward": float("nan")}, "line 2: reward must be a finite number, got nan"),
-        ({"reward": "much"}, "line 2 must be JSON with user, reward and x"),
-        ({"x": None}, "line 2"),
+        ({"reward": float("nan")}, "line 2 must be JSON"),
+        ({"reward": "0.5"}, "line 2: reward: expected float, got str"),
+        ({"reward": True}, "line 2: reward: expected float, got bool"),
+        ({"reward": 10**400}, "line 2: reward: number out of range"),
+        ({"x": None}, "line 2 needs x, or arms and arm"),
         (
             {"decision_id": "known", "reward": 0.5},
             "line 2: 'import:known' was settled with reward 1, got 0.5",
@@ -121,24 +130,51 @@ GOOD = {"user": "zoe", "x": [1.0, 0.0], "reward": 1.0}
 )
 def test_a_wrong_line_refuses_all(wrong: dict[str, Any], sentence: str) -> None:
     one = shop()
-    import_lines(one._live, [json.dumps({**GOOD, "decision_id": "known"}).encode()])
-    before = one._engine.journal.last, one.users, one.policy.rounds
+    import_lines(live_of(one), [json.dumps({**GOOD, "decision_id": "known"}).encode()])
+    before = engine_of(one).journal.last, one.users, one.policy.rounds
     with pytest.raises(CoterieError, match=sentence):
-        import_lines(one._live, [json.dumps(GOOD).encode(), json.dumps({**GOOD, **wrong}).encode()])
-    assert (one._engine.journal.last, one.users, one.policy.rounds) == before
+        import_lines(live_of(one), [json.dumps(GOOD).encode(), json.dumps({**GOOD, **wrong}).encode()])
+    assert (engine_of(one).journal.last, one.users, one.policy.rounds) == before
 
 
 @pytest.mark.parametrize("other", [{"reward": 0.0}, {"user": "yan"}, {"x": [0.0, 1.0]}])
 def test_lines_that_contradict_each_other_refuse_all(other: dict[str, Any]) -> None:
     one, told = shop(), {**GOOD, "decision_id": "twice"}
     with pytest.raises(Conflict, match="line 3: an earlier line has this decision_id"):
-        import_lines(one._live, [json.dumps(line).encode() for line in (told, told, {**told, **other})])
+        import_lines(live_of(one), [json.dumps(line).encode() for line in (told, told, {**told, **other})])
     assert one.policy.rounds == 0
-    assert import_lines(one._live, [json.dumps(told).encode()] * 2) == (1, 1)
+    assert import_lines(live_of(one), [json.dumps(told).encode()] * 2) == (1, 1)
 
 
 def test_long_ids_that_begin_alike_are_two_lines() -> None:
     one = shop()
     lines = [json.dumps({**GOOD, "decision_id": "a" * 255 + end}).encode() for end in "bc"]
-    assert import_lines(one._live, lines) == (2, 0)
-    assert import_lines(one._live, lines) == (0, 2)
+    assert import_lines(live_of(one), lines) == (2, 0)
+    assert import_lines(live_of(one), lines) == (0, 2)
+
+
+def test_a_line_that_is_nested_deeply_is_refused() -> None:
+    for line in (
+        b"[" * 100_000,
+        b'{"user": "a", "reward": 1, "x": ' + b"[" * 100_000,
+        b'{"a": ' + b"[" * 100_000,
+    ):
+        with pytest.raises(CoterieError, match="line 1"):
+            import_lines(live_of(shop()), [line])
+
+
+def test_a_decision_is_exported_with_the_vectors_that_it_was_made_with() -> None:
+    one = shop()
+    before = one.decide("alice", ["tea", "coffee"]).id
+    one.put_items({"tea": [0.5, 0.5]})
+    between = one.decide("alice", ["tea", "coffee"]).id
+    one.remove_items(["tea"])
+    one.put_items({"tea": [0.0, 0.2]})
+    after = one.decide("alice", ["tea"]).id
+    for key in (after, before, between):
+        one.reward(key, 1.0)
+    assert {row.decision_id: row.arms[0] for row in exported(one)} == {
+        before: [1.0, 0.0],
+        between: [0.5, 0.5],
+        after: [0.0, 0.2],
+    }

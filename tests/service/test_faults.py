@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from coterie import Recommender, StoreError
-from coterie.service.storage.postgresql import shown_store
+from coterie.service.storage.location import shown_store
 from coterie.service.storage.sqlite import SQLiteStore
+from inspection import connection_of, live_of, replace_choice, store_of
 from service.shops import ITEMS, same_state, shop
 
 
 def writer(recommender: Recommender) -> Any:
     """The connection that writes."""
-    store: Any = recommender._engine.store
-    return store._writer
+    return connection_of(store_of(recommender))
 
 
 def eventually(what: Callable[[], object]) -> None:
@@ -103,18 +105,22 @@ def test_a_lost_connection_to_postgresql_is_made_again(postgres: str) -> None:
     one.close()
 
 
-def test_a_commit_whose_answer_was_lost_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = shop(store=tmp_path / "a.db")
+def test_a_commit_whose_answer_was_lost_counts_once(tmp_path: Path) -> None:
+    class LosesAnswer(SQLiteStore):
+        """What was committed is there, and yet an error is raised, once."""
+
+        broken = False
+
+        def check_place(self) -> None:
+            super().check_place()
+            if self.broken:
+                self.broken = False
+                raise OSError("the answer was lost")
+
+    store = LosesAnswer(tmp_path / "a.db")
+    one = shop(store=store)
     decision = one.decide("alice")
-    real = SQLiteStore.check_place
-    broken = iter([True])
-
-    def check_place(self: SQLiteStore) -> None:
-        real(self)
-        if next(broken, False):
-            raise OSError("the answer was lost")
-
-    monkeypatch.setattr(SQLiteStore, "check_place", check_place)
+    store.broken = True
     with pytest.raises(StoreError, match="the answer was lost"):
         one.reward(decision.id, 1.0)
     eventually(lambda: one.reward(decision.id, 1.0))
@@ -125,13 +131,12 @@ def test_a_commit_whose_answer_was_lost_counts_once(tmp_path: Path, monkeypatch:
 
 def test_a_change_that_breaks_off_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = shop(store=tmp_path / "a.db"), shop()
-    from coterie.service.core import live_policy as live
 
     def broken(*arguments: object) -> None:
-        one._live.state.join("bob")
+        live_of(one).state.join("bob")
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(live, "choose", broken)
+    replace_choice(monkeypatch, broken)
     with pytest.raises(RuntimeError, match="broken"):
         one.decide("bob")
     monkeypatch.undo()
@@ -165,9 +170,34 @@ def test_postgresql_that_is_not_there_is_told_without_the_password(url: str) -> 
     assert "secret" not in shown_store(url)
 
 
-def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
-    one = shop(store=tmp_path / "a.db")
-    one._engine.journal.run(lambda: one._engine.store.execute("UPDATE meta SET value = '99'"))
-    one.close()
-    with pytest.raises(StoreError, match="it has format 99, and this Coterie reads format 1"):
-        Recommender(store=tmp_path / "a.db")
+def tables(where: str) -> list[str]:
+    """The names of what a store has in SQLite."""
+    with closing(sqlite3.connect(where)) as connection:
+        return [name for (name,) in connection.execute("SELECT name FROM sqlite_master ORDER BY name")]
+
+
+@pytest.mark.parametrize("found", ["1", "99"])
+def test_a_store_of_another_format_is_refused_and_stays_as_it_is(found: str, tmp_path: Path) -> None:
+    where = str(tmp_path / "a.db")
+    with closing(sqlite3.connect(where)) as connection:
+        connection.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+        connection.execute("INSERT INTO meta VALUES ('format', ?)", (found,))
+        connection.commit()
+        connection.execute("PRAGMA journal_mode = WAL")
+    before = Path(where).read_bytes()
+    with pytest.raises(StoreError, match=f"it has format {found}, and this Coterie reads format 2"):
+        Recommender(store=where)
+    assert Path(where).read_bytes() == before
+    assert tables(where) == ["meta", "sqlite_autoindex_meta_1"]
+
+
+def test_a_database_of_another_format_is_refused_and_stays_as_it_is(postgres: str) -> None:
+    import psycopg
+
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+        connection.execute("INSERT INTO meta VALUES ('format', '1')")
+        with pytest.raises(StoreError, match="it has format 1, and this Coterie reads format 2"):
+            Recommender(store=postgres)
+        named = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
+        assert connection.execute(named).fetchall() == [("meta",)]

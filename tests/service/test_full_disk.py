@@ -8,10 +8,9 @@ from __future__ import annotations
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -19,14 +18,25 @@ import pytest
 
 from coterie import Recommender, StoreError
 from coterie.service.core.engine import PolicyEngine
-from coterie.service.core.live_policy import LivePolicy
 from coterie.service.settings import PolicySettings
-from coterie.service.storage import copies, snapshot_writer
-from coterie.service.storage import state_snapshots as snapshots
 from coterie.service.storage.snapshot_writer import Retry
 from coterie.service.storage.sqlite import SQLiteStore
+from inspection import (
+    abandon,
+    break_expiry_once,
+    broken_change,
+    engine_of,
+    free_disk_space,
+    keep_house_every,
+    live_of,
+    pause_between_snapshots,
+    refuse_temporary_files,
+    snapshot_seqs,
+    store_of,
+    take_snapshot,
+)
 from service.serving import served
-from service.shops import abandon, arms, same_state
+from service.shops import arms, same_state
 
 resource = pytest.importorskip("resource", reason="only POSIX limits the files of a process")
 
@@ -67,58 +77,63 @@ def soon(what: Callable[[], object]) -> None:
 def test_without_room_for_a_snapshot_events_go_on_and_no_part_is_left(where: str, tmp_path: Path) -> None:
     options = large(USERS[where])
     one, other = Recommender(**options, store=tmp_path / "a.db"), Recommender(**options)
+    for each in (one, other):
+        for n, user in enumerate(options["users"]):  # or most chunks would be the same
+            live_of(each).feedback(user, 1.0, x=arms(n, dim=DIM)[0])
+        engine_of(each).wait()
     teach(one, 0)
     with small_files():
         for seed in range(1, 4):
             with pytest.raises(StoreError, match="no snapshot of policy 'default'"):
-                one._engine.snapshot("default")
-            assert one._engine.journal.failure is None
-            assert one._live.retry.failures == seed
-            assert one._engine.store.query("SELECT seq FROM snapshot_part") == []
+                take_snapshot(one)
+            assert engine_of(one).journal.failure is None
+            assert live_of(one).snapshots.retry.failures == seed
+            assert store_of(one).chunk_digests("default") == set()
             teach(one, seed)
     for seed in range(4):
         teach(other, seed)
-    assert one._live.snapshot_seq == 0
-    one._engine.snapshot("default")
-    assert one._live.retry == Retry()
-    assert one._live.snapshot_seq == one._live.state.seq
+    assert live_of(one).snapshots.seq == 0
+    take_snapshot(one)
+    assert live_of(one).snapshots.retry == Retry()
+    assert live_of(one).snapshots.seq == live_of(one).state.seq
     abandon(one)
     with Recommender(store=tmp_path / "a.db") as again:
-        assert again._live.snapshot_seq == one._live.snapshot_seq
+        assert live_of(again).snapshots.seq == live_of(one).snapshots.seq
         assert same_state(again, other)
 
 
-def test_parts_of_a_snapshot_that_was_not_finished_are_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put_part, written = SQLiteStore.put_part, []
+def test_chunks_of_a_snapshot_that_was_not_finished_are_removed(tmp_path: Path) -> None:
+    class FullSoon(SQLiteStore):
+        """Takes a few chunks of a snapshot at a time, and is full after two lots."""
 
-    def put_two(self: SQLiteStore, policy: str, seq: int, part: int, content: bytes) -> None:
-        if part == 2:
-            raise sqlite3.OperationalError("database or disk is full")
-        put_part(self, policy, seq, part, content)
-        written.append(self.query("SELECT COUNT(*) FROM snapshot_part")[0][0])
+        def __init__(self, path: Path) -> None:
+            super().__init__(path)
+            self.written: list[int] = []
 
-    monkeypatch.setattr(snapshots, "PART", 500)
-    with Recommender(dim=3, store=tmp_path / "a.db") as one:
-        with monkeypatch.context() as patch:
-            patch.setattr(SQLiteStore, "put_part", put_two)
-            with pytest.raises(StoreError, match="disk is full"):
-                one._engine.snapshot("default")
-        assert written == [1, 2]
-        assert one._engine.store.query("SELECT seq FROM snapshot_part") == []
+        def put_chunks(self, policy: str, chunks: Sequence[tuple[bytes, bytes]]) -> None:
+            for start in range(0, len(chunks), 5):
+                if len(self.written) == 2:
+                    raise sqlite3.OperationalError("database or disk is full")
+                super().put_chunks(policy, chunks[start : start + 5])
+                self.written.append(len(self.chunk_digests(policy)))
+
+    store = FullSoon(tmp_path / "a.db")
+    with Recommender(dim=3, store=store) as one:
+        with pytest.raises(StoreError, match="disk is full"):
+            take_snapshot(one)
+        assert store.written == [5, 10]
+        assert store.chunk_digests("default") == set()
 
 
 def test_attempts_become_rare_and_each_is_logged_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr(snapshot_writer, "FIRST_PAUSE", 0.05)
-    monkeypatch.setattr(snapshot_writer, "LONGEST_PAUSE", 0.4)
+    pause_between_snapshots(0.05, 0.4, monkeypatch)
     with Recommender(**large(700), store=tmp_path / "a.db", snapshot_every=1) as one:
-        retry = one._live.retry
+        retry = live_of(one).snapshots.retry
         with small_files():
-            one._engine._tick = 0.001
+            keep_house_every(engine_of(one), 0.001)
             began = time.monotonic()
             teach(one, 0)
             soon(lambda: retry.failures >= 6)
@@ -127,8 +142,8 @@ def test_attempts_become_rare_and_each_is_logged_once(
         told = [record.getMessage() for record in caplog.records if "failed" in record.getMessage()]
         assert failures <= len(told) <= failures + 1
         assert "nothing is lost, and it is tried again in" in told[0]
-        soon(lambda: one._live.snapshot_seq == one._live.state.seq)
-        soon(lambda: one._live.retry.failures == 0)
+        soon(lambda: live_of(one).snapshots.seq == live_of(one).state.seq)
+        soon(lambda: live_of(one).snapshots.retry.failures == 0)
         assert "written, after" in caplog.text
 
 
@@ -167,10 +182,10 @@ def test_a_snapshot_that_fails_keeps_no_other_policy_waiting(tmp_path: Path) -> 
     with small_files():
         first = engine.create("first", PolicySettings(**{**large(700), "users": large(700)["users"]}))
         second = engine.create("second", PolicySettings(dim=2, reward_wait=0.01))
-        soon(lambda: first.retry.failures)
+        soon(lambda: first.snapshots.retry.failures)
         second.decide("ann", arms=[[1.0, 0.0]])
         soon(lambda: second.state.counts["expired"])
-        soon(lambda: second.snapshot_seq)
+        soon(lambda: second.snapshots.seq)
     engine.close()
 
 
@@ -180,88 +195,82 @@ def test_a_copy_that_would_fill_the_disk_is_not_begun(
     with Recommender(dim=3, store=tmp_path / "a.db") as one:
         size = sum(array.nbytes for array in one.policy.learner.arrays().values())
         with monkeypatch.context() as patch:
-            patch.setattr(copies, "TemporaryFile", None)
-            patch.setattr(copies, "disk_usage", lambda folder: SimpleNamespace(free=2 * size - 1))
+            refuse_temporary_files(OSError("this must not be tried"), patch)
+            free_disk_space(2 * size - 1, patch)
             with pytest.raises(StoreError, match=f"{2 * size} bytes of disk are needed, and {2 * size - 1}"):
-                one._engine.snapshot("default")
+                take_snapshot(one)
         with monkeypatch.context() as patch:
-            patch.setattr(copies, "disk_usage", lambda folder: SimpleNamespace(free=2 * size))
-            one._engine.snapshot("default")
+            free_disk_space(2 * size, patch)
+            take_snapshot(one)
 
 
-def test_without_room_for_a_temporary_file_a_snapshot_is_read_all_the_same(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_without_room_for_a_temporary_file_a_snapshot_is_read_all_the_same(tmp_path: Path) -> None:
     one = Recommender(**large(700), store=tmp_path / "a.db")
     teach(one, 0)
     one.close()
     with small_files():
         again = Recommender(store=tmp_path / "a.db")
-    assert "read into memory, the disk has no room: [Errno 27] File too large" in caplog.text
-    assert again._live.snapshot_seq == again._live.state.seq
+    assert live_of(again).snapshots.seq == live_of(again).state.seq
     assert same_state(again, one)
     again.close()
 
 
-def test_a_service_starts_where_there_is_no_room_to_remove_parts(
+def test_a_service_starts_where_there_is_no_room_to_remove_chunks(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     one = Recommender(dim=3, store=tmp_path / "a.db")
     one.feedback("ann", 1.0, x=arms(0)[0])
-    store = one._engine.store
-    one._engine.journal.run(lambda: store.put_part("default", 999, 0, bytes(2 * LIMIT)))
+    store = store_of(one)
+    left = (b"left behind", bytes(2 * LIMIT))
+    engine_of(one).journal.run(lambda: store.put_chunks("default", [left]))
     abandon(one)
     with small_files():
         again = Recommender(store=tmp_path / "a.db")
-    assert "parts of a snapshot that was not finished stay" in caplog.text
+    assert "chunks of an unfinished snapshot stay in the store" in caplog.text
     again.feedback("ann", 1.0, x=arms(1)[0])
     abandon(again)
     with Recommender(store=tmp_path / "a.db") as third:
         assert third.policy.rounds == 2
-        assert third._engine.store.query("SELECT seq FROM snapshot_part") == []
+        assert store_of(third).chunk_digests("default") == set()
 
 
 def test_housekeeping_goes_on_after_an_error_that_nobody_expects(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    broken = iter([True])
-    expire = LivePolicy.expire
-
-    def expire_later(self: LivePolicy) -> int:
-        if next(broken, False):
-            raise RuntimeError("broken")
-        return expire(self)
-
-    monkeypatch.setattr(LivePolicy, "expire", expire_later)
+    break_expiry_once(monkeypatch)
     with Recommender(dim=2, store=tmp_path / "a.db", reward_wait=0.01) as one:
-        one._engine._tick = 0.01
+        keep_house_every(engine_of(one), 0.01)
         soon(lambda: "housekeeping failed" in caplog.text)
         one.decide("ann", arms=[[1.0, 0.0]])
-        soon(lambda: one._live.state.counts["expired"])
+        soon(lambda: live_of(one).state.counts["expired"])
 
 
-def test_a_state_that_is_distrusted_is_not_written(tmp_path: Path) -> None:
+def test_a_state_that_is_suspect_is_not_written(tmp_path: Path) -> None:
     with Recommender(dim=3, store=tmp_path / "a.db") as one:
-        with suppress(ZeroDivisionError), one._engine.change:
-            one._live.state.join(str(1 / 0))
+        with broken_change(one):
+            live_of(one).state.join("ann")
         with pytest.raises(StoreError, match="a change has broken off"):
-            one._engine.snapshot("default")
-        assert list(one._engine.store.snapshots("default")) == []
+            take_snapshot(one)
+        assert snapshot_seqs(store_of(one)) == []
 
 
-def test_what_was_copied_before_the_store_failed_never_becomes_a_snapshot(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_copied_before_the_store_failed_never_becomes_a_snapshot(tmp_path: Path) -> None:
     """It may hold an event that was lost."""
-    one, write = Recommender(dim=3, store=tmp_path / "a.db"), snapshots.write
 
-    def write_late(arrays: Mapping[str, Any], put: Callable[[int, bytes], None]) -> tuple[int, str]:
-        one._engine.recover()
-        return write(arrays, put)
+    class RecoversMeanwhile(SQLiteStore):
+        """The engine recovers after the copy is finished, before its chunks are written."""
 
-    with monkeypatch.context() as patch:
-        patch.setattr(snapshots, "write", write_late)
-        one._engine.snapshot("default")
-    assert list(one._engine.store.snapshots("default")) == []
-    assert one._live.snapshot_seq == 0
+        def chunk_digests(self, policy: str) -> set[bytes]:
+            if recovering:
+                recovering.pop().recover()
+            return super().chunk_digests(policy)
+
+    recovering: list[PolicyEngine] = []
+    one = Recommender(dim=3, store=RecoversMeanwhile(tmp_path / "a.db"))
+    recovering.append(engine_of(one))
+    take_snapshot(one)
+    assert recovering == []
+    assert snapshot_seqs(store_of(one)) == []
+    assert store_of(one).chunk_digests("default") == set()
+    assert live_of(one).snapshots.seq == 0
     one.close()

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from coterie import ArgumentError, Conflict, StoreError, UnknownName
-from coterie.service.async_client import AsyncClient
-from coterie.service.client import Client
+from coterie.service.client import AsyncClient, Client
 from coterie.service.http.api_keys import FRESH, create_key, revoke_key
 from coterie.service.http.openapi import plain_path
 from coterie.service.http.routes import ROUTES
+from inspection import connection_of, keep_house_every
 from service.serving import LossyProxy, Served, served
 from service.shops import ITEMS
 
@@ -149,9 +149,9 @@ def test_a_store_that_fails_answers_503_and_nothing_is_counted(
     service: Served, client: Client, http: httpx.Client
 ) -> None:
     store: Any = service.engine.store
-    service.engine._tick = 3600
+    keep_house_every(service.engine, 3600)
     client.decide("alice")
-    store._writer.close()
+    connection_of(store).close()
     answer = http.post("/v1/policies/default/decisions", json={"user": "alice"})
     assert answer.status_code == 503
     assert answer.headers["retry-after"] == "1"
@@ -281,7 +281,7 @@ BAD: list[tuple[str, str, bytes, int, str]] = [
         "/v1/policies/default/import",
         b'{"user": 1}',
         422,
-        "line 1 must be JSON with user, reward and x",
+        "line 1: user: expected str, got int",
     ),
     ("GET", "/v1/policies/nothing", b"", 404, "no policy 'nothing'"),
     ("GET", "/nothing", b"", 404, "Not Found"),
@@ -295,7 +295,7 @@ BAD: list[tuple[str, str, bytes, int, str]] = [
 def test_what_cannot_be_used_is_told_as_problem_json(
     http: httpx.Client, method: str, path: str, body: bytes, status: int, sentence: str
 ) -> None:
-    answer = http.request(method, path, content=body)
+    answer = http.request(method, path, content=body, headers={"Content-Type": "application/json"})
     assert answer.headers["content-type"] == "application/problem+json"
     told = answer.json()
     assert answer.status_code == told["status"] == status, told
@@ -342,7 +342,9 @@ def test_the_log_goes_out_with_propensities_and_comes_in_once(
     with Client(service.url, "warm") as warm:
         warm.create_policy(2)
         for expected in ((12, 0), (0, 12)):
-            told = http.post("/v1/policies/warm/import", content=lines).json()
+            told = http.post(
+                "/v1/policies/warm/import", content=lines, headers={"Content-Type": "application/x-ndjson"}
+            ).json()
             assert (told["counted"], told["duplicates"]) == expected
         assert warm.describe().rounds == 12
         assert warm.explain("u1").estimate == client.explain("u1").estimate

@@ -14,13 +14,14 @@ import httpx
 import pytest
 
 from coterie import Client, StoreError, UnknownName
-from coterie.service.http.connection import HEAD_LIMIT
 from coterie.service.http.service import HTTPLimits
+from inspection import before_recovery
 from service.serving import Served, served
 from service.shops import ITEMS
 
 DECISIONS = "/v1/policies/default/decisions"
 PAGE = 4096
+JSON = {"Content-Type": "application/json"}
 
 
 def resident() -> int:
@@ -48,10 +49,14 @@ def answered(connection: socket.socket) -> tuple[int, dict[str, Any]]:
 def test_limits_hold(tmp_path: Path) -> None:
     with served(str(tmp_path / "a.db"), dim=2, body_limit=2_000, in_flight_limit=1) as one:
         long = b'{"user": "' + b"x" * 3_000 + b'"}'
-        answer = httpx.post(f"{one.url}/v1/policies/default/decisions", content=long, trust_env=False)
+        answer = httpx.post(
+            f"{one.url}/v1/policies/default/decisions", content=long, headers=JSON, trust_env=False
+        )
         assert answer.status_code == 413
         chunks = iter([long[:1500], long[1500:]])
-        answer = httpx.post(f"{one.url}/v1/policies/default/decisions", content=chunks, trust_env=False)
+        answer = httpx.post(
+            f"{one.url}/v1/policies/default/decisions", content=chunks, headers=JSON, trust_env=False
+        )
         assert answer.status_code == 413
 
         async def crowd() -> set[int]:
@@ -89,14 +94,15 @@ def test_headers_that_do_not_end_are_not_read_on(tmp_path: Path) -> None:
         assert sent < 20 * 2**20
         assert resident() - before < 30 * 2**20
         with connected(one) as other:
-            other.sendall(b"GET / HTTP/1.1\r\nX-Long: " + b"a" * HEAD_LIMIT)
+            other.sendall(b"GET / HTTP/1.1\r\nX-Long: " + b"a" * HTTPLimits().head)
             status, told = answered(other)
-            assert (status, told["detail"]) == (431, f"the headers of a request may have {HEAD_LIMIT} bytes")
+            assert (status, told["detail"]) == (431, "the headers of a request may have 65536 bytes")
         assert httpx.get(f"{one.url}/health/ready", trust_env=False).status_code == 200
 
 
 def test_bodies_that_are_being_read_have_a_limit_together(tmp_path: Path) -> None:
-    head = f"POST {DECISIONS} HTTP/1.1\r\nHost: a\r\nContent-Length: {4 * 2**20}\r\n\r\n".encode()
+    lines = ["Host: localhost", "Content-Type: application/json", f"Content-Length: {4 * 2**20}"]
+    head = "\r\n".join([f"POST {DECISIONS} HTTP/1.1", *lines, "", ""]).encode()
     with served(str(tmp_path / "a.db"), dim=2, limits=HTTPLimits(bodies=20 * 2**20)) as one:
         before = resident()
         held = [connected(one) for _ in range(30)]
@@ -133,16 +139,11 @@ def test_a_policy_that_learns_anew_keeps_nobody_else_waiting(tmp_path: Path, mon
         client.configure(late="correct", reward_wait=0.0)
         decision = client.decide("alice").decision_id
         one.engine.find("default").expire()
-        real, slow = one.engine._recovered, threading.Event()
-
-        def recovered(name: str) -> Any:
-            slow.wait(10)
-            return real(name)
-
-        monkeypatch.setattr(one.engine, "_recovered", recovered)
+        slow = threading.Event()
+        before_recovery(monkeypatch, lambda: slow.wait(10))
         late = threading.Thread(target=other.reward, args=(decision, 1.0))
         late.start()
-        while not one.engine.rewriting:
+        while not one.engine.requests.rewriting:
             time.sleep(0.01)
         began = time.monotonic()
         for _ in range(5):

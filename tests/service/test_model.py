@@ -13,9 +13,9 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from coterie import CoterieError, Recommender
-from coterie.service.core.engine import PolicyEngine
+from inspection import abandon, engine_of, live_of, never_keep_house, pass_time, take_snapshot
 from service.model import NaiveRecommender, Refused
-from service.shops import ITEMS, abandon, pass_time, shop
+from service.shops import ITEMS, shop
 
 USERS = st.sampled_from(["alice", "bob", "<script>", "𝕏"])
 DECISIONS = st.sampled_from([f"d{n}" for n in range(4)])
@@ -30,7 +30,7 @@ class Serving(RuleBasedStateMachine):
     def start(self, late: str) -> None:
         self.folder = TemporaryDirectory()
         self.patch = pytest.MonkeyPatch()  # time passes and expires when the rules say so, and only then
-        self.patch.setattr(PolicyEngine, "_keep_house", lambda engine: None)
+        never_keep_house(self.patch)
         self.path = Path(self.folder.name, "store.db")
         self.model = NaiveRecommender(ITEMS, wait=1000.0, default=0.25, late=late)
         self.real = shop(store=self.path, reward_wait=1000.0, default_reward=0.25, late=late)
@@ -89,11 +89,11 @@ class Serving(RuleBasedStateMachine):
     @rule(crash=st.booleans(), snapshot=st.booleans())
     def restart(self, crash: bool, snapshot: bool) -> None:
         if snapshot:
-            self.real._engine.snapshot("default")
-        now = self.real._engine.journal.now()
+            take_snapshot(self.real)
+        now = engine_of(self.real).journal.now()
         abandon(self.real) if crash else self.real.close()
         self.real = Recommender(store=self.path)
-        pass_time(self.real, now - self.real._engine.journal.now())
+        pass_time(self.real, now - engine_of(self.real).journal.now())
 
     @invariant()
     def both_know_the_same(self) -> None:
@@ -101,7 +101,7 @@ class Serving(RuleBasedStateMachine):
             return
         policy, users = self.model.taught()
         assert self.real.users == tuple(users)
-        assert set(self.real._live.state.waiting) == set(self.model.waiting)
+        assert set(live_of(self.real).state.waiting) == set(self.model.waiting)
         assert self.real.policy.estimates.tolist() == policy.estimates.tolist()
         assert self.real.policy.pulls.tolist() == policy.pulls.tolist()
 

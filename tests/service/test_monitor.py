@@ -69,7 +69,7 @@ def test_frames_tell_what_happens(tmp_path: Path) -> None:
 
 
 def test_so_many_may_look_on_and_requests_are_answered_meanwhile(tmp_path: Path) -> None:
-    limits = HTTPLimits(viewers=2, in_flight=1)
+    limits = HTTPLimits(streams=2, in_flight=1)
     with served(str(tmp_path / "a.db"), dim=2, limits=limits) as one:
         url = f"{one.url}/v1/policies/default/live"
         with (

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from coterie.service.core.engine import PolicyEngine
+from coterie.service.http.admission import Admission
 from coterie.service.http.application import build_app
 from coterie.service.http.openapi import plain_path
 from coterie.service.http.routes import ROUTES
@@ -24,13 +25,23 @@ OPERATIONS = [
 ]  # which never ends
 
 
+def json_lines(ctx: Any, value: Any) -> bytes:
+    """A body of lines as it is."""
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+
+
+schemathesis.serializer("application/x-ndjson")(json_lines)
+
+
 @pytest.fixture(scope="module")
 def schema() -> Iterator[Any]:
     engine = PolicyEngine(SQLiteStore())
     live = engine.create("default", PolicySettings(dim=2))
     live.change_items({"tea": [1.0, 0.0], "coffee": [0.0, 1.0]})
     live.decide("alice", decision_id="d1")
-    yield schemathesis.openapi.from_asgi("/openapi.json", build_app(engine))
+    app = build_app(engine, admission=Admission(frozenset({"*"})))  # schemathesis calls it "testserver"
+    yield schemathesis.openapi.from_asgi("/openapi.json", app)
+    app.close()
     engine.close()
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from coterie import AutoCLUB, Conflict, MissingData, Recommender, StoreError, UnknownName
-from service.shops import ITEMS, abandon, pass_time, same_state, shop
+from inspection import abandon, engine_of, pass_time, take_snapshot
+from service.shops import ITEMS, same_state, shop
 
 
 def test_a_product_of_one_process_needs_five_lines(tmp_path: Path) -> None:
@@ -163,7 +164,7 @@ def test_a_removed_user_leaves_the_policy_as_if_it_had_never_come(tmp_path: Path
 def test_nothing_of_a_removed_user_is_left_in_the_file(tmp_path: Path) -> None:
     one = shop(store=tmp_path / "a.db")
     decision = one.decide("alice-the-secret")
-    one._engine.snapshot("default")
+    take_snapshot(one)
     one.remove_user("alice-the-secret")
     with pytest.raises(UnknownName):
         one.reward(decision.id, 1.0)
@@ -274,7 +275,7 @@ def test_threads_share_one_recommender_and_its_commits(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert one.policy.rounds == 160
-    assert one._engine.journal.commits < 320
+    assert engine_of(one).journal.commits < 320
     one.close()
 
 

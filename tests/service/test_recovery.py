@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,9 @@ import pytest
 
 from coterie import Recommender
 from coterie.policies import REGISTRY
-from service.shops import abandon, arms, same_state, shop
+from coterie.service.storage.sqlite import SQLiteStore
+from inspection import abandon, engine_of, keep_house_every, live_of, snapshot_seqs, store_of, take_snapshot
+from service.shops import arms, same_state, shop
 
 USERS = [f"u{n}" for n in range(6)]
 RING = np.roll(np.eye(6), 1, axis=0) + np.roll(np.eye(6), -1, axis=0)
@@ -67,7 +69,7 @@ def test_every_policy_goes_on_after_a_crash_as_if_there_had_been_none(policy: st
     for seed in range(3):
         assert play(cut, 15, seed) == play(whole, 15, seed)
         if seed == 1:
-            cut._engine.snapshot("default")
+            take_snapshot(cut)
             assert play(cut, 5, 9) == play(whole, 5, 9)
         abandon(cut)
         cut = Recommender(store=tmp_path / "a.db")
@@ -82,7 +84,7 @@ def test_postgresql_recovers_in_the_same_way(postgres: str) -> None:
     abandon(cut)
     with Recommender(store=postgres) as again:
         assert same_state(again, whole)
-        again._engine.snapshot("default")
+        take_snapshot(again)
         assert play(again, 20, 2) == play(whole, 20, 2)
         user = again.users[0]
         again.remove_user(user)
@@ -93,66 +95,62 @@ def test_postgresql_recovers_in_the_same_way(postgres: str) -> None:
 def test_the_snapshot_is_used_and_the_log_before_it_is_not_read(tmp_path: Path) -> None:
     one = Recommender(dim=3, store=tmp_path / "a.db")
     play(one, 10, 1)
-    one._engine.snapshot("default")
-    seq = one._live.state.seq
+    take_snapshot(one)
+    seq = live_of(one).state.seq
     play(one, 3, 2)
     rounds = one.policy.rounds
     abandon(one)
     with Recommender(store=tmp_path / "a.db") as again:
-        assert next(again._engine.store.snapshots("default")).seq == seq
+        assert snapshot_seqs(store_of(again))[0] == seq
         assert again.policy.rounds == rounds
 
 
-def test_a_damaged_snapshot_is_left_aside_and_two_are_kept_with_their_base(tmp_path: Path) -> None:
-    one = Recommender(dim=3, store=tmp_path / "a.db")
+def test_a_damaged_snapshot_is_left_aside_and_two_are_kept(tmp_path: Path) -> None:
+    one, copy = Recommender(dim=3, store=tmp_path / "a.db"), Recommender(dim=3)
     for seed in range(4):
         play(one, 5, seed)
-        one._engine.snapshot("default")
-    kept = list(one._engine.store.snapshots("default"))
-    assert [stored.base is None for stored in kept] == [False, False, True]
-    last = one._live.state.seq
-    damage = "UPDATE snapshot_part SET content = ? WHERE seq = ?"
-    one._engine.journal.run(lambda: one._engine.store.execute(damage, [(b"not a snapshot", last)]))
-    assert [stored.seq < last for stored in one._engine.store.snapshots("default")] == [True, True]
-    copy = Recommender(dim=3)
-    for seed in range(4):
         play(copy, 5, seed)
+        take_snapshot(one)
+    store, last = store_of(one), live_of(one).state.seq
+    assert len(snapshot_seqs(store)) == 2
+    damage = "UPDATE snapshot SET manifest = ? WHERE seq = ?"
+    engine_of(one).journal.run(lambda: store.execute(damage, [(b"not a manifest", last)]))
+    assert [seq < last for seq in snapshot_seqs(store)] == [True]
     abandon(one)
     with Recommender(store=tmp_path / "a.db") as again:
+        assert live_of(again).snapshots.seq < last
         assert same_state(again, copy)
 
 
-def test_a_snapshot_taken_while_a_user_is_removed_never_becomes_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from coterie.service.storage import state_snapshots as snapshots
+def test_a_snapshot_taken_while_a_user_is_removed_never_becomes_whole(tmp_path: Path) -> None:
+    class RemovesMeanwhile(SQLiteStore):
+        """The user is removed after the copy is finished, before its chunks are written."""
 
-    one = Recommender(dim=3, store=tmp_path / "a.db")
+        def chunk_digests(self, policy: str) -> set[bytes]:
+            if removing:
+                one.remove_user(removing.pop())
+            return super().chunk_digests(policy)
+
+    removing: list[str] = []
+    one = Recommender(dim=3, store=RemovesMeanwhile(tmp_path / "a.db"))
     play(one, 10, 1)
-    written = snapshots.write
-
-    def write_late(arrays: Mapping[str, Any], put: Callable[[int, bytes], None]) -> tuple[int, str]:
-        told = written(arrays, put)
-        one.remove_user("u1")
-        return told
-
-    monkeypatch.setattr(snapshots, "write", write_late)
-    one._engine.snapshot("default")
-    monkeypatch.undo()
-    assert list(one._engine.store.snapshots("default")) == []
-    assert one._engine.store.query("SELECT * FROM snapshot_part") == []
+    removing.append("u1")
+    take_snapshot(one)
+    assert snapshot_seqs(store_of(one)) == []
+    assert store_of(one).chunk_digests("default") == set()
+    assert "u1" not in one.users
     one.close()
 
 
 def test_snapshots_are_taken_by_themselves(tmp_path: Path) -> None:
     one = Recommender(dim=3, store=tmp_path / "a.db", snapshot_every=10)
-    one._engine._tick = 0.01
+    keep_house_every(engine_of(one), 0.01)
     play(one, 20, 1)
     for _ in range(500):
-        if list(one._engine.store.snapshots("default")):
+        if snapshot_seqs(store_of(one)):
             break
-        one._engine._stop.wait(0.01)
-    assert next(one._engine.store.snapshots("default")).seq > 10
+        time.sleep(0.01)
+    assert snapshot_seqs(store_of(one))[0] > 10
     one.close()
 
 
@@ -162,12 +160,12 @@ def test_events_that_were_replayed_count_towards_the_next_snapshot(tmp_path: Pat
         one.feedback("alice", 1.0, item="tea")
     abandon(one)
     again = Recommender(store=tmp_path / "a.db", snapshot_every=5)
-    again._engine._tick = 0.01
+    keep_house_every(engine_of(again), 0.01)
     for _ in range(500):
-        if list(again._engine.store.snapshots("default")):
+        if snapshot_seqs(store_of(again)):
             break
-        again._engine._stop.wait(0.01)
-    assert again._live.snapshot_seq == again._live.state.seq
+        time.sleep(0.01)
+    assert live_of(again).snapshots.seq == live_of(again).state.seq
     again.close()
 
 

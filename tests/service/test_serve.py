@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -22,8 +22,10 @@ import pytest
 from coterie import ArgumentError, Client, CoterieError, UnknownName
 from coterie.cli.demo import visit
 from coterie.cli.serve import read_server_settings
+from coterie.service.core.recovery import recover_policy
 from coterie.service.http.api_keys import create_key
-from coterie.service.http.server import ServerSettings, address_of, is_loopback, listen, open_engine
+from coterie.service.http.server import address_of, is_loopback, listen, open_engine
+from coterie.service.settings import ServerSettings
 from coterie.service.storage.sqlite import SQLiteStore
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "how-to"
@@ -39,10 +41,27 @@ def free_port() -> int:
 @contextmanager
 def process(folder: Path, *options: str, end: signal.Signals = signal.SIGINT) -> Iterator[str]:
     """A process of `coterie serve` that answers; its address. It ends by the signal `end`."""
+    with server_process(folder, *options) as (url, running):
+        try:
+            yield url
+        finally:
+            running.send_signal(end)
+            running.wait(20)
+
+
+@contextmanager
+def server_process(
+    folder: Path, *options: str, prepare: Callable[[], None] | None = None
+) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A process of `coterie serve` that answers: its address, and itself. It is killed if it still runs."""
     port = free_port()
     words = [sys.executable, "-m", "coterie", "serve", "--port", str(port), *options]
     with subprocess.Popen(
-        words, cwd=folder, stderr=subprocess.PIPE, env={**os.environ, "NO_COLOR": "1"}
+        words,
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "NO_COLOR": "1"},
+        preexec_fn=prepare,
     ) as running:
         url = f"http://127.0.0.1:{port}"
         try:
@@ -53,10 +72,11 @@ def process(folder: Path, *options: str, end: signal.Signals = signal.SIGINT) ->
                 except httpx.HTTPError:
                     assert running.poll() is None, running.stderr and running.stderr.read()
                     time.sleep(0.05)
-            yield url
+            yield url, running
         finally:
-            running.send_signal(end)
-            running.wait(20)
+            if running.poll() is None:
+                running.kill()
+                running.wait(20)
 
 
 def test_it_serves_without_any_configuration_and_goes_on_after_a_restart(tmp_path: Path) -> None:
@@ -126,6 +146,39 @@ def test_what_http_acknowledged_survives_kill_9(tmp_path: Path) -> None:
     assert len(rewarded) == len(set(rewarded))
 
 
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_service_with_a_last_snapshot_and_nothing_in_the_wal(
+    tmp_path: Path, end: signal.Signals
+) -> None:
+    with server_process(tmp_path, "--dim", "2") as (url, running), Client(url, retries=0) as client:
+        client.put_items({"tea": [1.0, 0.0], "coffee": [0.0, 1.0]})
+        answered: list[str] = []
+
+        def decide() -> None:
+            try:
+                while True:
+                    answered.append(client.decide("alice").decision_id)
+            except CoterieError:
+                pass
+
+        deciding = threading.Thread(target=decide)
+        deciding.start()
+        while len(answered) < 20:
+            time.sleep(0.01)
+        began = time.monotonic()
+        running.send_signal(end)
+        assert running.wait(10) == 0
+        assert time.monotonic() - began < 10
+        deciding.join()
+    assert not (tmp_path / "coterie.db-wal").exists()
+    store = SQLiteStore(tmp_path / "coterie.db")
+    store.open()
+    found = list(store.read("default"))
+    assert recover_policy(store, "default").snapshot_seq == found[-1].seq
+    store.close()
+    assert set(answered) <= {event.decision for event in found}
+
+
 def test_clusters_form_while_the_demo_runs(tmp_path: Path) -> None:
     with process(tmp_path, "--demo") as url, Client(url, "demo", retries=20) as client:
         for _ in range(600):
@@ -155,7 +208,9 @@ def test_a_visit_of_the_demo_is_repeatable(tmp_path: Path) -> None:
 
 def test_other_addresses_need_keys(tmp_path: Path) -> None:
     settings = ServerSettings(host="0.0.0.0", store=str(tmp_path / "a.db"))
-    with pytest.raises(ArgumentError, match=r"0\.0\.0\.0 can be reached by others, and there are no keys"):
+    with pytest.raises(
+        ArgumentError, match=r"0\.0\.0\.0 can be reached from other machines, and the store has no keys"
+    ):
         open_engine(settings)
     open_engine(ServerSettings(host="0.0.0.0", store=str(tmp_path / "a.db"), insecure=True)).close()
     assert [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "10.0.0.1", "shop")] == [
@@ -223,7 +278,7 @@ def test_what_keeps_it_from_starting_is_told_in_a_sentence(tmp_path: Path) -> No
     create_key(store, "admin")
     store.close()
     told = serve_until_it_ends(tmp_path, "--demo", "--store", "a.db", "--port", "0")
-    assert "visitors of the demo have no key: --demo needs a store without keys" in told
+    assert "visitors of the demo have no key: --demo needs a store that never had one" in told
 
 
 def test_a_free_port_is_found_and_told() -> None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from coterie import ArgumentError, Recommender
-from coterie.service.core.log_events import DECISION, Event
-from coterie.service.storage.event_store import BLOCK
-from coterie.service.storage.postgresql import open_store
-from coterie.service.storage.sqlite import SQLiteStore
+from coterie.service.storage.event_store import BLOCK, DECISION, Event
+from coterie.service.storage.location import open_store
 
 
 def events(start: int, count: int) -> list[Event]:
@@ -41,24 +37,6 @@ def test_the_history_of_a_user_is_found_in_all_blocks(where: str) -> None:
         assert store.history("shop", "user-3", 10) == []
         assert {one.seq for one in store.read("shop")} == {seq for seq in theirs if seq % 7 not in (3, 6)}
         assert len(list(store.read("other"))) == sum(seq % 7 == 6 for seq in theirs)
-    finally:
-        store.close()
-
-
-def test_the_index_of_users_is_that_of_blocks_and_an_older_one_goes(tmp_path: Path) -> None:
-    path = tmp_path / "a.db"
-    store = SQLiteStore(path)
-    store.open()
-    store.append(events(1, 30))
-    store.close()
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("CREATE INDEX log_user ON log (user_id)")
-        connection.execute("DROP INDEX log_block")
-    store.open()
-    try:
-        found = store.query("SELECT name FROM sqlite_master WHERE type = 'index' AND name LIKE 'log%'")
-        assert {name for (name,) in found} == {"log_decision", "log_kind", "log_block"}
-        assert [one.seq for one in store.history("shop", "user-1", 10)] == [1, 8, 15, 22, 29]
     finally:
         store.close()
 

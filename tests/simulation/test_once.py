@@ -68,8 +68,9 @@ def naive(policy: Any, world: Payoffs | Stream, horizon: int) -> Played:
         item = arms[policy.recommend(user, block.items[arms])]
         policy.update(user, block.items[item], values[item])
         shown[user].add(item)
-        means = [values[arm] for arm in arms]
-        sums[t] = max(means) - values[item], values[item], sum(means) / len(means)
+        best = max(values[arm] for arm in arms)
+        first = [values[arm] for arm in block.picks[k].tolist() if arm >= 0][: world.n_arms]
+        sums[t] = best - values[item], values[item], sum(first) / len(first)
         rounds.append(Round(user, tuple(arms), item))
     return Played(rounds, *np.cumsum(sums, axis=0).T)
 
@@ -88,6 +89,17 @@ class Own:
 
     def update(self, user: int, x: Floats, reward: float) -> None:
         self.told += 1
+
+
+class Uniform(Own):
+    """Decides at random."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.rng = np.random.default_rng(seed)
+
+    def recommend(self, user: int, arms: Floats) -> int:
+        return int(self.rng.integers(len(arms)))
 
 
 WORLDS: dict[str, Callable[[], Payoffs | Stream]] = {
@@ -135,6 +147,19 @@ def test_nothing_is_shown_twice_and_arms_lack_only_when_items_do(kind: str) -> N
     pairs = [(one.user, one.item) for one in played.rounds if one.arms]
     assert len(set(pairs)) == len(pairs)
     assert skipped > 20
+
+
+def test_uniform_play_earns_what_the_trace_says() -> None:
+    """The expected reward of uniform play is estimated without knowing what was shown, without a bias."""
+    earned, said = [], []
+    for seed in range(40):
+        world = Payoffs(table(), n_arms=5, seed=seed, offers="known", once=True)
+        trace = simulate(Uniform(seed), world, 120)
+        earned.append(trace.reward[-1])
+        said.append(trace.uniform[-1])
+        greedy = simulate(coterie.LinUCBOne(N_USERS, DIM, beta=0.1), world, 120)
+        assert greedy.uniform[-1] == trace.uniform[-1]  # the same whoever plays
+    assert abs(np.mean(earned) - np.mean(said)) < 3 * np.std(np.subtract(earned, said)) / np.sqrt(40)
 
 
 def test_a_round_with_nothing_left_is_skipped() -> None:

@@ -45,7 +45,7 @@ def keys(ctx: typer.Context) -> None:
 @contextmanager
 def opened(store: str | None, *, lock: bool = False) -> Iterator[EventStore]:
     """The store of a service, which may be running unless the lock is asked for."""
-    from coterie.service.storage.postgresql import open_store
+    from coterie.service.storage.location import open_store
 
     found = open_store(store or os.environ.get("COTERIE_STORE") or "coterie.db")
     found.open(lock=lock)
@@ -101,8 +101,11 @@ def revoke(
     store: StoreOption = None,
 ) -> None:
     """Let a key open nothing any more; a running service notices within two seconds."""
-    from coterie.service.http.api_keys import revoke_key
+    from coterie.service.http.api_keys import list_keys, revoke_key
 
     with opened(store) as found:
         revoke_key(found, key_id)
+        left = len(list_keys(found))
     print_note(f"key {key_id} is revoked")
+    if not left:
+        print_note("it was the last one: without --insecure, every request is refused until you make another")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import fields
 from pathlib import Path
+from signal import SIGTERM, signal
 from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,7 +19,7 @@ from coterie.extras import need
 
 if TYPE_CHECKING:
     from coterie.service.core.engine import PolicyEngine
-    from coterie.service.http.server import ServerSettings
+    from coterie.service.settings import ServerSettings
 
 EPILOG = examples(
     ("a service on this machine, with a store in coterie.db", "coterie serve"),
@@ -42,7 +43,11 @@ def serve(
     ] = None,
     dim: Annotated[int | None, typer.Option(help="Length of the first policy's vectors (8).")] = None,
     insecure: Annotated[
-        bool | None, typer.Option("--insecure", help="Let everybody in who can reach the address.")
+        bool | None, typer.Option("--insecure", help="Need no key while the store has none.")
+    ] = None,
+    allowed_host: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Names by which clients may call the service, with commas."),
     ] = None,
     snapshot_every: Annotated[
         int | None, typer.Option(metavar="N", help="Events between snapshots (50000).")
@@ -50,8 +55,31 @@ def serve(
     body_limit: Annotated[
         int | None, typer.Option(metavar="BYTES", help="Longest body of a request (4194304).")
     ] = None,
+    bodies_limit: Annotated[
+        int | None, typer.Option(metavar="BYTES", help="Most bytes of all bodies in flight (134217728).")
+    ] = None,
+    head_limit: Annotated[
+        int | None, typer.Option(metavar="BYTES", help="Most bytes of the headers of a request (65536).")
+    ] = None,
     in_flight_limit: Annotated[
         int | None, typer.Option(metavar="N", help="Most requests at the same time (1024).")
+    ] = None,
+    stream_limit: Annotated[int | None, typer.Option(metavar="N", help="Most open web pages (100).")] = None,
+    export_limit: Annotated[
+        int | None, typer.Option(metavar="N", help="Most exports at the same time (4).")
+    ] = None,
+    connection_limit: Annotated[
+        int | None, typer.Option(metavar="N", help="Most open connections (1000).")
+    ] = None,
+    idle_timeout: Annotated[
+        int | None, typer.Option(metavar="SECONDS", help="Time after which an idle connection is closed (5).")
+    ] = None,
+    request_timeout: Annotated[
+        int | None, typer.Option(metavar="SECONDS", help="Time in which a whole request must arrive (30).")
+    ] = None,
+    stop_timeout: Annotated[
+        int | None,
+        typer.Option(metavar="SECONDS", help="Time that requests have when the service stops (5)."),
     ] = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error (info).")] = None,
     config: Annotated[
@@ -63,6 +91,9 @@ def serve(
 
     Every setting may also be an environment variable, such as COTERIE_STORE, or stand in a TOML file: options
     come first, then variables, then the file. A reward is acknowledged when it is on the disk.
+
+    Without --insecure, an address that other machines can reach needs keys (`coterie keys create`); on
+    127.0.0.1, every request needs a key once the store has had one, even if all were revoked since.
     """
     need("starlette", "the service")
     need("uvicorn", "the service")
@@ -81,7 +112,7 @@ def read_server_settings(
 ) -> ServerSettings:
     """Settings from options, then the environment, then a file."""
     from coterie.cli.config import convert, read_toml
-    from coterie.service.http.server import ServerSettings
+    from coterie.service.settings import ServerSettings
 
     names = [field.name for field in fields(ServerSettings)]
     told = read_toml(config) if config is not None else {}
@@ -95,10 +126,12 @@ def read_server_settings(
 
 
 def run_server(settings: ServerSettings, *, demo: bool) -> None:
-    """Serve until interrupted."""
+    """Serve until SIGTERM or SIGINT; then answer what is in flight, take snapshots and close the store."""
     from coterie.service.http.server import address_of, listen, make_server, open_engine, tune_process
-    from coterie.service.storage.postgresql import shown_store
+    from coterie.service.storage.location import shown_store
 
+    # The server handles both signals while it runs. Before and after, SIGTERM must not skip `finally`.
+    signal(SIGTERM, _end)
     with listen(settings) as listening:
         engine = open_engine(settings)
         try:
@@ -110,15 +143,21 @@ def run_server(settings: ServerSettings, *, demo: bool) -> None:
             if demo:
                 _start_demo(url, engine)
             server.run(sockets=[listening])
+            server.config.app.close()
         finally:
             engine.close()
+
+
+def _end(*_: object) -> None:
+    """End the process as if its work were done."""
+    raise SystemExit(0)
 
 
 def _start_demo(url: str, engine: PolicyEngine) -> None:
     """Let simulated visitors come, who have no key."""
     from coterie.cli.demo import visit
-    from coterie.service.http.api_keys import list_keys
+    from coterie.service.http.api_keys import keys_required
 
-    if list_keys(engine.store):
-        raise ArgumentError("visitors of the demo have no key: --demo needs a store without keys")
+    if keys_required(engine.store):
+        raise ArgumentError("visitors of the demo have no key: --demo needs a store that never had one")
     Thread(target=visit, args=(url,), daemon=True).start()

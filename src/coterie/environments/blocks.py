@@ -42,10 +42,10 @@ class Block(NamedTuple):
         If positive, rounds are duels: two arms are shown, and the first is preferred if `noise`, which is
         uniform, is below 1/(1 + exp(−sharpness · difference of means)).
     unseen : int, default 0
-        If positive, an item is shown to a user once: each row of `picks` has distinct candidates in order, −1
-        for none, and the arms of the round are the first `unseen` candidates that its user has not been shown
-        in the run. If the user has been shown all of them, the round is skipped: it counts, with no decision,
-        no reward and no regret. Requires `lasting` items, single arms and no duels.
+        If positive, an item is shown to a user once. Each row of `picks` has distinct candidates in order,
+        followed by −1, and the arms of the round are the first `unseen` candidates that its user has not been
+        shown in the run. If the user has been shown all of them, the round is skipped: it counts, with no
+        decision, no reward and no regret. Requires `lasting` items, single arms and no duels.
     ids : array of int, shape (m,), optional
         Ids of the items, each from 0 to 2^62 − 1. By default those of `lasting` items are their row numbers,
         and others have none: a policy then takes equal vectors for one item.

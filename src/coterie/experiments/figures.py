@@ -387,6 +387,28 @@ _BESIDE_GRAPHS = tuple(
     if name in REGISTRY
 )
 
+_JOKES = EnvironmentSpec(setting="complete", n_users=2000, n_arms=10, dim=20, noise=0.26)
+_VOTES = EnvironmentSpec(setting="rated", vectors="text", n_users=1000, n_arms=10, dim=20, noise=0.43)
+_COATS = EnvironmentSpec(setting="rated", vectors="features", n_users=300, n_arms=5, dim=30, noise=0.31)
+_TWEETS = replace(_STREAM, n_users=8000)
+
+
+def _with_and_without_repeats(
+    label: str, environment: EnvironmentSpec, dataset: str, *horizons: int
+) -> tuple[Variation, ...]:
+    """Two protocols: an item may be shown to a user again, or it is shown once."""
+    repeated, once = horizons or (None, None)
+    return (
+        Variation(label=label, environment=environment, datasets=(dataset,), horizon=repeated),
+        Variation(
+            label=f"{label}, each once",
+            environment=replace(environment, once=True),
+            datasets=(dataset,),
+            horizon=once,
+        ),
+    )
+
+
 _REAL_WORLDS = (
     Variation(label="one heard of 25", environment=_LISTENS, datasets=("lastfm",)),
     Variation(
@@ -406,6 +428,15 @@ _REAL_WORLDS = (
         environment=replace(_RATED, threshold=3.5, noise=0.5),
         datasets=("movielens", "yelp"),
     ),
+    *_with_and_without_repeats("all jokes", _JOKES, "jester"),
+    Variation(
+        label="all jokes by their words, each once",
+        environment=replace(_JOKES, vectors="text", once=True),
+        datasets=("jester",),
+    ),
+    *_with_and_without_repeats("votes", _VOTES, "polis"),
+    *_with_and_without_repeats("random coats", _COATS, "coat", 5_000, 2_500),
+    *_with_and_without_repeats("stream of tweets", _TWEETS, "movietweetings"),
     Variation(
         label="150 users and their friendships",
         environment=_FRIENDS,
@@ -539,7 +570,7 @@ _ALL = (
         name="real",
         title="Real feedback: reward relative to uniform play",
         view="relative",
-        datasets=("lastfm", "movielens", "yelp"),
+        datasets=("lastfm", "movielens", "yelp", "jester", "polis", "coat", "movietweetings"),
         variations=_REAL_WORLDS,
         policies=REAL_POLICIES,
         horizon=20_000,

@@ -14,7 +14,16 @@ from coterie.types import Floats
 AUTO, ORACLE = "AutoCLUB", "LinUCBOracle"
 """Our policy, and the one that knows the true clusters, which is excluded from rankings."""
 
-DATASET_NAMES = {"synthetic": "Synthetic", "movielens": "MovieLens", "lastfm": "Last.fm", "yelp": "Yelp"}
+DATASET_NAMES = {
+    "synthetic": "Synthetic",
+    "movielens": "MovieLens",
+    "lastfm": "Last.fm",
+    "yelp": "Yelp",
+    "jester": "Jester",
+    "polis": "Polis",
+    "coat": "Coat",
+    "movietweetings": "MovieTweetings",
+}
 """Names of datasets in titles."""
 
 

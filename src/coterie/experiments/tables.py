@@ -180,6 +180,14 @@ def cluster_table(panels: Sequence[Panel]) -> TextTable:
     )
 
 
+def group_table(panels: Sequence[Panel]) -> TextTable:
+    """As `cluster_table`, of the panels whose data has groups of users; without rows if none has."""
+    grouped = [
+        panel for panel in panels if any(r.final("ari").mean == r.final("ari").mean for r in panel.results)
+    ]
+    return cluster_table(grouped)
+
+
 def parameter_table(panels: Sequence[Panel]) -> TextTable:
     """The parameters of every policy: policies down, panels across."""
     table = _across("Constants, as tuned", panels, lambda result: str(result.spec.params) or "none")
@@ -260,7 +268,7 @@ VIEW_TABLES: Mapping[str, tuple[Callable[[Sequence[Panel]], TextTable], ...]] = 
         "times": (time_table, parameter_table),
         "clusters": (cluster_table, regret_table, parameter_table),
         "ratios": (ratio_table, parameter_table),
-        "relative": (relative_table, regret_table, parameter_table),
+        "relative": (relative_table, regret_table, group_table, parameter_table),
         "winners": (winner_table, multiple_table, parameter_table),
     }
 )
@@ -269,7 +277,8 @@ VIEW_TABLES: Mapping[str, tuple[Callable[[Sequence[Panel]], TextTable], ...]] = 
 
 def tables_of(view: str, panels: Sequence[Panel]) -> list[TextTable]:
     """The tables that go with a view."""
-    return [make(panels) for make in VIEW_TABLES.get(view, (regret_table, parameter_table))]
+    made = (make(panels) for make in VIEW_TABLES.get(view, (regret_table, parameter_table)))
+    return [table for table in made if table.rows]
 
 
 def bounds_table(environment: EnvironmentSpec, world: World, horizon: int) -> TextTable:

@@ -1,4 +1,4 @@
-"""Policies: who learns from whom, and which arm to play."""
+"""Policies: contextual linear bandits that share data between similar users."""
 
 from coterie.policies.base import LinearBandit
 from coterie.policies.confidence import Confidence, SmoothedTheory, Theory, Tuned

@@ -1,7 +1,7 @@
 """Named arrays in a zip file, written and read a few megabytes at a time.
 
 Each array is a member of its own, stored as it is, with a checksum that is compared when it has been read.
-Nothing that a file tells of itself is believed: sizes are compared with the file's before memory is taken.
+Nothing in a file is trusted: sizes are compared with that of the file before memory is allocated.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ UNREADABLE = (
 
 
 class Meter:
-    """Bytes on their way to or from a file, told to whoever wants to know.
+    """Reports the progress of reading or writing in bytes.
 
     Parameters
     ----------
@@ -57,18 +57,18 @@ class Meter:
     """
 
     def __init__(self, total: int, progress: ByteProgress | None) -> None:
-        """Nothing is done yet."""
+        """Start at 0."""
         self._done, self._total, self._progress = 0, total, progress
 
     def advance(self, count: int) -> None:
-        """So many bytes more are done."""
+        """Count some more bytes."""
         self._done += count
         if self._progress is not None:
             self._progress(self._done, self._total)
 
 
 class FileArray:
-    """An array whose bytes are those of a file; they are read when they are asked for.
+    """An array whose bytes are in a file, and read on demand.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class FileArray:
     """
 
     def __init__(self, file: IO[bytes], shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        """Nothing is read yet."""
+        """Read nothing yet."""
         self._file, self.shape, self.dtype = file, shape, dtype
 
     @property
@@ -99,7 +99,7 @@ class FileArray:
 def write_arrays(
     file: Any, arrays: Mapping[str, Array | FileArray], progress: ByteProgress | None = None
 ) -> None:
-    """Write arrays to a file straight from where they are; the caller sees to it that they do not change."""
+    """Write arrays to a file straight from where they are; the caller keeps them from changing."""
     meter = Meter(sum(array.nbytes for array in arrays.values()), progress)
     with ZipFile(file, "w", ZIP_STORED) as archive:
         for name, array in arrays.items():
@@ -111,9 +111,13 @@ def write_arrays(
 
 
 def _write_header(member: IO[bytes], array: Array | FileArray) -> None:
-    """The header of a .npy file, which tells the type and the shape."""
-    told = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False, "shape": array.shape}
-    np.lib.format.write_array_header_1_0(member, told)
+    """Write the header of a .npy file: type and shape."""
+    header = {
+        "descr": np.lib.format.dtype_to_descr(array.dtype),
+        "fortran_order": False,
+        "shape": array.shape,
+    }
+    np.lib.format.write_array_header_1_0(member, header)
 
 
 def pieces(array: Array | FileArray) -> Iterator[Bytes]:
@@ -199,7 +203,7 @@ class PrefixedArrays:
 
 
 class Archive:
-    """The arrays of a file, which together are no larger than it; they are read when they are asked for.
+    """The arrays of a file, together no larger than the file; they are read on demand.
 
     Parameters
     ----------
@@ -220,11 +224,11 @@ class Archive:
         self.stored = {name: self._stored(entry) for name, entry in zip(names, entries, strict=True)}
 
     def _stored(self, entry: ZipInfo) -> Stored:
-        """One array, whose header must tell the size that it has."""
+        """One array; its header must agree with its size."""
         with self._zip.open(entry) as member:
             found = Stored(entry, *_read_header(member))
             if found.dtype.hasobject or found.nbytes != entry.file_size - member.tell():
-                raise ValueError("an array of another size than its header tells")
+                raise ValueError("the size of an array differs from its header")
         return found
 
     def read(self, name: str) -> Array:

@@ -135,7 +135,7 @@ class LinearBandit:
     """
 
     declared: ClassVar[Declaration]
-    """What a subclass tells of itself: summary, grid, style."""
+    """Summary, tuning grid, style and cost of a subclass."""
 
     _plan: ClassVar[Callable[..., Plan]]
     """Takes the arguments of a policy by name, and says how its learner is made.
@@ -219,7 +219,7 @@ class LinearBandit:
     def recommend_many(
         self, users: ArrayLike, arms: ArrayLike, *, items: ArrayLike | None = None, cautious: bool = False
     ) -> Ints:
-        """Choose an arm for each of several users, by what is known now.
+        """Choose an arm for each of several users, without learning in between.
 
         Parameters
         ----------

@@ -137,15 +137,15 @@ class Theory:
     """Constants as the paper proves with them: β, f, T0, T_init and T⁽ˢ⁾.
 
     For studying the theorems. At practical horizons these constants explore for the whole of a run and
-    separate nobody; use `Tuned` to play.
+    separate no users; use `Tuned` in practice.
 
     Parameters
     ----------
     horizon : int
         Number T of rounds to be played, at least 2.
     lambda_x : float
-        Least eigenvalue λ_x of E[XXᵀ], positive, at most norm²/dim (Assumption 3). An environment tells its
-        own: `environment.lambda_x`.
+        Least eigenvalue λ_x of E[XXᵀ], positive, at most norm²/dim (Assumption 3). `environment.lambda_x`
+        is that of an environment.
     gamma : float, optional
         Gap γ, the least distance between the preferences of two clusters (Assumption 2), positive. Only
         UniCLUB and UniSCLUB need it, for T0; `environment.gamma` is the true one.
@@ -224,7 +224,7 @@ class Theory:
 class SmoothedTheory:
     """Constants as the paper proves with them for smoothed adversarial contexts.
 
-    For studying Theorem 4 with SACLUB and SASCLUB; use `Tuned` to play.
+    For studying Theorem 4 with SACLUB and SASCLUB; use `Tuned` in practice.
 
     Parameters
     ----------
@@ -309,10 +309,10 @@ class Tuned:
     Parameters
     ----------
     alpha : float
-        Factor α of the radius f, at least 0, in the unit of rewards: two users are told apart when their
+        Factor α of the radius f, at least 0, in the unit of rewards: two users are separated when their
         estimates differ by more than f(T₁) + f(T₂). Set it to 15 times the standard deviation σ of the noise
         (1.5 for σ = 0.1, 7.5 for clicks) and try half and twice as much: too small and every user ends up
-        alone, too large and users are never told apart. Longer runs need larger values.
+        alone, too large and users are never separated. Longer runs need larger values.
     beta : float
         Factor β of the bonus, at least 0, in the unit of rewards. Set it to σ: 0.1 for σ = 0.1, 0.5 for
         clicks. Smaller exploits more, larger explores more.

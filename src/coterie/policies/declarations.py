@@ -17,7 +17,7 @@ BUDGET = 24
 class Style(NamedTuple):
     """How a policy is drawn in figures, and its name in the legend.
 
-    Colours are those of Okabe and Ito, which people of every colour vision can tell apart. Policies with
+    Colours are those of Okabe and Ito, which are distinct for every kind of colour vision. Policies with
     uniform exploration are solid lines, their counterparts dashed, so that grey prints work.
 
     Parameters
@@ -80,7 +80,7 @@ NO_GRID = Grid()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declaration:
-    """What a policy's class tells of itself, in its attribute `declared`.
+    """Metadata of a policy, in the attribute `declared` of its class.
 
     Parameters
     ----------
@@ -99,8 +99,8 @@ class Declaration:
     feedback : {"rewards", "lists", "duels", "logs"}, default "rewards"
         What it is made to learn from.
     figures : tuple of str, default ("real", "field")
-        Figures of `coterie reproduce` that play every policy which names them; policies that are told
-        clusters or a graph are in neither.
+        Figures of `coterie reproduce` that play every policy which names them; policies that need
+        known clusters or a graph are in neither.
 
     Examples
     --------
@@ -130,3 +130,12 @@ def geometric(low: float, high: float, n: int) -> tuple[float, ...]:
 
 ALPHAS = (1.0, 2.5, 5.0, 10.0, 15.0, 20.0)
 """From clusters that fall apart at once to clusters that hardly part in 100,000 rounds."""
+
+CLUSTER_GRID = Grid(alpha=ALPHAS, beta=(0.25, 0.5, 1.0, 2.0))
+"""Of policies that compare users by a radius α f(T)."""
+UNIFORM_GRID = Grid(alpha=ALPHAS, beta=(0.5, 1.0), explore=(2.0, 20.0))
+"""The same, after uniform rounds."""
+BONUS_GRID = Grid(beta=geometric(0.1, 5.0, BUDGET))
+"""Of policies whose only constant is the factor β of the bonus."""
+GRAPH_GRID = Grid(alpha=geometric(0.1, 5.0, 12), ridge=(0.1, 1.0))
+"""Of policies with a given graph."""

@@ -174,5 +174,5 @@ def source_of(name: str) -> Path:
     if spec is None:
         raise _import_error(module, ModuleNotFoundError(name=module))
     if spec.origin is None or not Path(spec.origin).is_file():
-        raise ArgumentError(f"module {module!r} has no file, so its runs cannot be told apart")
+        raise ArgumentError(f"module {module!r} has no file, so that its code cannot be fingerprinted")
     return Path(spec.origin)

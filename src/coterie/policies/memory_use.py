@@ -1,4 +1,4 @@
-"""What policies need of memory: bytes by part, and what a graph of users would need before it is made."""
+"""Memory of policies: bytes by part, and a check that a graph of users fits before it is allocated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from coterie.errors import ArgumentError
 from coterie.policies.kernel.arrays import Field
-from coterie.policies.kernel.learner import Learner
+from coterie.policies.kernel.learner import ITEMS, Learner
 
 UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 GRAPH, USERS, CLUSTERS = "graph", "statistics of users", "statistics of clusters"
@@ -64,11 +64,10 @@ def memory_use(learner: Learner, arguments: Mapping[str, Any]) -> MemoryUse:
     """What a learner holds now."""
     parts: dict[str, int] = {}
     for name, size in learner.held().items():
-        part = part_of(learner.FIELDS[name])
+        part = EFFECTS if name.startswith(ITEMS) else part_of(learner.FIELDS[name])
         parts[part] = parts.get(part, 0) + size
-    effects = learner.items.held() if learner.items is not None else {}
     given = sum(value.nbytes for value in arguments.values() if isinstance(value, np.ndarray))
-    parts |= {EFFECTS: sum(effects.values()), WORK: learner.scratch(), ARGUMENTS: given}
+    parts |= {WORK: learner.scratch(), ARGUMENTS: given}
     return MemoryUse({part: size for part, size in parts.items() if size})
 
 
@@ -112,7 +111,7 @@ def check_graph(learner: type[Learner], n_users: int, dim: int, settings: Mappin
 
 
 def available_memory() -> int | None:
-    """Bytes that this process may still take; None where the system does not tell."""
+    """Bytes that this process may still take; None where the system does not say."""
     found = []
     with suppress(OSError, ValueError, IndexError):
         lines = Path("/proc/meminfo").read_text().splitlines()

@@ -99,9 +99,9 @@ class PolicyEntry(NamedTuple):
 
 def _entry(policy: type[LinearBandit]) -> PolicyEntry:
     """What a class declares, with its name and parameters."""
-    told = {one.name: getattr(policy.declared, one.name) for one in fields(policy.declared)}
+    declared = {one.name: getattr(policy.declared, one.name) for one in fields(policy.declared)}
     return PolicyEntry(
-        name=policy.__name__, make=policy, parameters=tuple(signature(policy).parameters), **told
+        name=policy.__name__, make=policy, parameters=tuple(signature(policy).parameters), **declared
     )
 
 

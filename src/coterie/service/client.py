@@ -1,19 +1,152 @@
-"""The client of the service for threads, whose retries cannot count twice."""
+"""Clients of the service, for threads and for asyncio, whose retries cannot count twice.
+
+`Call` and `Calls` describe every request once; the two clients differ in how they send and wait.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import random
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
 
 import httpx
+import msgspec
+import numpy as np
 from numpy.typing import ArrayLike
 
+from coterie.errors import ArgumentError, Conflict, CoterieError, StoreError, UnknownName
 from coterie.service import messages
-from coterie.service.calls import RETRIED, Call, Calls, headers, pause, unreachable
+from coterie.service.core.ids import new_id
 
 T = TypeVar("T")
+RETRIED = (429, 502, 503, 504)
+"""Statuses after which the same request is sent again."""
+ERRORS: dict[int, type[CoterieError]] = {404: UnknownName, 409: Conflict, 503: StoreError, 429: StoreError}
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """A request of a client, and the type of its answer; `NoneType` for an answer without a body."""
+
+    method: str
+    path: str
+    answer: type[T]
+    body: Any = None
+
+    def content(self) -> bytes | None:
+        """Return the encoded body."""
+        return None if self.body is None else msgspec.json.encode(self.body)
+
+    def read(self, response: httpx.Response) -> T:
+        """The answer as an object, or the error that it tells."""
+        if response.is_success:
+            return msgspec.json.decode(response.content or b"null", type=self.answer)
+        try:
+            detail = msgspec.json.decode(response.content, type=messages.Problem).detail
+        except msgspec.MsgspecError:
+            detail = f"the service answered {response.status_code}"
+        raise ERRORS.get(response.status_code, ArgumentError)(detail)
+
+
+class Calls:
+    """The calls to one policy; decisions and rewards get an id, so that they may be sent again."""
+
+    def __init__(self, policy: str) -> None:
+        """Address the policy of this name."""
+        self.policy = policy
+
+    def _path(self, rest: str = "") -> str:
+        return f"/v1/policies/{quote(self.policy, safe='')}{rest}"
+
+    def create_policy(self, dim: int, policy: str, options: Mapping[str, Any]) -> Call[messages.PolicyAnswer]:
+        """Make the policy."""
+        body = {"name": self.policy, "dim": dim, "policy": policy, **options}
+        return Call("POST", "/v1/policies", messages.PolicyAnswer, body)
+
+    def describe(self) -> Call[messages.PolicyAnswer]:
+        """Describe the policy."""
+        return Call("GET", self._path(), messages.PolicyAnswer)
+
+    def configure(self, changes: Mapping[str, Any]) -> Call[messages.PolicyAnswer]:
+        """Change settings."""
+        return Call("PATCH", self._path(), messages.PolicyAnswer, dict(changes))
+
+    def put_items(self, items: Mapping[str, ArrayLike], replace_all: bool) -> Call[messages.ItemsAnswer]:
+        """Set items of the catalogue."""
+        body = {"items": [{"id": item, "x": floats(x)} for item, x in items.items()]}
+        return Call("PUT" if replace_all else "PATCH", self._path("/items"), messages.ItemsAnswer, body)
+
+    def decide(
+        self,
+        user: str,
+        items: Sequence[str] | None,
+        arms: Mapping[str, ArrayLike] | None,
+        k: int,
+        decision_id: str | None,
+    ) -> Call[messages.DecisionAnswer]:
+        """Decide for a user."""
+        body: dict[str, Any] = {"user": user, "k": k, "decision_id": decision_id or new_id()}
+        if items is not None:
+            body["items"] = list(items)
+        if arms is not None:
+            body["arms"] = [{"id": arm, "x": floats(x)} for arm, x in arms.items()]
+        return Call("POST", self._path("/decisions"), messages.DecisionAnswer, body)
+
+    def reward(self, rewards: Sequence[Mapping[str, Any]]) -> Call[messages.RewardsAnswer]:
+        """Give rewards."""
+        listed = [{name: value for name, value in one.items() if value is not None} for one in rewards]
+        for one in listed:
+            if "decision_id" not in one:
+                one.setdefault("id", new_id())
+            if "x" in one:
+                one["x"] = floats(one["x"])
+        return Call("POST", self._path("/rewards"), messages.RewardsAnswer, {"rewards": listed})
+
+    def explain(self, user: str) -> Call[messages.ExplanationAnswer]:
+        """Explain a user."""
+        return Call("GET", self._path(f"/users/{quote(user, safe='')}"), messages.ExplanationAnswer)
+
+    def history(self, user: str) -> Call[messages.HistoryAnswer]:
+        """List events of a user."""
+        return Call("GET", self._path(f"/history/{quote(user, safe='')}"), messages.HistoryAnswer)
+
+    def remove_user(self, user: str) -> Call[None]:
+        """Forget a user."""
+        return Call("DELETE", self._path(f"/users/{quote(user, safe='')}"), type(None))
+
+    def clusters(self) -> Call[messages.ClustersAnswer]:
+        """List clusters."""
+        return Call("GET", self._path("/clusters"), messages.ClustersAnswer)
+
+
+def floats(x: ArrayLike) -> list[float]:
+    """Return a vector as JSON can have it."""
+    return [float(value) for value in np.asarray(x, np.float64).ravel()]
+
+
+def headers(key: str | None) -> dict[str, str]:
+    """Return the headers of every request."""
+    found = {"Content-Type": "application/json"}
+    if key is not None:
+        found["Authorization"] = f"Bearer {key}"
+    return found
+
+
+def pause(attempt: int, response: httpx.Response | None) -> float:
+    """Return the seconds before the next attempt: doubled each time, or as the service says; at most 5."""
+    wanted = response.headers.get("retry-after", "") if response is not None else ""
+    least = float(wanted) if wanted.isdigit() else 0.0
+    return float(min(max(0.05 * 2**attempt, least), 5.0) * random.uniform(0.75, 1.25))
+
+
+def unreachable(error: Exception) -> StoreError:
+    """Return the error for a request without any answer."""
+    return StoreError(f"the service cannot be reached: {error or type(error).__name__}")
 
 
 class Client:
@@ -329,3 +462,172 @@ class Client:
     ) -> None:
         """Close."""
         self.close()
+
+
+class AsyncClient:
+    """Talk to a service from asyncio; every method is that of `Client`, to be awaited.
+
+    Parameters
+    ----------
+    url : str
+        Where the service is.
+    policy : str
+        The policy that requests are for.
+    key : str, optional
+        An API key, `ck_…`.
+    retries : int
+        How often a request is sent again if the connection breaks or the service cannot serve.
+    timeout : float
+        Seconds to wait for an answer.
+    transport : httpx.AsyncBaseTransport, optional
+        What sends the requests instead of the network, such as an application under test.
+
+    Examples
+    --------
+    Here something else answers in place of a service:
+
+    >>> import asyncio
+    >>> import httpx
+    >>> answer = {"results": [{"id": "d1", "status": "counted"}]}
+    >>> service = httpx.MockTransport(lambda request: httpx.Response(200, json=answer))
+    >>> async def give():
+    ...     async with AsyncClient("http://127.0.0.1:8000", "shop", transport=service) as shop:
+    ...         return (await shop.reward("d1", 1.0)).status
+    >>> asyncio.run(give())
+    'counted'
+    """
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8000",
+        policy: str = "default",
+        *,
+        key: str | None = None,
+        retries: int = 5,
+        timeout: float = 10.0,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        """Connect when the first request is sent."""
+        self._calls = Calls(policy)
+        self._retries = retries
+        self._http = httpx.AsyncClient(
+            base_url=url, headers=headers(key), timeout=timeout, transport=transport, trust_env=False
+        )
+
+    async def _send(self, call: Call[T]) -> T:
+        """Send a request until it is answered, or there were too many attempts."""
+        for attempt in range(self._retries + 1):
+            response: httpx.Response | None = None
+            try:
+                response = await self._http.request(call.method, call.path, content=call.content())
+            except httpx.TransportError as error:
+                if attempt == self._retries:
+                    raise unreachable(error) from None
+            if response is not None and (response.status_code not in RETRIED or attempt == self._retries):
+                return call.read(response)
+            await asyncio.sleep(pause(attempt, response))
+        raise AssertionError("every attempt returns or raises")
+
+    async def create_policy(
+        self, dim: int, policy: str = "AutoCLUB", **options: Any
+    ) -> messages.PolicyAnswer:
+        """Make the policy that this client is for.
+
+        Takes and returns the same as `Client.create_policy`.
+        """
+        return await self._send(self._calls.create_policy(dim, policy, options))
+
+    async def describe(self) -> messages.PolicyAnswer:
+        """Describe the policy at a glance.
+
+        Takes and returns the same as `Client.describe`.
+        """
+        return await self._send(self._calls.describe())
+
+    async def configure(self, **changes: Any) -> messages.PolicyAnswer:
+        """Change settings while the policy runs.
+
+        Takes and returns the same as `Client.configure`.
+        """
+        return await self._send(self._calls.configure(changes))
+
+    async def put_items(self, items: Mapping[str, ArrayLike], *, replace_all: bool = False) -> int:
+        """Add items to the catalogue, or change their vectors.
+
+        Takes and returns the same as `Client.put_items`.
+        """
+        return (await self._send(self._calls.put_items(items, replace_all))).count
+
+    async def decide(
+        self,
+        user: str,
+        items: Sequence[str] | None = None,
+        *,
+        arms: Mapping[str, ArrayLike] | None = None,
+        k: int = 1,
+        decision_id: str | None = None,
+    ) -> messages.DecisionAnswer:
+        """Choose an item for a user, or a list of k; a user who was never seen joins.
+
+        Takes and returns the same as `Client.decide`.
+        """
+        return await self._send(self._calls.decide(user, items, arms, k, decision_id))
+
+    async def reward(
+        self, decision_id: str, reward: float, *, item: str | None = None
+    ) -> messages.RewardAnswer:
+        """Give the reward of a decision; the same twice is counted once.
+
+        Takes and returns the same as `Client.reward`.
+        """
+        one = {"decision_id": decision_id, "reward": reward, "item": item}
+        return (await self.reward_many([one]))[0]
+
+    async def reward_many(self, rewards: Sequence[Mapping[str, Any]]) -> list[messages.RewardAnswer]:
+        """Give many rewards in one request; each has its own result.
+
+        Takes and returns the same as `Client.reward_many`.
+        """
+        return (await self._send(self._calls.reward(rewards))).results
+
+    async def explain(self, user: str) -> messages.ExplanationAnswer:
+        """Explain who a user learns from, and how items score for it.
+
+        Takes and returns the same as `Client.explain`.
+        """
+        return await self._send(self._calls.explain(user))
+
+    async def history(self, user: str) -> list[messages.UserEventAnswer]:
+        """List the latest decisions and rewards of a user.
+
+        Takes and returns the same as `Client.history`.
+        """
+        return (await self._send(self._calls.history(user))).events
+
+    async def clusters(self) -> list[messages.ClusterAnswer]:
+        """List all clusters, the largest first.
+
+        Takes and returns the same as `Client.clusters`.
+        """
+        return (await self._send(self._calls.clusters())).clusters
+
+    async def remove_user(self, user: str) -> None:
+        """Forget a user: id, history and statistics.
+
+        Takes and returns the same as `Client.remove_user`.
+        """
+        await self._send(self._calls.remove_user(user))
+
+    async def close(self) -> None:
+        """Close the connections; the client cannot be used after."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> AsyncClient:
+        """Close at the end of a `with` block."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        await self.close()

@@ -253,3 +253,14 @@ class Problem(Answer):
     status: int
     detail: str
     type: str = "about:blank"
+
+
+def sentence(error: str, whole: str) -> str:
+    """Return what msgspec says of a field, with the field first, or `whole` if it is about no single field.
+
+    >>> sentence("Expected `float`, got `str` - at `$.rewards[0].reward`", "the body")
+    'rewards[0].reward: expected float, got str'
+    """
+    message, _, where = error.partition(" - at `$")
+    field = where.strip("`").removeprefix(".") or whole
+    return f"{field}: {message[:1].lower()}{message[1:]}".replace("`", "")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError, MissingData
@@ -15,10 +17,10 @@ from coterie.policies.base import LinearBandit
 from coterie.service.core.decisions import Decision, RewardResult
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.live_policy import LivePolicy
-from coterie.service.core.opening import open_policy
 from coterie.service.core.queries import Explanation, Summary, UserEvent, explain, history, summary
-from coterie.service.settings import Changes
-from coterie.service.storage.postgresql import open_store
+from coterie.service.settings import CHANGEABLE, Changes, PolicySettings
+from coterie.service.storage.event_store import EventStore
+from coterie.service.storage.location import open_store
 from coterie.service.storage.sqlite import SQLiteStore
 
 
@@ -36,7 +38,7 @@ class Recommender:
         What the policy takes, such as `{"alpha": 1.5, "beta": 0.1}` for CLUB.
     items : mapping, optional
         The catalogue to begin with: a vector for each item's id.
-    store : str or path, optional
+    store : str, path or EventStore, optional
         The path of a SQLite file, `sqlite:///PATH`, or `postgresql://…`: everything survives the end of the
         process, and a call returns only when what it did is on the disk. Without it, everything is in memory.
     name : str
@@ -78,7 +80,7 @@ class Recommender:
         params: Mapping[str, Any] | None = None,
         *,
         items: Mapping[str, ArrayLike] | None = None,
-        store: str | os.PathLike[str] | None = None,
+        store: str | os.PathLike[str] | EventStore | None = None,
         name: str = "default",
         users: Sequence[str] = (),
         seed: int | None = None,
@@ -88,7 +90,7 @@ class Recommender:
         """Open the recommender of this name, or make it."""
         given = {"policy": policy, "params": params, "users": tuple(users) or None, "seed": seed}
         told = {option: value for option, value in given.items() if value is not None}
-        found = open_store(None if store is None else os.fspath(store))
+        found = open_store(os.fspath(store) if isinstance(store, os.PathLike) else store)
         engine = PolicyEngine(found, snapshot_every=snapshot_every)
         self._attach(engine, lambda: open_policy(engine, name, {**told, "dim": dim, **changes}, items))
 
@@ -278,7 +280,7 @@ class Recommender:
         >>> shop.users
         ('bob',)
         """
-        self._live.remove_user(user)
+        self._engine.forget_user(self._live.name, user)
 
     def explain(self, user: str, items: Sequence[str] | None = None) -> Explanation:
         """Explain who a user learns from, and how items score for it now.
@@ -397,3 +399,41 @@ class Recommender:
         """The policy, and how many items and waiting decisions there are."""
         state = self._live.state
         return f"<Recommender: {state.policy!r}, {len(state.catalogue)} items, {len(state.waiting)} waiting>"
+
+
+def open_policy(
+    engine: PolicyEngine, name: str, told: dict[str, Any], items: Mapping[str, ArrayLike] | None
+) -> LivePolicy:
+    """The policy of this name in the store, if it is what was asked for, or a new one; with these items."""
+    known = engine.policies.get(name)
+    if known is None:
+        live = engine.create(name, PolicySettings(**{**told, "dim": given_dim(told["dim"], items)}))
+    else:
+        live = known
+        live.configure(**changes_to(known, told))
+    if items is not None:
+        live.change_items(items)
+    engine.wait()
+    return live
+
+
+def changes_to(known: LivePolicy, told: dict[str, Any]) -> dict[str, Any]:
+    """What is to change of a policy that is there; another one than was asked for is refused."""
+    kept = known.state.settings
+    given = {option: value for option, value in told.items() if value is not None or option in CHANGEABLE}
+    wanted = replace(kept, **given)
+    if not wanted.same_policy(kept):
+        raise ArgumentError(
+            f"{known.name!r} in this store is {kept.policy} with dim {kept.dim}, params {dict(kept.params)} "
+            f"and seed {kept.seed}; open it so, or choose another name"
+        )
+    return {option: getattr(wanted, option) for option in CHANGEABLE}
+
+
+def given_dim(dim: int | None, items: Mapping[str, ArrayLike] | None) -> int:
+    """The length of vectors, as said or as the items have it."""
+    if dim is not None:
+        return dim
+    if not items:
+        raise ArgumentError("dim must be given: the length of an item's vector; or items that tell it")
+    return int(np.size(np.asarray(next(iter(items.values())))))

@@ -15,7 +15,7 @@ from coterie.policies.factories import find_factory
 from coterie.policies.registry import find
 from coterie.seeding import check_seed
 from coterie.service.core.ids import checked_id
-from coterie.validation import nonnegative, number, shown, whole
+from coterie.validation import as_array, nonnegative, number, shown, whole
 
 Mode = Literal["online", "shadow", "frozen"]
 Late = Literal["accept", "correct", "ignore"]
@@ -31,9 +31,11 @@ class Changes(TypedDict, total=False):
     mode: Mode
 
 
+MOST_NESTED = 8
+"""Tables and lists within each other that `params` may have; a graph has three."""
 CHANGEABLE = tuple(Changes.__annotations__)
-WORLDLY = ("labels", "graph")
-"""Parameters that tell of each user given at the start."""
+USER_PARAMS = ("labels", "graph")
+"""Parameters of a policy that describe each user given at the start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +89,8 @@ class PolicySettings:
         if isinstance(self.users, str) or len(set(self.users)) != len(self.users):
             raise ArgumentError(f"users must be a list of ids, no two alike, got {shown(self.users)}")
         object.__setattr__(self, "users", tuple(checked_id("a user's id", one) for one in self.users))
+        if _depth(self.params) > MOST_NESTED:
+            raise ArgumentError(f"params may be nested {MOST_NESTED} deep, got more")
         object.__setattr__(self, "params", dict(self.params))
         self._check_changeable()
 
@@ -115,13 +119,13 @@ class PolicySettings:
 
     def without(self, user: str) -> PolicySettings:
         """The same without a user given at the start, and without what was told of that user."""
-        if len(self.users) == 1 and any(name in self.params for name in WORLDLY):
+        if len(self.users) == 1 and any(name in self.params for name in USER_PARAMS):
             raise ArgumentError(
                 f"the last user that {self.policy} was made with cannot be removed; retire the policy"
             )
         gone = self.users.index(user)
         params = dict(self.params)
-        for name in WORLDLY:
+        for name in USER_PARAMS:
             if name in params:
                 kept = np.delete(np.asarray(params[name]), gone, axis=0)
                 params[name] = (np.delete(kept, gone, axis=1) if kept.ndim == 2 else kept).tolist()
@@ -130,16 +134,23 @@ class PolicySettings:
     def make(self) -> LinearBandit:
         """The policy before its first round, with its users or with room for the first one."""
         factory = find_factory(self.policy)
-        wanted = [name for name in WORLDLY if name in factory.arguments]
-        told = {name: value for name, value in self.params.items() if name in wanted}
-        params = {name: value for name, value in self.params.items() if name not in told}
+        described = [name for name in USER_PARAMS if name in self.params and name in factory.arguments]
+        params = {name: value for name, value in self.params.items() if name not in described}
         factory.check(params)
-        for name in WORLDLY:
-            if name in factory.arguments and not (name in told and self.users):
-                raise ArgumentError(f"{self.policy} is told of its users: give users, and {name} in params")
+        for name in USER_PARAMS:
+            if name in factory.arguments and not (name in described and self.users):
+                raise ArgumentError(f"{self.policy} must know its users: give users, and {name} in params")
         offered = {"n_users": max(len(self.users), 1), "dim": self.dim, "seed": self.seed, **params}
-        offered.update({name: np.asarray(value) for name, value in told.items()})
-        made: LinearBandit = factory({name: value for name, value in offered.items() if factory.passes(name)})
+        for name in described:
+            offered[name] = as_array(name, self.params[name], "an array of numbers")
+        try:
+            made: LinearBandit = factory(
+                {name: value for name, value in offered.items() if factory.passes(name)}
+            )
+        except MemoryError:
+            raise ArgumentError(
+                f"{self.policy} with these settings needs more memory than there is"
+            ) from None
         return made
 
     def to_json(self) -> str:
@@ -162,6 +173,18 @@ class PolicySettings:
         return self.changed(**changes).to_json() == other.to_json()
 
 
+def _depth(value: object) -> int:
+    """Return how deep tables and lists are nested, without recursion, as far as it matters."""
+    depth, level = 0, [value]
+    while depth <= MOST_NESTED:
+        inner = [one for one in level if isinstance(one, Mapping | list | tuple)]
+        if not inner:
+            break
+        depth += 1
+        level = [item for one in inner for item in (one.values() if isinstance(one, Mapping) else one)]
+    return depth
+
+
 def without_user(text: str, user: str, *, retired: bool) -> str:
     """Settings as JSON without a user, who may be among those given at the start.
 
@@ -173,10 +196,93 @@ def without_user(text: str, user: str, *, retired: bool) -> str:
     if not retired:
         return PolicySettings.from_json(text).without(user).to_json()
     told["users"].remove(user)
-    told["params"] = {name: value for name, value in told["params"].items() if name not in WORLDLY}
+    told["params"] = {name: value for name, value in told["params"].items() if name not in USER_PARAMS}
     return json.dumps(told)
 
 
 def _plain(value: Any) -> Any:
     """An array or a NumPy number as JSON has it."""
     return value.tolist()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """All that `coterie serve` can be told.
+
+    Parameters
+    ----------
+    host, port
+        Where to listen. Another address than this machine's own needs keys, or `insecure`.
+    store : str
+        The path of a SQLite file, `sqlite:///PATH`, or `postgresql://…`.
+    policy : str
+        The kind of the first policy, called `default`; made only in a store that has none.
+    dim : int
+        The length of its vectors.
+    insecure : bool
+        Need no key while the store has none. Without this, no key is needed only on an address of this
+        machine, and only until the store has its first key.
+    allowed_host : str, optional
+        Names of the service, with commas between them, besides those of this machine and `host`: a request
+        with another Host is refused. `*` allows all.
+    snapshot_every : int
+        Events of a policy after which a snapshot is taken.
+    body_limit : int
+        Bytes that the body of a request may have.
+    bodies_limit : int
+        Bytes that the bodies of all requests in flight may have together; more get 503.
+    head_limit : int
+        Bytes that the first line and the headers of a request may have, and the trailers of a chunked body.
+    in_flight_limit : int
+        Requests that may be answered at the same time; more get 503.
+    stream_limit : int
+        Web pages that may be open at the same time.
+    export_limit : int
+        Exports that may be under way at the same time.
+    connection_limit : int
+        Connections that may be open, besides a few for health checks. Beyond it the connection that has been
+        idle the longest is closed. There are fewer if the process may not open as many files.
+    idle_timeout : int
+        Seconds after which a connection without requests is closed.
+    request_timeout : int
+        Seconds in which a whole request must have arrived, and in which a client must read on.
+    stop_timeout : int
+        Seconds that requests in flight have after SIGTERM or SIGINT.
+    log_level : str
+        What is logged: debug, info, warning or error.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    store: str = "coterie.db"
+    policy: str = "AutoCLUB"
+    dim: int = 8
+    insecure: bool = False
+    allowed_host: str | None = None
+    snapshot_every: int = 50_000
+    body_limit: int = 4 * 2**20
+    bodies_limit: int = 128 * 2**20
+    head_limit: int = 65_536
+    in_flight_limit: int = 1_024
+    stream_limit: int = 100
+    export_limit: int = 4
+    connection_limit: int = 1_000
+    idle_timeout: int = 5
+    request_timeout: int = 30
+    stop_timeout: int = 5
+    log_level: str = "info"
+
+    def __post_init__(self) -> None:
+        """Check every setting."""
+        find(self.policy)
+        whole("port", self.port, 0, 65_535)
+        whole("dim", self.dim, 1, 4_096)
+        whole("snapshot_every", self.snapshot_every, 1)
+        for name in ("body_limit", "bodies_limit", "head_limit"):
+            whole(name, getattr(self, name), 1_024)
+        for name in ("in_flight_limit", "stream_limit", "export_limit", "connection_limit"):
+            whole(name, getattr(self, name), 1)
+        for name in ("idle_timeout", "request_timeout", "stop_timeout"):
+            whole(name, getattr(self, name), 1, 86_400)
+        if self.log_level not in ("debug", "info", "warning", "error"):
+            raise ArgumentError(f"log_level must be debug, info, warning or error, got {self.log_level!r}")

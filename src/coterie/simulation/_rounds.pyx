@@ -16,7 +16,7 @@ from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
 
 from coterie.policies.kernel.learner cimport Learner
-from coterie.policies.kernel.learner cimport Memory, Offer, largest
+from coterie.policies.kernel.learner cimport Offer, WidthCache, largest
 
 from coterie.errors import ArgumentError
 from coterie.policies.base import too_long
@@ -66,7 +66,7 @@ cdef class AnyPolicy(Learner):
         )
 
     cdef int choose(
-        self, Py_ssize_t user, Offer *offer, Memory *memory, Py_ssize_t k, int64_t *out
+        self, Py_ssize_t user, Offer *offer, WidthCache *memory, Py_ssize_t k, int64_t *out
     ) except -1 nogil:
         with gil:
             return self.call_recommend(user, offer, k, out)
@@ -267,10 +267,10 @@ cdef class Pending:
 
 
 cdef class Remembered:
-    """Width cache: bounds on the widths of lasting items for each row of a learner, with the arrays of `Memory`."""
+    """Width cache: bounds on the widths of lasting items for each row of a learner, with the arrays of `WidthCache`."""
 
     cdef object _arrays
-    cdef Memory memory
+    cdef WidthCache memory
     cdef readonly Py_ssize_t n_rows
 
     def __init__(self, items, n_rows):
@@ -361,7 +361,7 @@ def play(Learner learner, block, Ledger ledger, Pending pending, Remembered reme
     cdef const double[:, ::1] noise = np.reshape(block.noise, (n, k))
     cdef const int64_t[::1] delays = block.delays
     cdef bint binary = block.binary
-    cdef Memory *memory = NULL if remembered is None or learner.epochs == NULL else &remembered.memory
+    cdef WidthCache *memory = NULL if remembered is None or learner.epochs == NULL else &remembered.memory
     cdef Offer offer
     cdef int64_t[::1] chosen = np.empty(2 * k, np.int64)
     cdef double[:, ::1] xs = np.empty((k, learner.dim))
@@ -428,7 +428,17 @@ def play(Learner learner, block, Ledger ledger, Pending pending, Remembered reme
                 largest(values, offer.n, k, &chosen[k])
                 ledger.regret += click_probability(values, &chosen[k], k) - click_probability(values, &chosen[0], k)
             ledger.reward += reward
-            ledger.uniform += uniform_reward(values, offer.n, k, &missed[0])
+            if once:
+                # Of the first candidates, shown or not: uniform play uses up items whatever they are worth, so that
+                # this is its expected reward too, and it does not depend on what this policy has used up.
+                for j in range(1, min(most, width)):
+                    if picks[t, j] < 0:
+                        break
+                else:
+                    j = min(most, width)
+                ledger.uniform += uniform_reward(&means[t, 0], j, k, &missed[0])
+            else:
+                ledger.uniform += uniform_reward(values, offer.n, k, &missed[0])
             if pending.slots == 0:
                 learner.learn(users[t], &xs[0, 0], &rewards[0], &shown_ids[0] if named else NULL, observed, k)
             else:

@@ -15,7 +15,7 @@ from coterie.policies.autoclub.people cimport ClustersAndPeople
 from coterie.policies.autoclub.repeat_memory cimport (
     GROUPS, SLOTS, Agreement, Repeats, add_repeat, disagreement, fill_slot, find_slot, key_of
 )
-from coterie.policies.kernel.learner cimport Memory, Offer, View, bonus, row
+from coterie.policies.kernel.learner cimport WidthCache, Offer, View, bonus, row
 from coterie.policies.kernel.linalg cimport dot, largest_eigenvalue, means, quadratic, quadratics
 
 from coterie.policies.autoclub.people import ClustersAndPeople as Base
@@ -137,7 +137,7 @@ cdef class Averaged(ClustersAndPeople):
 
     cdef int predict(self, Py_ssize_t user, const double *x, double *mean, double *variance) except -1 nogil:
         """The prediction of both models by their weights; rewards of noisy users have a greater variance."""
-        cdef double trust = self.trust(), own = 1.0 / self.precisions[user]
+        cdef double trust = self.update_slack(), own = 1.0 / self.precisions[user]
         cdef const double *centre
         cdef const double *covariance
         mean[0] = variance[0] = 0.0
@@ -146,7 +146,7 @@ cdef class Averaged(ClustersAndPeople):
             variance[0] = (1.0 - trust) * (own + self.width2(self.row_of[user], x))
         if trust > 0.0:
             self.look_up(user, &centre, &covariance)
-            x = self.people.lengthen(x, 1.0)
+            x = self.people.with_intercept(x, 1.0)
             mean[0] += trust * dot(centre, x, self.people.size)
             variance[0] += trust * (own + max(quadratic(covariance, x, self.people.size), 0.0))
         return 0
@@ -186,7 +186,7 @@ cdef class Averaged(ClustersAndPeople):
         """What both models say of a user, and the mean of every arm by both, weighted."""
         cdef Py_ssize_t k
         cdef int64_t pulls = self.pulls[user]
-        both.trust, both.longer = self.trust(), self.people.lengthened(offer)
+        both.trust, both.longer = self.update_slack(), self.people.arms_with_intercept(offer)
         if both.trust < 1.0:
             self.view(user, &both.seen)
             means(both.seen.estimate, offer.items, offer.picks, offer.n, self.dim, mean)
@@ -238,18 +238,18 @@ cdef class Averaged(ClustersAndPeople):
                 out[j], self.people_widths[j] = left * out[j] + arm.variance, left * self.people_widths[j] + arm.variance
             out[j] = self.with_effect(weighted(both, out[j], self.people_widths[j]), sqrt(left) * both.scale, k)
 
-    cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, Memory *memory) except -2 nogil:
+    cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, WidthCache *cache) except -2 nogil:
         """The first arm of largest score, -1 if an arm is too long; widths are bounded first, and few computed."""
         cdef Both both
         cdef Py_ssize_t k, top = 0, count = 0
         cdef double first = 0.0, second, most
         cdef double *mean = self.widths
         cdef Best best
-        if self.trust() == 0.0 and self.recurring == 0.0:
-            return ClustersAndPeople.decide(self, user, offer, memory)
-        if memory != NULL:
+        if self.update_slack() == 0.0 and self.recurring == 0.0:
+            return ClustersAndPeople.decide(self, user, offer, cache)
+        if cache != NULL:
             for k in range(offer.n):
-                self.bounds[k] = memory.squares[offer.picks[k]]
+                self.bounds[k] = cache.squares[offer.picks[k]]
         elif self.too_long(offer):
             return -1
         if self.recurring > 0.0:
@@ -289,7 +289,7 @@ cdef class Averaged(ClustersAndPeople):
             if mean[k] + found[j] > best.score or (mean[k] + found[j] == best.score and k < best.arm):
                 best.arm, best.score = k, mean[k] + found[j]
 
-    cdef int judge(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
+    cdef int score_all(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
         """Expected reward and bonus of every arm."""
         cdef Both both
         self.look_at_both(user, offer, &both, mean)
@@ -309,7 +309,7 @@ cdef class Averaged(ClustersAndPeople):
     def explained(self, Py_ssize_t user):
         """What is known of a user, by name."""
         known = ClustersAndPeople.explained(self, user)
-        return {**known, "rewards": self.pulls[user] + self.unlearnt[user], "people": self.trust()}
+        return {**known, "rewards": self.pulls[user] + self.unlearnt[user], "people": self.update_slack()}
 
     def pulls_of_users(self):
         """How many rewards each user has given."""
@@ -363,11 +363,11 @@ cdef class Levelled(Averaged):
         return Offer(self.even, NULL, n, NULL)
 
     cdef int choose(
-        self, Py_ssize_t user, Offer *offer, Memory *memory, Py_ssize_t k, int64_t *out
+        self, Py_ssize_t user, Offer *offer, WidthCache *cache, Py_ssize_t k, int64_t *out
     ) except -1 nogil:
         cdef Offer even
         if self.scales[0] == 0.0:
-            return Averaged.choose(self, user, offer, memory, k, out)
+            return Averaged.choose(self, user, offer, cache, k, out)
         if self.too_long(offer):
             return 1
         even = self.levelled(offer.items, offer.picks, offer.n)

@@ -102,7 +102,7 @@ cdef class ByEvidence(EvidenceRows):
         self.replace_terms(user, &terms, self.around)
         for i in range(d):
             fit[i] += self.mean[i]
-        self.settle_noise()
+        self.update_noise()
         return self.evidence(logdet, explained)
 
     cdef void regress(

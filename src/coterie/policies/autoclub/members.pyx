@@ -11,7 +11,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport qsort
 
 from coterie.policies.autoclub.users cimport Histories
-from coterie.policies.kernel.linked_lists cimport are_free, give_back, link, relink, take, unlink
+from coterie.policies.kernel.linked_lists cimport check_free_slots, release_slot, link, relink, take_slot, unlink
 
 from coterie.policies.autoclub.users import Histories as Base
 from coterie.policies.kernel.arrays import Field
@@ -115,7 +115,7 @@ cdef class Memberships(Histories):
             raise ValueError("has sizes of clusters that are not those of its labels")
         if np.count_nonzero(sizes) != self.n_clusters:
             raise ValueError(f"has {np.count_nonzero(sizes)} clusters, not {self.n_clusters}")
-        if not are_free(self.next_row, self.free_row, self.used_rows, self.sizes):
+        if not check_free_slots(self.next_row, self.free_row, self.used_rows, self.sizes):
             raise ValueError("has rows that belong to no cluster")
         listed = np.flatnonzero(spots)
         self.n_listed = len(listed)
@@ -152,7 +152,7 @@ cdef class Memberships(Histories):
 
     cdef Py_ssize_t open_row(self) noexcept nogil:
         """A row for a new cluster."""
-        cdef Py_ssize_t row = take(self.next_row, &self.free_row, &self.used_rows)
+        cdef Py_ssize_t row = take_slot(self.next_row, &self.free_row, &self.used_rows)
         self.members.head[row] = self.unseen.head[row] = -1
         self.sizes[row], self.spots[row] = 0, 0
         self.epochs[row] += 1
@@ -164,7 +164,7 @@ cdef class Memberships(Histories):
         self.strike(row)
         self.sizes[row] = 0
         self.n_clusters -= 1
-        give_back(self.next_row, &self.free_row, row)
+        release_slot(self.next_row, &self.free_row, row)
 
     cdef void enter(self, Py_ssize_t row, Py_ssize_t user) noexcept nogil:
         """A user is in this cluster."""

@@ -23,6 +23,6 @@ cdef class ClustersAndPeople(ByEvidence):
     cdef void look_up(self, Py_ssize_t user, const double **mean, const double **covariance) noexcept nogil
     cdef void fill_seat(self, UpperBounds people, Py_ssize_t seat, Py_ssize_t user) noexcept nogil
     cdef void retell(self, UpperBounds people, Py_ssize_t seat, Py_ssize_t user) noexcept nogil
-    cdef double trust(self) noexcept nogil
+    cdef double update_slack(self) noexcept nogil
     cdef void foretell(self, Py_ssize_t user, const double *x, Foretold *clusters, Foretold *people) noexcept nogil
     cdef void compare_models(self, double reward, Foretold *clusters, Foretold *people) noexcept nogil

@@ -80,7 +80,7 @@ cdef class ClustersAndPeople(ByEvidence):
         self.people._arrays = {name: self._arrays[f"people.{name}"] for name in People.FIELDS}
         self.people.bind()
         self.guest_of = -1
-        self.guest.newcomer, self.guest.centre = self.people.newcomer, self.people.centre
+        self.guest.new_user, self.guest.centre = self.people.new_user, self.people.centre
         return ByEvidence.bind(self)
 
     cdef int reserve(self, Py_ssize_t n_arms) except -1:
@@ -88,12 +88,12 @@ cdef class ClustersAndPeople(ByEvidence):
             self.people.reserve(n_arms)
         return ByEvidence.reserve(self, n_arms)
 
-    cdef int welcome(self, Py_ssize_t known) except -1:
+    cdef int init_users(self, Py_ssize_t known) except -1:
         cdef Py_ssize_t seat
         for seat in range(known, self.people.n_users):
             self.holders[seat] = seat
-        self.people.welcome(known)
-        return ByEvidence.welcome(self, known)
+        self.people.init_users(known)
+        return ByEvidence.init_users(self, known)
 
     def refresh(self):
         holders = self.array("people.holders")
@@ -158,12 +158,12 @@ cdef class ClustersAndPeople(ByEvidence):
         people.start_covariance(seat)
         for n in range(self.pulls[user]):
             at = self.next_vector[at]
-            people.narrow(seat, people.lengthen(self.vectors + at * self.dim, root))
+            people.add_vector(seat, people.with_intercept(self.vectors + at * self.dim, root))
         people.find_mean(seat)
 
     # Which model to trust.
 
-    cdef double trust(self) noexcept nogil:
+    cdef double update_slack(self) noexcept nogil:
         """The weight of the hierarchical model, 0 or 1 if nearly so."""
         cdef double weight = 1.0 / (1.0 + exponential(-min(max(self.odds, -50.0), 50.0)))
         return 0.0 if weight < NOTHING else 1.0 if weight > 1.0 - NOTHING else weight
@@ -171,7 +171,7 @@ cdef class ClustersAndPeople(ByEvidence):
     cdef void foretell(self, Py_ssize_t user, const double *x, Foretold *clusters, Foretold *people) noexcept nogil:
         """Mean and variance of the next reward by both models."""
         cdef Py_ssize_t p = self.people.size, seat = self.seat_of(user)
-        cdef const double *full = self.people.lengthen(x, 1.0)
+        cdef const double *full = self.people.with_intercept(x, 1.0)
         cdef double own = 1.0 / self.precisions[user]
         clusters.mean = self.offset + dot(self.mixture_of(user), x, self.dim)
         clusters.variance = self.noise2 * (own + self.width2(self.row_of[user], x))
@@ -204,7 +204,7 @@ cdef class ClustersAndPeople(ByEvidence):
         cdef Foretold clusters, people
         cdef double counted
         self.people.rounds = self.learnt()
-        if self.trust() == 0.0 and not self.sits(user):
+        if self.update_slack() == 0.0 and not self.sits(user):
             self.guest_of = -1
             return ByEvidence.restrain(self, user, x, reward)
         self.foretell(user, x, &clusters, &people)
@@ -236,7 +236,7 @@ cdef class ClustersAndPeople(ByEvidence):
         ByEvidence.review(self, user)
         due = self.people.due
         self.people.review(user)
-        if self.people.due > due and not self.people.is_sound():
-            self.people.start_over()
+        if self.people.due > due and not self.people.is_finite():
+            self.people.reset_prior()
             self.odds = -DISTRUSTED
         return 0

@@ -38,7 +38,7 @@ cdef class Prior(Learner):
     cdef void add_terms(self, Terms *terms, double sign) noexcept nogil
     cdef void sum_terms(self) noexcept nogil
     cdef void guess(self) noexcept nogil
-    cdef void settle_noise(self) noexcept nogil
+    cdef void update_noise(self) noexcept nogil
     cdef double precision_of(self, Py_ssize_t user, Terms *fresh, double precision) noexcept nogil
     cdef void raise_peak(self, Py_ssize_t user, double size) noexcept nogil
     cdef double least_noise(self) noexcept nogil

@@ -158,7 +158,7 @@ cdef class Prior(Learner):
         self.noise2 = max(self.noise2, LEAST)
         self.weight = self.usual_weight()
 
-    cdef void settle_noise(self) noexcept nogil:
+    cdef void update_noise(self) noexcept nogil:
         """σ̂² = Σ RSS / Σ(T − tr H): residuals per degree of freedom left."""
         cdef double left = self.sums.pulls - self.sums.freedom
         self.noise2 = self.sums.residual / max(left, TINY)

@@ -56,7 +56,7 @@ cdef class EvidenceRows(ClusterSums):
         self.likely = self.list("likely")
         return ClusterSums.bind(self)
 
-    cdef int welcome(self, Py_ssize_t known) except -1:
+    cdef int init_users(self, Py_ssize_t known) except -1:
         """Newcomers start together about the mean preference, in a cluster that nobody has taught yet."""
         cdef Py_ssize_t row = self.nobody_taught(known), user
         self.make_space()

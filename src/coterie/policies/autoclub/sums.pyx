@@ -14,7 +14,7 @@ from coterie.policies.autoclub.members cimport MOST_LISTED, Memberships
 from coterie.policies.kernel.linalg cimport (
     add_scaled, apply, back_substitute, combine_upper, dot, eliminate, finish_inverse, quadratic
 )
-from coterie.policies.kernel.linked_lists cimport are_free, give_back, take
+from coterie.policies.kernel.linked_lists cimport check_free_slots, release_slot, take_slot
 
 from coterie.policies.autoclub.members import Memberships as Base
 from coterie.policies.kernel.arrays import Field
@@ -88,7 +88,7 @@ cdef class ClusterSums(Memberships):
             raise ValueError("has numbers in 'matrices' that are no places")
         taken = np.bincount(solid, minlength=self.used_matrices)
         cdef int64_t *counts = <int64_t *> cnp.PyArray_DATA(taken)
-        if len(np.unique(solid)) != len(solid) or not are_free(
+        if len(np.unique(solid)) != len(solid) or not check_free_slots(
             self.next_matrix, self.free_matrix, self.used_matrices, counts
         ):
             raise ValueError("has matrices that are not those of its clusters")
@@ -116,11 +116,11 @@ cdef class ClusterSums(Memberships):
         cdef Py_ssize_t square = self.dim * self.dim
         cdef const double *gram
         if light and self.matrices[row] >= 0:
-            give_back(self.next_matrix, &self.free_matrix, self.matrices[row])
+            release_slot(self.next_matrix, &self.free_matrix, self.matrices[row])
             self.matrices[row] = -1
         elif not light and self.matrices[row] < 0:
             gram = self.pool_gram(row)
-            self.matrices[row] = take(self.next_matrix, &self.free_matrix, &self.used_matrices)
+            self.matrices[row] = take_slot(self.next_matrix, &self.free_matrix, &self.used_matrices)
             memcpy(self.pool_grams + self.matrices[row] * square, gram, square * sizeof(double))
 
     cdef Py_ssize_t open_row(self) noexcept nogil:
@@ -130,7 +130,7 @@ cdef class ClusterSums(Memberships):
 
     cdef void close_row(self, Py_ssize_t row) noexcept nogil:
         if self.matrices[row] >= 0:
-            give_back(self.next_matrix, &self.free_matrix, self.matrices[row])
+            release_slot(self.next_matrix, &self.free_matrix, self.matrices[row])
             self.matrices[row] = -1
         if self.lone == row:
             self.lone = -1

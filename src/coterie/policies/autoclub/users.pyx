@@ -15,7 +15,7 @@ from coterie.policies.autoclub.prior cimport Prior
 from coterie.policies.kernel.linalg cimport (
     add_outer, add_outers, add_scaled, dot, mirror, reduce_rows, reduced_gram, turn, turn_back
 )
-from coterie.policies.kernel.linked_lists cimport are_free, take
+from coterie.policies.kernel.linked_lists cimport check_free_slots, take_slot
 
 from coterie.policies.autoclub.prior import Prior as Base
 from coterie.policies.kernel.arrays import Field
@@ -108,7 +108,7 @@ cdef class Histories(Prior):
                 at = self.next_vector[at]
             if at != self.places[user]:
                 return False
-        return are_free(self.next_vector, self.free_vector, self.used_vectors, taken)
+        return check_free_slots(self.next_vector, self.free_vector, self.used_vectors, taken)
 
     # What a reward counts for.
 
@@ -191,7 +191,7 @@ cdef class Histories(Prior):
                 self.pack(user)
             self.add_packed(user, x)
         else:
-            place, last = take(self.next_vector, &self.free_vector, &self.used_vectors), self.places[user]
+            place, last = take_slot(self.next_vector, &self.free_vector, &self.used_vectors), self.places[user]
             memcpy(self.vectors + place * d, x, d * sizeof(double))
             self.next_vector[place] = place
             if n > 1:

@@ -5,10 +5,7 @@ from __future__ import annotations
 from coterie.policies.base import LinearBandit, Plan
 from coterie.policies.club.components import Components
 from coterie.policies.confidence import Confidence, Schedule, choose_confidence, constants_of
-from coterie.policies.declarations import ALPHAS, Declaration, Grid, Style
-
-GRID = Grid(alpha=ALPHAS, beta=(0.25, 0.5, 1.0, 2.0))
-UNIFORM_GRID = Grid(alpha=ALPHAS, beta=(0.5, 1.0), explore=(2.0, 20.0))
+from coterie.policies.declarations import CLUSTER_GRID, UNIFORM_GRID, Declaration, Style
 
 
 class CLUB(LinearBandit):
@@ -78,7 +75,7 @@ class CLUB(LinearBandit):
         summary="removes edges of a user graph; clusters are its components",
         use_when="you need a classic baseline",
         style=Style("CLUB", "#E69F00", "o", "--"),
-        grid=GRID,
+        grid=CLUSTER_GRID,
     )
 
     def __init__(
@@ -253,7 +250,7 @@ class SACLUB(LinearBandit):
         summary="CLUB for smoothed contexts",
         use_when="arms are chosen adversarially and perturbed by noise",
         style=Style("SACLUB", "#E69F00", "P", "-"),
-        grid=GRID,
+        grid=CLUSTER_GRID,
         figures=("real",),
     )
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 from coterie.policies.base import LinearBandit, Plan
 from coterie.policies.club.components import Components
 from coterie.policies.confidence import Confidence, choose_confidence, constants_of
-from coterie.policies.declarations import ALPHAS, Declaration, Grid, Style
-
-CERTAIN = 1.0
-"""The most that a score counts: it bounds a probability."""
+from coterie.policies.declarations import CLUSTER_GRID, Declaration, Style
 
 
 class CLUBCascade(LinearBandit):
@@ -71,7 +68,7 @@ class CLUBCascade(LinearBandit):
         summary="CLUB for ranked lists; scores clipped at 1",
         use_when="you show lists, and need a baseline with clusters",
         style=Style("CLUB-cascade", "#E69F00", "s", "-."),
-        grid=Grid(alpha=ALPHAS, beta=(0.25, 0.5, 1.0, 2.0)),
+        grid=CLUSTER_GRID,
         feedback="lists",
         figures=(),
     )
@@ -103,4 +100,4 @@ class CLUBCascade(LinearBandit):
         n_users: int, dim: int, *, confidence: Confidence, growing: bool, ridge: float, seed: int
     ) -> Plan:
         settings = constants_of(confidence, n_users, dim, ridge)
-        return Plan(Components, settings, growing=growing, limit=CERTAIN)
+        return Plan(Components, settings, growing=growing, limit=1.0)  # a score bounds a probability

@@ -11,7 +11,7 @@ from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
-from coterie.policies.kernel.bits cimport count_bits, drop, has, lowest_bit, meet, put, put_up_to, transpose
+from coterie.policies.kernel.bits cimport count_bits, drop, has, lowest_bit, meet, put, put_range, transpose
 from coterie.policies.kernel.learner cimport Learner, View, show_row
 from coterie.policies.kernel.linalg cimport add_outer, distance2, dot
 from coterie.policies.kernel.ridge cimport (
@@ -23,7 +23,7 @@ from coterie.policies.kernel.arrays import Field, ridge_fields
 cnp.import_array()
 
 
-cdef double ROUNDING = 1e-9  # what a bound on a distance may lose
+cdef double DISTANCE_ROUNDING = 1e-9  # relative rounding error of a bound on a distance, generously
 
 
 cdef class CuttingGraph(Learner):
@@ -74,19 +74,19 @@ cdef class CuttingGraph(Learner):
         self.slack = <double *> cnp.PyArray_DATA(self._scratch["slack"])
         self.least_slack = <double *> cnp.PyArray_DATA(self._scratch["least"])
         self.reached = <uint64_t *> cnp.PyArray_DATA(self._scratch["bits"])
-        self.frontier, self.goals = self.reached + self.stride, self.reached + 2 * self.stride
+        self.frontier, self.targets = self.reached + self.stride, self.reached + 2 * self.stride
         self.found = <int64_t *> cnp.PyArray_DATA(self._scratch["found"])
         return Learner.bind(self)
 
-    cdef int welcome(self, Py_ssize_t known) except -1:
-        """Newcomers are joined to everybody, as in a complete graph   (Alg. 1, initialisation)."""
+    cdef int init_users(self, Py_ssize_t known) except -1:
+        """Connect new users to all users, as in a complete graph   (Alg. 1, initialisation)."""
         cdef Py_ssize_t user
         for user in range(self.n_users):
-            put_up_to(self.neighbours(user), known if user < known else 0, self.n_users)
+            put_range(self.neighbours(user), known if user < known else 0, self.n_users)
             drop(self.neighbours(user), user)
         for user in range(0 if self.reshaped else known, self.n_users):
             self.radii[user] = radius(&self.shape, self.users.pulls[user])
-            self.trust(user)
+            self.update_slack(user)
         self.reshaped = False
         return 0
 
@@ -97,13 +97,13 @@ cdef class CuttingGraph(Learner):
         for user in range(self.n_users):
             if has(self.neighbours(user), user):
                 raise ValueError("has an edge from a user to itself in 'edges'")
-        if not self.is_mutual():
+        if not self.is_symmetric():
             raise ValueError("has an edge in 'edges' that leads nowhere")
         for user in range(self.n_users):
-            self.trust(user)
+            self.update_slack(user)
 
-    cdef bint is_mutual(self) noexcept nogil:
-        """Does every edge lead to a user, and back? 64 × 64 of them are compared at a time."""
+    cdef bint is_symmetric(self) noexcept nogil:
+        """Is the graph symmetric, without edges to users that do not exist? Compares 64 × 64 edges at a time."""
         cdef Py_ssize_t v, w, k
         cdef uint64_t square[64]
         for v in range(self.words):
@@ -120,12 +120,12 @@ cdef class CuttingGraph(Learner):
         """The user's edges."""
         return self.edges + user * self.stride
 
-    cdef void trust(self, Py_ssize_t user) noexcept nogil:
-        """How far a neighbour's θ̂ may reach before it must be compared: f(T) − ‖θ̂‖, and the least of 64 users."""
+    cdef void update_slack(self, Py_ssize_t user) noexcept nogil:
+        """Update f(T) − ‖θ̂‖ of the user, and the least of its block of 64 users; `find_dissimilar` skips neighbours by it."""
         cdef const double *estimate = self.users.estimate + user * self.dim
         cdef double length = sqrt(dot(estimate, estimate, self.dim)), f = self.radii[user], least = INFINITY
         cdef Py_ssize_t other, start = user & ~<Py_ssize_t> 63
-        self.slack[user] = (f - length) - ROUNDING * (f + length)
+        self.slack[user] = (f - length) - DISTANCE_ROUNDING * (f + length)
         for other in range(start, start + 64):
             if self.slack[other] < least:
                 least = self.slack[other]
@@ -138,18 +138,19 @@ cdef class CuttingGraph(Learner):
         absorb_row(&self.users, user, x, reward, self.work, self.dim)
         add_outer(self.grams + user * self.dim * self.dim, x, self.dim)
         self.radii[user] = radius(&self.shape, self.users.pulls[user])
-        self.trust(user)
+        self.update_slack(user)
 
-    cdef Py_ssize_t strangers(self, Py_ssize_t user) noexcept nogil:
+    cdef Py_ssize_t find_dissimilar(self, Py_ssize_t user) noexcept nogil:
         """Find the neighbours ℓ with ‖θ̂ᵢ − θ̂_ℓ‖ > f(Tᵢ) + f(T_ℓ); returns how many   (Alg. 1, line 12).
 
-        ‖θ̂ᵢ − θ̂_ℓ‖ ≤ ‖θ̂ᵢ‖ + ‖θ̂_ℓ‖: most neighbours need no comparison, and are passed over 64 at a time.
+        The neighbours are written to `found`. ‖θ̂ᵢ − θ̂_ℓ‖ ≤ ‖θ̂ᵢ‖ + ‖θ̂_ℓ‖, so most neighbours need no comparison; they are
+        skipped 64 at a time.
         """
         cdef const double *own = self.users.estimate + user * self.dim
         cdef double length = sqrt(dot(own, own, self.dim)), f = self.radii[user], reach, need
         cdef Py_ssize_t w, other, count = 0
         cdef uint64_t word
-        need = (length - f) + ROUNDING * (length + f)
+        need = (length - f) + DISTANCE_ROUNDING * (length + f)
         for w in range(self.words):
             if need <= self.least_slack[w]:
                 continue
@@ -166,23 +167,23 @@ cdef class CuttingGraph(Learner):
         return count
 
     cdef bint reach(self, Py_ssize_t user, const uint64_t *goals) noexcept nogil:
-        """The bits of all users that can be reached from one, into `reached`   (Alg. 1, line 6).
+        """Write the bits of all users that are connected to one to `reached`   (Alg. 1, line 6).
 
-        With goals it stops, and says so, as soon as all of them have a neighbour who is reached, or are.
+        With targets, the search stops and returns True as soon as every target, or a neighbour of it, is reached.
         """
         cdef Py_ssize_t w, v, words = self.words, goal = -1
         cdef uint64_t fresh, meeting
         cdef uint64_t *reached = self.reached
         cdef uint64_t *frontier = self.frontier
         cdef const uint64_t *row
-        cdef const uint64_t *around = reached
+        cdef const uint64_t *neighbourhood = reached
         cdef bint growing = True
         memset(reached, 0, words * sizeof(uint64_t))
         memset(frontier, 0, words * sizeof(uint64_t))
         put(reached, user)
         put(frontier, user)
         if goals != NULL:
-            goal = self.next_goal(goals, 0)
+            goal = self.next_target(goals, 0)
         while growing:
             growing = False
             for w in range(words):
@@ -200,12 +201,12 @@ cdef class CuttingGraph(Learner):
                         reached[v] |= fresh
                         meeting |= around[v] & reached[v]
                     if goals != NULL and meeting:
-                        goal = self.next_goal(goals, goal + 1)
+                        goal = self.next_target(goals, goal + 1)
                     growing = True
         return goals != NULL and goal < 0
 
-    cdef Py_ssize_t next_goal(self, const uint64_t *goals, Py_ssize_t start) noexcept nogil:
-        """The next goal that is not reached, nor any of its neighbours; -1 if there is none."""
+    cdef Py_ssize_t next_target(self, const uint64_t *goals, Py_ssize_t start) noexcept nogil:
+        """The next target that is not reached, nor any of its neighbours; -1 if there is none."""
         cdef Py_ssize_t w, goal
         cdef uint64_t word
         for w in range(start >> 6, self.words):
@@ -238,19 +239,19 @@ cdef class CuttingGraph(Learner):
 
 
 cdef enum:
-    MANY = 64  # neighbours of a user whose part is hardly small
+    MANY = 64  # neighbours: a user with more is unlikely to be in a small part
 
 
 cdef class Components(CuttingGraph):
-    """Clusters are the connected components of the graph, with their pooled statistics, a row each."""
+    """Clusters are the connected components of the graph; each has a row of pooled statistics."""
 
     FIELDS = {**CuttingGraph.FIELDS, "labels": Field(("users",), "int64")}
     NUMBERS = ("rounds", "n_components")
 
-    cdef int welcome(self, Py_ssize_t known) except -1:
-        """With newcomers, who know everybody, all are one component."""
+    cdef int init_users(self, Py_ssize_t known) except -1:
+        """New users are connected to all users, so there is one component."""
         cdef Py_ssize_t row, user
-        CuttingGraph.welcome(self, known)
+        CuttingGraph.init_users(self, known)
         if known == 0:
             clear_row(&self.pools, 0, self.ridge, self.dim)
         elif self.n_components > 1:
@@ -290,8 +291,8 @@ cdef class Components(CuttingGraph):
         return 0
 
     cdef int review(self, Py_ssize_t user) except -1 nogil:
-        """Cut the edges to users who are no longer alike   (Alg. 1, line 12)."""
-        cdef Py_ssize_t count = self.strangers(user), k
+        """Cut the edges to dissimilar users   (Alg. 1, line 12)."""
+        cdef Py_ssize_t count = self.find_dissimilar(user), k
         cdef bint apart = False
         for k in range(count):
             drop(self.neighbours(user), self.found[k])
@@ -299,25 +300,25 @@ cdef class Components(CuttingGraph):
         for k in range(count):
             apart = apart or not meet(self.neighbours(user), self.neighbours(self.found[k]), self.words)
         if apart:  # some pair has no common neighbour left, so the component may have come apart
-            self.divide(user, count)
+            self.split_component(user, count)
         return 0
 
-    cdef void divide(self, Py_ssize_t user, Py_ssize_t count) noexcept nogil:
-        """See whether a component has come apart where its user lost edges to those found.
+    cdef void split_component(self, Py_ssize_t user, Py_ssize_t count) noexcept nogil:
+        """Split a component if the edges that its user lost, to the users in `found`, have disconnected it.
 
-        Each part holds one of them. Parts that are searched to their end are marked; when all who are left can reach each
-        other, they are one part, and need no search to its end.
+        Each part holds one of these users. A part that is searched completely gets a negative label; as soon as all remaining
+        users are known to be connected, they are one part and the search stops.
         """
         cdef Py_ssize_t row = self.row_of[user], k, w, parts = 0
         cdef uint64_t word
-        memset(self.goals, 0, self.words * sizeof(uint64_t))
-        put(self.goals, user)
+        memset(self.targets, 0, self.words * sizeof(uint64_t))
+        put(self.targets, user)
         for k in range(count):
-            put(self.goals, self.found[k])
-        while not self.reach(self.loneliest(), self.goals):
+            put(self.targets, self.found[k])
+        while not self.reach(self.fewest_neighbours(), self.targets):
             parts += 1
             for w in range(self.words):
-                self.goals[w] &= ~self.reached[w]
+                self.targets[w] &= ~self.reached[w]
                 word = self.reached[w]
                 while word:
                     self.row_of[(w << 6) + lowest_bit(word)] = -parts
@@ -325,12 +326,12 @@ cdef class Components(CuttingGraph):
         if parts:
             self.relabel(row, parts)
 
-    cdef Py_ssize_t loneliest(self) noexcept nogil:
-        """The goal with the fewest neighbours, whose part is likely to be small; the first if all have many."""
+    cdef Py_ssize_t fewest_neighbours(self) noexcept nogil:
+        """The target with the fewest neighbours, whose part is likely to be small; the first if all have many."""
         cdef Py_ssize_t w, v, user, degree, least = MANY, found = -1
         cdef uint64_t word
         for w in range(self.words):
-            word = self.goals[w]
+            word = self.targets[w]
             while word and least:
                 user = (w << 6) + lowest_bit(word)
                 word &= word - 1
@@ -357,9 +358,9 @@ cdef class Components(CuttingGraph):
                     self.found[part] = self.n_components
                     self.n_components += 1
                 self.row_of[user] = self.found[part]
-        self.gather(row, first)
+        self.pool_parts(row, first)
 
-    cdef void gather(self, Py_ssize_t row, Py_ssize_t first) noexcept nogil:
+    cdef void pool_parts(self, Py_ssize_t row, Py_ssize_t first) noexcept nogil:
         """Sum the statistics of the users of a row, and of all rows from the first new one on   (Alg. 1, lines 7-8)."""
         cdef Py_ssize_t user, new
         start_pool(&self.pools, row, self.dim)

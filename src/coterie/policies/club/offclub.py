@@ -5,15 +5,15 @@ from __future__ import annotations
 from coterie.policies.base import LinearBandit, Plan
 from coterie.policies.club.neighbourhoods import Neighbourhoods
 from coterie.policies.confidence import Confidence, choose_confidence
-from coterie.policies.declarations import ALPHAS, Declaration, Grid, Style
+from coterie.policies.declarations import CLUSTER_GRID, Declaration, Style
 
 
 class OffCLUB(LinearBandit):
-    """Users who are alike in a log, and cautious decisions (Liu et al. 2025).
+    """Clusters from a log, and decisions by lower confidence bounds (Liu et al. 2025).
 
     Give it a log by `fit`, then ask for decisions. Users are compared once, by all their data; each learns
-    from those who were not told apart from it. An arm about which little is known is avoided, where other
-    policies would try it out.
+    from those who were not separated from it. An arm with little data is avoided, where other policies would
+    explore it.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class OffCLUB(LinearBandit):
         summary="clusters from a log; decisions by lower confidence bounds",
         use_when="you have a log, and decisions will get no feedback",
         style=Style("Off-CLUB", "#999933", "v", ":"),
-        grid=Grid(alpha=ALPHAS, beta=(0.25, 0.5, 1.0, 2.0)),
+        grid=CLUSTER_GRID,
         feedback="logs",
         figures=(),
     )

@@ -1,1 +1,1 @@
-"""Policies for duels: a user tells which of two arms it prefers."""
+"""Policies for duels: the feedback is which of two arms a user prefers."""

@@ -11,7 +11,7 @@ from coterie.policies.dueling.logistic_components import LogisticComponents
 class COLDB(LinearBandit):
     """CLUB for duels, by logistic regression (Wang et al. 2025).
 
-    `recommend_pair` shows two arms, `update_pair` tells which one was preferred. Users share data while a
+    `recommend_pair` shows two arms, `update_pair` takes the one that was preferred. Users share data while a
     graph connects them, as in `CLUB`. `recommend` and `update` with rewards of 0 and 1 make it a CLUB for
     clicks.
 

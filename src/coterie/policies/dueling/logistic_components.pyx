@@ -12,8 +12,8 @@ from coterie.policies.kernel.ridge cimport clear_row
 cnp.import_array()
 
 
-cdef double LEAST_CURVATURE = 1e-9  # of outcomes that were sure; keeps 1/σ'(m) finite
-cdef double CLOSE = 1e-14  # Newton's steps end when they are so small
+cdef double LEAST_CURVATURE = 1e-9  # of outcomes with probability near 0 or 1; keeps 1/σ'(m) finite
+cdef double CLOSE = 1e-14  # relative size of the last Newton step
 cdef enum:
     MOST_STEPS = 100
 

@@ -1,4 +1,4 @@
-"""A detector of changes: have too many of a user's last rewards been unlike what its data let expect?"""
+"""Change detection: have too many of a user's last rewards been outliers under its model?"""
 
 from libc.math cimport sqrt
 from libc.stdint cimport int64_t, uint64_t
@@ -20,7 +20,7 @@ cdef struct Detector:
 
 
 cdef inline void record(uint64_t *outcomes, int64_t *watched, bint failed) noexcept nogil:
-    """Write down whether a reward failed its test; the latest outcome is the lowest bit."""
+    """Record whether a reward failed its test; the latest outcome is the lowest bit."""
     outcomes[0] = (outcomes[0] << 1) | <uint64_t> failed
     watched[0] += 1
 

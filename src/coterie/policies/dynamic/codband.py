@@ -35,7 +35,7 @@ class CoDBand(LinearBandit):
         Parameters of the Gamma distribution that α₀ has beforehand; the shape is at least 1, the rate
         positive. Smaller shapes make fewer clusters.
     window : int, default 20
-        Number of a user's last rewards that tell whether it has changed, from 0 to 64; 0 if nobody does.
+        Number of a user's last rewards that change detection uses, from 0 to 64; 0 if users do not change.
     ridge : float, default 1.0
         λ of the ridge regressions, positive: preferences have the variance σ²/λ beforehand.
     seed : int, default 0

@@ -16,8 +16,8 @@ class DyClu(LinearBandit):
     """Neighbours by a test of homogeneity, and changes detected (Li et al. 2021).
 
     Two users are neighbours if one preference explains the rewards of both as well as two do, up to the
-    noise. Edges can come back. A user whose rewards stop fitting its own data starts anew, and what it told
-    before serves those whom it resembles.
+    noise. Edges can come back. A user whose rewards stop fitting its own data is reset; its earlier data
+    is kept for users to whom it is similar.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class DyClu(LinearBandit):
     noise : float, optional
         Standard deviation σ of rewards, positive; estimated by default.
     window : int, default 20
-        Number of a user's last rewards that tell whether it has changed, from 0 to 64; 0 if nobody does.
+        Number of a user's last rewards that change detection uses, from 0 to 64; 0 if users do not change.
     outdated : bool, default True
         Whether data from before a change serves others.
     growing : bool, default False

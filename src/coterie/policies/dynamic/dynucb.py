@@ -81,7 +81,7 @@ class DynUCB(LinearBandit):
 
     @staticmethod
     def _plan(n_users: int, dim: int, *, n_clusters: int, alpha: float, ridge: float, seed: int) -> Plan:
-        count = whole("n_clusters", n_clusters, 1)
+        count = whole("n_clusters", n_clusters, 1, 2**20)
         start = (stream(seed, "clusters").random(n_users) * count).astype(np.int64)
         settings = {"start": start, "n_clusters": count, "alpha": nonnegative("alpha", alpha)}
         return Plan(NearestCentroid, settings)

@@ -15,7 +15,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
 from coterie.policies.dynamic.change_detector cimport Detector, has_changed, record
-from coterie.policies.kernel.learner cimport Learner, Memory, Offer, View, draw_sample, largest, show_row
+from coterie.policies.kernel.learner cimport Learner, WidthCache, Offer, View, draw_sample, largest, show_row
 from coterie.policies.kernel.linalg cimport (
     add_outer, add_scaled, combine_upper, dot, eliminate, exponential, means, natural_log, quadratic
 )
@@ -25,15 +25,15 @@ from coterie.policies.kernel.arrays import MOST_COUNTED, Field, ridge_fields
 
 cnp.import_array()
 
-cdef double USUAL = 0.01  # δ₁: the share of rewards outside their interval that is no sign of a change
-cdef double ALARM = 1.151292546497023  # ln(1/δ₂)/2 with δ₂ = 0.1
-cdef double NOISE = 3.0  # η/σ: noise is within so many standard deviations
+cdef double INTERVAL_FAILURES = 0.01  # δ₁: the fraction of rewards outside their interval that is no sign of a change
+cdef double INTERVAL_MARGIN = 1.151292546497023  # ln(1/δ₂)/2 with δ₂ = 0.1
+cdef double NOISE_BOUND = 3.0  # η/σ: a bound on the noise in standard deviations
 
 
-# Random numbers for learning: a short stream for each reward, so that state follows from the rewards alone.
+# Random numbers for updates: a short stream for each reward, so that the state depends on the rewards alone.
 #
-# Decisions draw from the policy's generator, which moves with every question. What a reward teaches must not depend on how
-# often was asked before it: its numbers come from SplitMix64, started by the policy's key and the number of the reward.
+# Decisions draw from the policy's generator, whose state changes with every decision. The update by a reward must not depend on the
+# number of decisions before it: its numbers come from SplitMix64, seeded by the policy's key and the number of the reward.
 
 cdef inline uint64_t scrambled(uint64_t z) noexcept nogil:
     """The output function of SplitMix64   (Steele, Lea and Flood 2014)."""
@@ -76,9 +76,9 @@ cdef inline double gamma(uint64_t *state, double shape) noexcept nogil:
 
 
 cdef class GibbsClusters(Learner):
-    """A row of statistics a cluster; a period is what one user has told since the start or since its last change.
+    """A row of statistics a cluster; a period is the rewards of one user since the start or since its last change.
 
-    `periods` counts the periods of a cluster, `sizes` those that still go on: the users in it. A user without data since its
+    `periods` counts the periods of a cluster, `sizes` its present users. A user without data since its
     last change is in no cluster; its label is -1. `users` are the statistics of its period, `pulls` counts all its rewards.
     """
 
@@ -124,12 +124,12 @@ cdef class GibbsClusters(Learner):
         self.noise, self.beta, self.key = noise, scale * noise, key
         self.learns, self.shape, self.rate = concentration is None, shape, rate
         self.concentration = 1.0 if concentration is None else concentration
-        self.detector = Detector(window, USUAL, ALARM)
+        self.detector = Detector(window, INTERVAL_FAILURES, INTERVAL_MARGIN)
         Learner.__init__(self, n_users, dim, ridge=ridge, schedule=schedule, generator=generator)
 
     @classmethod
     def extents(cls, n_users, dim, **settings):
-        """Clusters that somebody is in, and as many that are remembered though everybody has left them."""
+        """Rows for as many clusters as users, and as many again for clusters without users, whose data is kept."""
         return {"users": n_users, "rows": 2 * n_users, "dim": dim}
 
     cdef int bind(self) except -1:
@@ -151,8 +151,8 @@ cdef class GibbsClusters(Learner):
         self.reduced = self.sample + 2 * d  # the last d numbers are never written: the estimate of no data
         return Learner.bind(self)
 
-    cdef int welcome(self, Py_ssize_t known) except -1:
-        """Newcomers are in no cluster."""
+    cdef int init_users(self, Py_ssize_t known) except -1:
+        """New users are in no cluster."""
         self.array("labels")[known:] = -1
         return 0
 
@@ -172,7 +172,7 @@ cdef class GibbsClusters(Learner):
 
     # Decisions.
 
-    cdef int show(self, Py_ssize_t row, View *seen) noexcept nogil:
+    cdef int view_row(self, Py_ssize_t row, View *seen) noexcept nogil:
         """The posterior of a cluster; of a new one, -1, the prior."""
         if row >= 0:
             show_row(seen, &self.pools, row, self.beta, self.ridge, self.dim)
@@ -182,9 +182,9 @@ cdef class GibbsClusters(Learner):
         return 0
 
     cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil:
-        return self.show(self.row_of[user], seen)
+        return self.view_row(self.row_of[user], seen)
 
-    cdef Py_ssize_t popular(self, double u) noexcept nogil:
+    cdef Py_ssize_t draw_by_size(self, double u) noexcept nogil:
         """A cluster in proportion to its periods, or -1 in proportion to α₀; u is uniform."""
         cdef Py_ssize_t row
         cdef double total = self.concentration, passed = 0.0
@@ -196,7 +196,7 @@ cdef class GibbsClusters(Learner):
                 return row
         return -1
 
-    cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, Memory *memory) except -2 nogil:
+    cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, WidthCache *cache) except -2 nogil:
         """The first arm of largest xᵀθ̃; -1 if an arm is too long."""
         cdef int64_t arm
         if self.too_long(offer):
@@ -205,12 +205,12 @@ cdef class GibbsClusters(Learner):
         return arm
 
     cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil:
-        """The k arms of largest xᵀθ̃, of one sample; who is in no cluster draws one first, by popularity."""
+        """Write the k arms of largest xᵀθ̃ of one sample to `out`; a user in no cluster first draws one by its size."""
         cdef View seen
         cdef Py_ssize_t row = self.row_of[user]
         if row < 0:
-            row = self.popular(self.bitgen.next_double(self.bitgen.state))
-        self.show(row, &seen)
+            row = self.draw_by_size(self.bitgen.next_double(self.bitgen.state))
+        self.view_row(row, &seen)
         draw_sample(&seen, self.bitgen, self.factor, self.work, self.sample, self.dim)
         means(self.sample, offer.items, offer.picks, offer.n, self.dim, self.upper)
         largest(self.upper, offer.n, k, out)
@@ -219,12 +219,12 @@ cdef class GibbsClusters(Learner):
     # Learning.
 
     cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil:
-        """Test whether the reward could be expected; add it to the user's period, and to its cluster."""
+        """Test whether the reward is an outlier; add it to the user's period, and to its cluster."""
         cdef Py_ssize_t row = self.row_of[user], d = self.dim
         if self.users.pulls[user] == 0:
             clear_row(&self.users, user, self.ridge, d)
         if self.detector.window > 0:
-            record(&self.outcomes[user], &self.watched[user], self.surprising(user, x, reward))
+            record(&self.outcomes[user], &self.watched[user], self.is_outlier(user, x, reward))
         absorb_row(&self.users, user, x, reward, self.work, d)
         add_outer(self.grams + user * d * d, x, d)
         self.pulls[user] += 1
@@ -233,28 +233,28 @@ cdef class GibbsClusters(Learner):
             add_outer(self.pool_grams + row * d * d, x, d)
         return 0
 
-    cdef bint surprising(self, Py_ssize_t user, const double *x, double reward) noexcept nogil:
+    cdef bint is_outlier(self, Py_ssize_t user, const double *x, double reward) noexcept nogil:
         """|r − xᵀθ̂ᵢ| > a√(xᵀMᵢ⁻¹x) + η with a = σ√(d ln(1 + n/(dλ)) + 2 ln(1/δ₁)) + √λ, η = 3σ."""
         cdef Py_ssize_t d = self.dim
         cdef double error = fabs(reward - dot(x, self.users.estimate + user * d, d))
         cdef double width = sqrt(max(quadratic(self.users.inverse + user * d * d, x, d), 0.0))
         cdef double grown = d * natural_log(1.0 + self.users.pulls[user] / (d * self.ridge))
-        cdef double factor = self.noise * sqrt(grown - 2.0 * natural_log(USUAL)) + sqrt(self.ridge)
-        return error > factor * width + NOISE * self.noise
+        cdef double factor = self.noise * sqrt(grown - 2.0 * natural_log(INTERVAL_FAILURES)) + sqrt(self.ridge)
+        return error > factor * width + NOISE_BOUND * self.noise
 
     cdef int review(self, Py_ssize_t user) except -1 nogil:
         """One Gibbs step for the user, one for α₀; then a new period if the user has changed."""
         cdef uint64_t state = stream_of(self.key, self.rounds)
-        cdef Py_ssize_t target = self.pick(user, uniform(&state))
+        cdef Py_ssize_t target = self.draw_cluster(user, uniform(&state))
         if target < 0 or target != self.row_of[user]:
             self.move(user, target)
         if self.learns:
-            self.settle_concentration(&state)
+            self.draw_concentration(&state)
         if has_changed(&self.detector, self.outcomes[user], self.watched[user]):
-            self.restart(user)
+            self.end_period(user)
         return 0
 
-    cdef double explain(
+    cdef double log_evidence(
         self, const double *gram, const double *moment, double sign, const double *more, const double *further
     ) noexcept nogil:
         """E(S₁ ± S₂, b₁ ± b₂)."""
@@ -266,32 +266,32 @@ cdef class GibbsClusters(Learner):
         eliminate(self.matrix, self.reduced, d, 0.5 * self.ridge, &logdet, &explained)
         return 0.5 * (d * natural_log(self.ridge) - logdet + explained / (self.noise * self.noise))
 
-    cdef double explain_row(self, Py_ssize_t row, double sign, Py_ssize_t user) noexcept nogil:
+    cdef double log_evidence_of(self, Py_ssize_t row, double sign, Py_ssize_t user) noexcept nogil:
         """E of a cluster with the user (sign 1), without it (-1), or as it is (0)."""
         cdef Py_ssize_t d = self.dim
         cdef const double *gram = self.pool_grams + row * d * d
         cdef const double *moment = self.pools.moment + row * d
-        return self.explain(gram, moment, sign, self.grams + user * d * d, self.users.moment + user * d)
+        return self.log_evidence(gram, moment, sign, self.grams + user * d * d, self.users.moment + user * d)
 
-    cdef Py_ssize_t pick(self, Py_ssize_t user, double u) noexcept nogil:
+    cdef Py_ssize_t draw_cluster(self, Py_ssize_t user, double u) noexcept nogil:
         """Draw the user's cluster given all others', -1 for a new one; the last of its cluster stays instead."""
         cdef Py_ssize_t row, d = self.dim, source = self.row_of[user], last = -1
         cdef const double *gram = self.grams + user * d * d
         cdef const double *moment = self.users.moment + user * d
-        cdef double new = natural_log(self.concentration) + self.explain(gram, moment, 0.0, gram, moment)
+        cdef double new = natural_log(self.concentration) + self.log_evidence(gram, moment, 0.0, gram, moment)
         cdef double most = new, total = 0.0, passed = 0.0
         if source >= 0:
-            self.evidences[source] = self.explain_row(source, 0.0, user)
+            self.evidences[source] = self.log_evidence_of(source, 0.0, user)
             if self.periods[source] == 1:
                 last = source
         for row in range(self.top):
             if self.periods[row] == 0 or row == last:
                 continue
             if row == source:
-                self.gains[row] = self.evidences[row] - self.explain_row(row, -1.0, user)
+                self.gains[row] = self.evidences[row] - self.log_evidence_of(row, -1.0, user)
                 self.gains[row] += natural_log(self.periods[row] - 1.0)
             else:
-                self.gains[row] = self.explain_row(row, 1.0, user) - self.evidences[row]
+                self.gains[row] = self.log_evidence_of(row, 1.0, user) - self.evidences[row]
                 self.gains[row] += natural_log(<double> self.periods[row])
             most = max(most, self.gains[row])
         for row in range(self.top):
@@ -330,7 +330,7 @@ cdef class GibbsClusters(Learner):
         add_scaled(self.pools.moment + row * d, sign, self.users.moment + user * d, d)
         self.pools.pulls[row] += <int64_t> sign * self.users.pulls[user]
         pool_from_gram(&self.pools, row, self.pool_grams + row * d * d, self.ridge, self.work, d)
-        self.evidences[row] = self.explain_row(row, 0.0, user)
+        self.evidences[row] = self.log_evidence_of(row, 0.0, user)
 
     cdef void clear_pool(self, Py_ssize_t row) noexcept nogil:
         """An empty cluster."""
@@ -339,7 +339,7 @@ cdef class GibbsClusters(Learner):
         self.evidences[row] = 0.0
 
     cdef Py_ssize_t open_row(self) noexcept nogil:
-        """The lowest row that is free; if none is, that of the cluster that everybody left and that has the fewest periods."""
+        """The lowest free row; if there is none, that of the cluster without users that has the fewest periods."""
         cdef Py_ssize_t row, found = -1, rows = 2 * self.n_users
         for row in range(rows):
             if self.sizes[row] == 0 and (found < 0 or self.periods[row] < self.periods[found]):
@@ -351,7 +351,7 @@ cdef class GibbsClusters(Learner):
         self.top = max(self.top, found + 1)
         return found
 
-    cdef void settle_concentration(self, uint64_t *state) noexcept nogil:
+    cdef void draw_concentration(self, uint64_t *state) noexcept nogil:
         """Draw α₀ given the numbers of clusters and periods   (Escobar and West 1995)."""
         cdef Py_ssize_t row
         cdef double clusters = 0.0, n = 0.0, first, second, rate, shape
@@ -365,7 +365,7 @@ cdef class GibbsClusters(Learner):
             shape += 1.0
         self.concentration = gamma(state, shape) / rate
 
-    cdef void restart(self, Py_ssize_t user) noexcept nogil:
+    cdef void end_period(self, Py_ssize_t user) noexcept nogil:
         """The user's period ends, and stays in its cluster; the user itself is in none until its next reward."""
         self.sizes[self.row_of[user]] -= 1
         self.row_of[user] = -1

@@ -1,5 +1,5 @@
 # optimize: 2
-"""DyClu: users whose data pass a test of homogeneity are neighbours; a user who changes starts anew   (Li, Wu and Wang 2021).
+"""DyClu: users whose data pass a test of homogeneity are neighbours; the model of a user who changes is reset   (Li, Wu and Wang 2021).
 
 Two models with the same preference: the sum of squared residuals of one joint fit exceeds that of two fits by
 s = b₁ᵀS₁⁺b₁ + b₂ᵀS₂⁺b₂ − bᵀS⁺b, with S = S₁ + S₂ and b = b₁ + b₂, and s/σ² is χ² distributed with
@@ -14,7 +14,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from coterie.policies.dynamic.change_detector cimport Detector, has_changed, record
-from coterie.policies.kernel.bits cimport drop, has, lowest_bit, put, put_up_to
+from coterie.policies.kernel.bits cimport drop, has, lowest_bit, put, put_range
 from coterie.policies.kernel.learner cimport Learner, View, show_row
 from coterie.policies.kernel.linalg cimport (
     add_outer, add_scaled, back_substitute, dot, eliminate, natural_log, quadratic
@@ -28,9 +28,9 @@ cnp.import_array()
 
 
 cdef double NULL_PIVOT = 1e-9  # a pivot below this part of the largest diagonal entry is 0
-cdef double LEAST = 10.0  # degrees of freedom that an estimate of the noise needs
-cdef double USUAL = 0.1  # δ₁: the share of rewards that may fail their test without a change
-cdef double ALARM = 1.151292546497023  # ln(1/δ₂)/2 with δ₂ = 0.1
+cdef double LEAST_FREEDOM = 10.0  # degrees of freedom that an estimate of the noise needs
+cdef double TEST_FAILURES = 0.1  # δ₁: the fraction of rewards that may fail their test without a change
+cdef double TEST_MARGIN = 1.151292546497023  # ln(1/δ₂)/2 with δ₂ = 0.1
 
 
 cdef struct Model:
@@ -44,7 +44,7 @@ cdef struct Model:
 
 
 cdef class LeastSquares(Learner):
-    """What each user has told since its last change: S, b, Σr², the number and rank, and a solution of Sθ = b.
+    """The rewards of each user since its last change: S, b, Σr², their number, the rank of S, and a solution of Sθ = b.
 
     `pulls` counts all rewards of a user. `growth` is by how much its sum of squared residuals has grown so far.
 
@@ -53,11 +53,11 @@ cdef class LeastSquares(Learner):
     noise : float or None
         σ, estimated if None.
     critical : array
-        What χ² with 0 to d degrees of freedom exceeds with the level of the test; infinite for 0.
+        Critical values of χ² with 0 to d degrees of freedom; infinite for 0.
     sharp : float
-        The same for the test of a single reward.
+        Critical value of the test of a single reward.
     window : int
-        Rewards that the detector of changes looks at.
+        Number of last rewards that change detection uses.
     """
 
     FIELDS = {
@@ -90,18 +90,18 @@ cdef class LeastSquares(Learner):
     cdef bint estimated
     cdef object _critical
     cdef double *critical
-    cdef double sharp
+    cdef double outlier_level
     cdef double *matrix
     cdef double *reduced
     cdef double *apart
     cdef double *growth
-    cdef bint fresh
+    cdef bint has_new_data
 
     def __init__(self, n_users, dim, *, noise, critical, sharp, window, ridge, schedule, generator):
         self.estimated, self.noise2 = noise is None, 0.0 if noise is None else noise * noise
-        self._critical, self.sharp = np.array(critical), sharp
+        self._critical, self.outlier_level = np.array(critical), sharp
         self.critical = <double *> cnp.PyArray_DATA(self._critical)
-        self.detector = Detector(window, USUAL, ALARM)
+        self.detector = Detector(window, TEST_FAILURES, TEST_MARGIN)
         Learner.__init__(self, n_users, dim, ridge=ridge, schedule=schedule, generator=generator)
 
     cdef int bind(self) except -1:
@@ -140,9 +140,9 @@ cdef class LeastSquares(Learner):
 
     cdef bint knows_noise(self) noexcept nogil:
         """Is σ given, or estimated from enough data?"""
-        return not self.estimated or self.freedom >= LEAST
+        return not self.estimated or self.freedom >= LEAST_FREEDOM
 
-    cdef void settle_noise(self) noexcept nogil:
+    cdef void update_noise(self) noexcept nogil:
         """σ̂² = Σ residuals² / Σ (n − rank) over all users; before there is enough data, the mean of r²."""
         cdef Py_ssize_t user
         cdef double residual = 0.0, squares = 0.0, count = 0.0, freedom = 0.0
@@ -154,18 +154,18 @@ cdef class LeastSquares(Learner):
             squares += self.squared[user]
             count += self.counts[user]
         self.freedom = freedom
-        self.noise2 = residual / freedom if freedom >= LEAST else squares / max(count, 1.0)
+        self.noise2 = residual / freedom if freedom >= LEAST_FREEDOM else squares / max(count, 1.0)
 
     # A user's own data.
 
     cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil:
-        """Add the reward to the user's model, unless it is unlike what the model lets expect."""
+        """Add the reward to the user's model, unless it is an outlier under the model."""
         cdef Py_ssize_t d = self.dim
         cdef double residual
         cdef bint failed
         self.pulls[user] += 1
         if self.detector.window > 0:
-            failed = self.surprising(user, x, reward)
+            failed = self.is_outlier(user, x, reward)
             record(&self.outcomes[user], &self.watched[user], failed)
             if failed:
                 return 0
@@ -176,11 +176,11 @@ cdef class LeastSquares(Learner):
         self.counts[user] += 1
         self.refit(user)
         self.growth[user] += max(self.squared[user] - self.explained[user] - residual, 0.0)
-        self.settle_noise()
-        self.fresh = True
+        self.update_noise()
+        self.has_new_data = True
         return 0
 
-    cdef bint surprising(self, Py_ssize_t user, const double *x, double reward) noexcept nogil:
+    cdef bint is_outlier(self, Py_ssize_t user, const double *x, double reward) noexcept nogil:
         """Is (r − xᵀθ̂)²/(σ²(1 + xᵀS⁻¹x)) above its critical value, for an S of full rank?"""
         cdef Py_ssize_t d = self.dim
         cdef double logdet, width2, error
@@ -190,7 +190,7 @@ cdef class LeastSquares(Learner):
         memcpy(self.reduced, x, d * sizeof(double))
         eliminate(self.matrix, self.reduced, d, 0.0, &logdet, &width2)
         error = reward - dot(x, self.fits + user * d, d)
-        return error * error >= self.sharp * self.noise2 * (1.0 + width2)
+        return error * error >= self.outlier_level * self.noise2 * (1.0 + width2)
 
     cdef void refit(self, Py_ssize_t user) noexcept nogil:
         """Rank, bᵀS⁺b and a solution of Sθ = b."""
@@ -201,7 +201,7 @@ cdef class LeastSquares(Learner):
         back_substitute(self.matrix, self.reduced, self.fits + user * d, d)
 
     cdef Py_ssize_t solve(self, double *explained) noexcept nogil:
-        """Eliminate `matrix` and `reduced`; returns the rank. Pivots that are 0 but for rounding explain nothing."""
+        """Eliminate `matrix` and `reduced` in place; returns the rank, writes bᵀS⁺b to `explained`. Pivots of 0 up to rounding are left out."""
         cdef Py_ssize_t k, d = self.dim, rank = 0
         cdef double largest = 0.0, floor, logdet
         for k in range(d):
@@ -219,8 +219,8 @@ cdef class LeastSquares(Learner):
 
     # Two models.
 
-    cdef double within(self, Model *a, Model *b) noexcept nogil:
-        """An upper bound of s in O(d²): the joint fit is at least as good as the best one between the two fits."""
+    cdef double excess_bound(self, Model *a, Model *b) noexcept nogil:
+        """An upper bound of s in O(d²): the joint fit is at least as good as any fit between the two."""
         cdef Py_ssize_t i, d = self.dim
         cdef double first, second
         for i in range(d):
@@ -230,7 +230,7 @@ cdef class LeastSquares(Learner):
         return first * second / (first + second) if first + second > 0.0 else 0.0
 
     cdef double excess(self, Model *a, Model *b, Py_ssize_t *freedom) noexcept nogil:
-        """s, and its degrees of freedom."""
+        """s; its degrees of freedom are written to `freedom`."""
         cdef Py_ssize_t k, i, d = self.dim, rank
         cdef double explained
         for k in range(d):
@@ -242,7 +242,7 @@ cdef class LeastSquares(Learner):
         return a.explained + b.explained - explained
 
     def estimates(self):
-        """Each user's own ridge regression, of what it has told since its last change."""
+        """Each user's own ridge regression, of its rewards since its last change."""
         own, moments = self.array("grams") + self.ridge * np.eye(self.dim), self.array("moments").copy()
         return np.array([eliminated(gram, moment, 0.5 * self.ridge)[2] for gram, moment in zip(own, moments)])
 
@@ -251,16 +251,16 @@ cdef class LeastSquares(Learner):
         return self.array("pulls").copy()
 
 
-cdef double DELTA = 0.1  # δ₁ in the factor of the width
-cdef double CLEAR = 1e-6  # a bound must clear its limit by this part, lest rounding decides
-cdef double ROUNDING = 1e-12  # what s may lose, relative to what it is a difference of
-cdef Py_ssize_t MOST_PAIRS = 4096  # among more users no lower bounds are remembered
+cdef double WIDTH_DELTA = 0.1  # δ₁ in the factor of the width
+cdef double CLEAR = 1e-6  # a bound must clear its limit by this fraction, or rounding would decide
+cdef double EXCESS_ROUNDING = 1e-12  # rounding error of s, relative to the terms that it is a difference of
+cdef Py_ssize_t MOST_PAIRS = 4096  # users; among more no lower bounds are kept, as they need a square matrix
 
 
 cdef class HomogeneousUsers(LeastSquares):
     """Edges between users whose models passed their last test, and links to outdated models that did.
 
-    An outdated model is what a user told before it changed; `births` tells the order in which they came, 0 if there is none.
+    An outdated model holds the rewards of a user before it changed; `births` is the order in which they came, 0 if there is none.
     """
 
     FIELDS = {
@@ -323,11 +323,11 @@ cdef class HomogeneousUsers(LeastSquares):
         self.pool.pulls = <int64_t *> cnp.PyArray_DATA(self._scratch["pool_pulls"])
         return LeastSquares.bind(self)
 
-    cdef int welcome(self, Py_ssize_t known) except -1:
-        """Newcomers are joined to everybody."""
+    cdef int init_users(self, Py_ssize_t known) except -1:
+        """Connect new users to all users."""
         cdef Py_ssize_t user
         for user in range(self.n_users):
-            put_up_to(self.edges + user * self.stride, known if user < known else 0, self.n_users)
+            put_range(self.edges + user * self.stride, known if user < known else 0, self.n_users)
             drop(self.edges + user * self.stride, user)
         return 0
 
@@ -347,7 +347,7 @@ cdef class HomogeneousUsers(LeastSquares):
         self._scratch["bounds"][...] = 0.0
 
     cdef Model outdated_model(self, Py_ssize_t slot) noexcept nogil:
-        """A model that its user has left behind."""
+        """An outdated model."""
         cdef Model m
         cdef Py_ssize_t d = self.dim
         m.gram, m.moment, m.fit = self.old_grams + slot * d * d, self.old_moments + slot * d, self.old_fits + slot * d
@@ -392,14 +392,14 @@ cdef class HomogeneousUsers(LeastSquares):
         if self.beta >= 0.0:
             return self.beta
         cdef double grown = self.dim * natural_log(1.0 + self.pool.pulls[0] / (self.dim * self.ridge))
-        return sqrt(self.noise2 * (grown - 2.0 * natural_log(DELTA))) + sqrt(self.ridge)
+        return sqrt(self.noise2 * (grown - 2.0 * natural_log(WIDTH_DELTA))) + sqrt(self.ridge)
 
-    # Who is alike.
+    # Tests between users.
 
     cdef int review(self, Py_ssize_t user) except -1 nogil:
-        """Test the user against everybody if its model has new data; then let it start anew if it has changed."""
-        if self.fresh:
-            self.fresh = False
+        """Test the user against all others if its model has new data; then reset its model if it has changed."""
+        if self.has_new_data:
+            self.has_new_data = False
             self.compare_users(user)
             self.compare_outdated(user)
         if has_changed(&self.detector, self.outcomes[user], self.watched[user]):
@@ -407,14 +407,14 @@ cdef class HomogeneousUsers(LeastSquares):
         return 0
 
     cdef void compare_users(self, Py_ssize_t user) noexcept nogil:
-        """Edges of the user anew: to all whose data may have the same preference."""
+        """Recompute the edges of the user: to all users whose data pass the test."""
         cdef Py_ssize_t other
         cdef Model own = self.model_of(user), m
         for other in range(self.n_users):
             if other == user:
                 continue
             m = self.model_of(other)
-            if not self.knows_noise() or (not self.surely_apart(user, other) and self.alike(&own, &m, user, other)):
+            if not self.knows_noise() or (not self.surely_different(user, other) and self.alike(&own, &m, user, other)):
                 put(self.edges + user * self.stride, other)
                 put(self.edges + other * self.stride, user)
             else:
@@ -431,7 +431,7 @@ cdef class HomogeneousUsers(LeastSquares):
             if self.births[slot] and (not self.knows_noise() or self.alike(&own, &m, user, -1)):
                 put(self.links + user * self.stride, slot)
 
-    cdef bint surely_apart(self, Py_ssize_t user, Py_ssize_t other) noexcept nogil:
+    cdef bint surely_different(self, Py_ssize_t user, Py_ssize_t other) noexcept nogil:
         """Was s so large that it is above its limit still?
 
         A reward adds to the residuals of its user what it adds at most to those of the joint fit: s falls by no more.
@@ -449,12 +449,12 @@ cdef class HomogeneousUsers(LeastSquares):
         if a.rank == 0 or b.rank == 0:
             return True
         limit = self.noise2 * self.critical[max(a.rank + b.rank - self.dim, 1)]
-        if self.within(a, b) < (1.0 - CLEAR) * limit:
+        if self.excess_bound(a, b) < (1.0 - CLEAR) * limit:
             return True
         s = self.excess(a, b, &freedom)
         if other >= 0 and self.room:
             self.remember(user, other, s)
-        return freedom == 0 or s <= self.noise2 * self.critical[freedom] + ROUNDING * (a.explained + b.explained)
+        return freedom == 0 or s <= self.noise2 * self.critical[freedom] + EXCESS_ROUNDING * (a.explained + b.explained)
 
     cdef void remember(self, Py_ssize_t user, Py_ssize_t other, double s) noexcept nogil:
         """Keep s, and what has been added to residuals before."""
@@ -465,7 +465,7 @@ cdef class HomogeneousUsers(LeastSquares):
     # Changes.
 
     cdef void retire(self, Py_ssize_t user) noexcept nogil:
-        """The user's model becomes an outdated one, and the user starts without data, joined to everybody."""
+        """Store the user's model as an outdated one, and reset the user: no data, connected to all users."""
         cdef Py_ssize_t other, d = self.dim
         if self.outdated:
             self.keep(user)
@@ -481,7 +481,7 @@ cdef class HomogeneousUsers(LeastSquares):
                 put(self.edges + other * self.stride, user)
                 if self.room:
                     self.least_apart[user * self.room + other] = self.least_apart[other * self.room + user] = 0.0
-        self.settle_noise()
+        self.update_noise()
 
     cdef void keep(self, Py_ssize_t user) noexcept nogil:
         """Copy the user's model into a free slot, or that of the oldest outdated model."""

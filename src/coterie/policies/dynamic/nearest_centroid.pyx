@@ -63,7 +63,7 @@ cdef class NearestCentroid(Learner):
         self.grams, self.pool_grams = <double *> self.pointer("grams"), <double *> self.pointer("pools.gram")
         return Learner.bind(self)
 
-    cdef int welcome(self, Py_ssize_t known) except -1:
+    cdef int init_users(self, Py_ssize_t known) except -1:
         """Users begin in a random cluster, to which they bring no data yet."""
         cdef Py_ssize_t row
         self.array("labels")[known:] = self._start[known:]

@@ -6,11 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.policies.base import LinearBandit, Plan
-from coterie.policies.declarations import Declaration, Grid, Style, geometric
+from coterie.policies.declarations import GRAPH_GRID, Declaration, Style
 from coterie.policies.graph.joint_ridge import JointRidge
 from coterie.validation import flag, nonnegative, user_graph
-
-GRID = Grid(alpha=geometric(0.1, 5.0, 12), ridge=(0.1, 1.0))
 
 
 class GOBLin(LinearBandit):
@@ -64,7 +62,7 @@ class GOBLin(LinearBandit):
         summary="neighbours in a given graph share what they learn",
         use_when="you have a social graph",
         style=Style("GOB.Lin", "#009E73", "<", "-."),
-        grid=GRID,
+        grid=GRAPH_GRID,
         cost=250.0,
         clusters=False,
         figures=(),

@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.policies.base import LinearBandit, Plan
-from coterie.policies.declarations import Declaration, Grid, Style, geometric
+from coterie.policies.declarations import GRAPH_GRID, Declaration, Style
 from coterie.policies.graph.joint_ridge import WalkRidge
 from coterie.validation import flag, nonnegative, probability, user_graph
 
-GRID = Grid(alpha=geometric(0.1, 5.0, 12), ridge=(0.1, 1.0))
 WALK_FLOOR = 0.01
 """Added to the random-walk Laplacian, which is singular by itself."""
 
@@ -70,7 +69,7 @@ class GraphUCB(LinearBandit):
         summary="estimates are smoothed over a given graph",
         use_when="you have a social graph, and its degrees differ",
         style=Style("GraphUCB", "#4B0092", ">", "-."),
-        grid=GRID,
+        grid=GRAPH_GRID,
         cost=400.0,
         clusters=False,
         figures=(),

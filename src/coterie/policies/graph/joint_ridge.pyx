@@ -25,9 +25,9 @@ cdef class JointRidge(Learner):
     Parameters
     ----------
     penalty : array, shape (n, n)
-        What ties users together; a newcomer has no ties.
+        Weights that pull the estimates of users together; a new user has none.
     weights : array, shape (n,)
-        How much a user's data counts.
+        Weight of each user's data.
     alpha : float
         The factor of the width.
     growing : bool
@@ -76,8 +76,8 @@ cdef class JointRidge(Learner):
         self.gain, self.block = <double *> cnp.PyArray_DATA(gain), <double *> cnp.PyArray_DATA(block)
         return Learner.bind(self)
 
-    cdef int welcome(self, Py_ssize_t known) except -1:
-        """V = penalty ⊗ I at the start; newcomers have no edges, so nobody else's block changes."""
+    cdef int init_users(self, Py_ssize_t known) except -1:
+        """V = penalty ⊗ I at the start; new users have no edges, so the blocks of others stay the same."""
         start = np.kron(inverted(np.array(self._penalty[known:, known:], order="C"), 1e-200), np.eye(self.dim))
         n = self.n_users - known
         self.array("joint.inverse")[known:, :, known:, :] = start.reshape(n, self.dim, n, self.dim)
@@ -129,7 +129,7 @@ cdef class JointRidge(Learner):
         return found
 
     cdef int label(self, int64_t *out) except -1 nogil:
-        """Nothing is clustered: each user by itself."""
+        """There are no clusters: each user has its own label."""
         cdef Py_ssize_t user
         for user in range(self.n_users):
             out[user] = user
@@ -190,9 +190,9 @@ cdef class WalkRidge(JointRidge):
         self.walk, self.walk_side = <double *> self.pointer("walk"), self._arrays["walk"].shape[1]
         return JointRidge.bind(self)
 
-    cdef int welcome(self, Py_ssize_t known) except -1:
+    cdef int init_users(self, Py_ssize_t known) except -1:
         cdef Py_ssize_t user
-        JointRidge.welcome(self, known)
+        JointRidge.init_users(self, known)
         for user in range(known, self.n_users):
             clear_row(&self.users, user, self.ridge, self.dim)
         self.array("walk")[...] = self._walk

@@ -14,8 +14,6 @@ from coterie.policies.hier.hierarchy import PosteriorSamples, UpperBounds
 from coterie.types import Floats
 from coterie.validation import finite, flag, positive, reals
 
-COST = 20.0
-
 
 def _settings(
     dim: int, noise: float | None, mean: ArrayLike | None, covariance: ArrayLike | None, intercept: bool
@@ -67,7 +65,8 @@ class HierUCB(LinearBandit):
     covariance : array_like, shape (d + 1, d + 1) or (d, d), optional
         Σ, how preferences differ, the intercept first; learnt by default.
     intercept : bool
-        Put a feature of 1 before those of each arm: then it does not matter what is added to all rewards.
+        Whether to put a feature of 1 before those of each arm: then a constant added to all rewards does not
+        matter.
     growing : bool
         Multiply the standard deviation by √ln(t + 1), as much of the literature does with its bonus; HierUCB
         explores more then than most feedback repays.
@@ -89,7 +88,7 @@ class HierUCB(LinearBandit):
         summary="hierarchical model: user preferences around a learned mean",
         use_when="feedback is real, and preferences vary continuously",
         style=Style("HierUCB", "#00677F", "h", "-"),
-        cost=COST,
+        cost=20.0,
         clusters=False,
     )
 
@@ -158,7 +157,8 @@ class HierTS(LinearBandit):
         The part of the posterior's standard deviation by which samples deviate; 1 is plain Thompson
         sampling, which explores more than users who come a few dozen times repay.
     intercept : bool
-        Put a feature of 1 before those of each arm: then it does not matter what is added to all rewards.
+        Whether to put a feature of 1 before those of each arm: then a constant added to all rewards does not
+        matter.
     ridge : float
         Preferences are first taken to have the variance σ²/ridge, for features of unit length.
     seed : int
@@ -174,7 +174,7 @@ class HierTS(LinearBandit):
         summary="Thompson sampling in HierUCB's hierarchical model",
         use_when="feedback is real, and decisions should be randomized",
         style=Style("HierTS", "#00677F", "h", "--"),
-        cost=COST,
+        cost=20.0,
         clusters=False,
     )
 

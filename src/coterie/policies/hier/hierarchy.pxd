@@ -29,11 +29,11 @@ cdef class UserRows(Learner):
     cdef double *means
     cdef double *centre
     cdef double *relative
-    cdef double *newcomer
+    cdef double *new_user
     cdef Fold folds[2]
     cdef double residual, freedom, level, reach, square, rewards
     cdef double *precision
-    cdef double *doubt
+    cdef double *mean_covariance
     cdef double *root
     cdef double *matrix
     cdef double *product
@@ -41,9 +41,9 @@ cdef class UserRows(Learner):
     cdef double *total
     cdef double *lift
     cdef double *reduced
-    cdef double *longer
+    cdef double *extended
 
-    cdef const double *lengthen(self, const double *x, double times) noexcept nogil
+    cdef const double *with_intercept(self, const double *x, double times) noexcept nogil
     cdef void absorb_weighted(self, Py_ssize_t user, const double *x, double reward, double weight) noexcept nogil
     cdef void amend(
         self, Py_ssize_t user, const double *x, double weight, double before, double after
@@ -51,7 +51,7 @@ cdef class UserRows(Learner):
     cdef void copy_from(self, Py_ssize_t user, UserRows others, Py_ssize_t other) noexcept nogil
     cdef void reweigh(self, Py_ssize_t user, double times) noexcept nogil
     cdef void start_covariance(self, Py_ssize_t user) noexcept nogil
-    cdef void narrow(self, Py_ssize_t user, const double *x) noexcept nogil
+    cdef void add_vector(self, Py_ssize_t user, const double *x) noexcept nogil
     cdef void start_posterior(self, Py_ssize_t user) noexcept nogil
     cdef void find_mean(self, Py_ssize_t user) noexcept nogil
     cdef void condition(self) noexcept nogil
@@ -81,29 +81,29 @@ cdef class LearntPrior(UserRows):
     cdef double *factor
     cdef double *inverse_factor
     cdef double *vectors
-    cdef double *told
+    cdef double *information_matrix
     cdef double *candidate
-    cdef Fold everybody
+    cdef Fold all_users
     cdef Directions all_known, half_known
 
-    cdef bint is_sound(self) noexcept nogil
-    cdef void start_over(self) noexcept nogil
+    cdef bint is_finite(self) noexcept nogil
+    cdef void reset_prior(self) noexcept nogil
     cdef void fit(self) noexcept nogil
-    cdef double largest_part(self) noexcept nogil
-    cdef void settle_noise(self) noexcept nogil
-    cdef void settle_spread(self) noexcept nogil
-    cdef void settle_covariance(self) noexcept nogil
+    cdef double largest_variance(self) noexcept nogil
+    cdef void update_noise(self) noexcept nogil
+    cdef void update_spread(self) noexcept nogil
+    cdef void update_covariance(self) noexcept nogil
     cdef void set_target(self) noexcept nogil
-    cdef void examine(self, Fold *fold, Directions *known) noexcept nogil
+    cdef void find_directions(self, Fold *fold, Directions *known) noexcept nogil
     cdef void step(self, Fold *fold, Directions *known, double pseudo, double *out) noexcept nogil
     cdef void choose_shrinkage(self) noexcept nogil
     cdef double evidence(self, Py_ssize_t which, double *covariance) noexcept nogil
 
 
 cdef class UpperBounds(LearntPrior):
-    cdef double *longer_arms
+    cdef double *extended_arms
     cdef double *deviates
 
-    cdef Offer lengthened(self, Offer *offer) noexcept nogil
+    cdef Offer arms_with_intercept(self, Offer *offer) noexcept nogil
     cdef const double *covariance_of(self, Py_ssize_t user) noexcept nogil
     cdef const double *mean_of(self, Py_ssize_t user) noexcept nogil

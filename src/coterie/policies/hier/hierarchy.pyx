@@ -5,8 +5,8 @@
 stands for σ²V. So a posterior is a ridge regression, and its rank-one update that of `linalg.c`.
 
 σ, μ and the whole Σ are learnt from all users' posteriors, at geometric times. The step for Σ is the fixed point of the
-marginal likelihood, not expectation–maximisation, which hardly leaves a Σ that is too small. Σ is drawn towards an isotropic
-one by pseudo-users; how many, users decide whose data was not used.
+marginal likelihood, not expectation–maximisation, which converges very slowly from a Σ that is too small. Σ is shrunk towards
+an isotropic one by pseudo-users; their number is chosen by cross-validation between two halves of the users.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from libc.string cimport memcpy
 from numpy.random cimport bitgen_t
 from numpy.random.c_distributions cimport random_standard_normal
 
-from coterie.policies.kernel.learner cimport Learner, Memory, Offer, largest, row
+from coterie.policies.kernel.learner cimport Learner, WidthCache, Offer, largest, row
 from coterie.policies.kernel.linalg cimport (
     absorb, add_gram, add_outer, add_scaled, apply, cholesky, congruent, dot, eigen, eliminate, finish_inverse,
     invert, invert_lower, invert_sums, means, multiply, multiply_transposed, quadratic, quadratics, transpose
@@ -31,11 +31,11 @@ cnp.import_array()
 
 
 SHRINKAGE = 2.0
-"""Pseudo-users for each dimension before there are two users to choose by."""
-cdef double NEGLIGIBLE = 0.1  # a posterior is not widened by the doubt about the mean if that is less a dimension, relative to A
+"""Pseudo-users for each dimension before there are two users for cross-validation."""
+cdef double NEGLIGIBLE = 0.1  # the uncertainty of the mean is left out of a posterior if it is less than this a dimension, relative to A
 cdef enum:
     SIDE_BY_SIDE = 4  # users whose posteriors `invert_sums` takes at a time
-cdef double FLAT = 1e-6  # the prior of the intercept's mean is worth this part of what users tell of it
+cdef double FLAT = 1e-6  # precision of the prior of the intercept's mean, relative to that of the users' data
 
 
 cdef inline Py_ssize_t half(Py_ssize_t user) noexcept nogil:
@@ -67,7 +67,7 @@ cdef class UserRows(Learner):
         "posterior.mean": Field(("users", "size")),
         "prior.mean": Field(("size",)),
         "prior.covariance": Field(("size", "size")),
-        "prior.newcomer": Field(("size", "size")),
+        "prior.new_user": Field(("size", "size")),
     }
     NUMBERS = ("rounds", "noise2", "spread2", "shrinkage", "due")
 
@@ -92,24 +92,24 @@ cdef class UserRows(Learner):
         self.covariances = <double *> self.pointer("posterior.covariance")
         self.means, self.centre = <double *> self.pointer("posterior.mean"), <double *> self.pointer("prior.mean")
         self.relative = <double *> self.pointer("prior.covariance")
-        self.newcomer = <double *> self.pointer("prior.newcomer")
+        self.new_user = <double *> self.pointer("prior.new_user")
         if "fit" not in self._scratch:
             self._scratch["fit"] = np.zeros(13 * square + 13 * p)
         cdef double *room = <double *> cnp.PyArray_DATA(self._scratch["fit"])
         self.folds[0].inverses, self.folds[0].scatter = room, room + square
         self.folds[1].inverses, self.folds[1].scatter = room + 2 * square, room + 3 * square
-        self.precision, self.doubt, self.root = room + 4 * square, room + 5 * square, room + 6 * square
+        self.precision, self.mean_covariance, self.root = room + 4 * square, room + 5 * square, room + 6 * square
         self.matrix, self.product = room + 7 * square, room + 8 * square
         self.scratch, self.total = room + 9 * square, room + 13 * square + 8 * p
         self.lift, self.reduced = self.total + p, self.total + 2 * p
-        self.longer = self.total + 4 * p
+        self.extended = self.total + 4 * p
         return Learner.bind(self)
 
-    cdef int welcome(self, Py_ssize_t known) except -1:
-        """Newcomers need nothing: they start from the prior."""
+    cdef int init_users(self, Py_ssize_t known) except -1:
+        """New users start from the prior, which needs no arrays of theirs."""
         if known == 0:
             start = np.eye(self.size) / self.ridge if self.covariance is None else self.covariance / self.noise2
-            self.array("prior.covariance")[...] = self.array("prior.newcomer")[...] = start
+            self.array("prior.covariance")[...] = self.array("prior.new_user")[...] = start
             if self.mean is not None:
                 self.array("prior.mean")[...] = self.mean
         return 0
@@ -123,13 +123,13 @@ cdef class UserRows(Learner):
         if np.diagonal(self.array("prior.covariance")).min() <= 0:
             raise ValueError("has a covariance of preferences that is none")
 
-    cdef const double *lengthen(self, const double *x, double times) noexcept nogil:
-        """So many times the vector with its intercept, if there is one."""
+    cdef const double *with_intercept(self, const double *x, double times) noexcept nogil:
+        """`times` the vector, with its intercept if there is one; in `extended`, until the next call."""
         cdef Py_ssize_t i, first = self.intercept
-        self.longer[0] = times
+        self.extended[0] = times
         for i in range(self.dim):
-            self.longer[i + first] = times * x[i]
-        return self.longer
+            self.extended[i + first] = times * x[i]
+        return self.extended
 
     cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil:
         """Add to the user's sums and to its posterior."""
@@ -140,7 +140,7 @@ cdef class UserRows(Learner):
         """Add a reward of so much weight to the user's sums and to its posterior, which starts as the prior's."""
         cdef Py_ssize_t i, p = self.size
         cdef double root = sqrt(weight)
-        cdef const double *full = self.lengthen(x, root)
+        cdef const double *full = self.with_intercept(x, root)
         cdef double *covariance = self.covariances + user * p * p
         reward *= root
         if self.pulls[user] == 0:
@@ -155,16 +155,16 @@ cdef class UserRows(Learner):
     cdef void amend(
         self, Py_ssize_t user, const double *x, double weight, double before, double after
     ) noexcept nogil:
-        """A reward that was absorbed with some weight counts for something else."""
+        """Replace a reward that was absorbed with some weight by another value."""
         cdef Py_ssize_t p = self.size
-        cdef const double *full = self.lengthen(x, weight * (after - before))
+        cdef const double *full = self.with_intercept(x, weight * (after - before))
         add_scaled(self.moments + user * p, 1.0, full, p)
         apply(self.covariances + user * p * p, full, self.total, p)
         add_scaled(self.means + user * p, 1.0, self.total, p)
         self.squared[user] += weight * (after * after - before * before)
 
     cdef void copy_from(self, Py_ssize_t user, UserRows others, Py_ssize_t other) noexcept nogil:
-        """The sums and the posterior of someone else's user."""
+        """Copy the sums and the posterior of a user of another model."""
         cdef Py_ssize_t p = self.size, square = p * p
         memcpy(self.grams + user * square, others.grams + other * square, square * sizeof(double))
         memcpy(self.covariances + user * square, others.covariances + other * square, square * sizeof(double))
@@ -173,7 +173,7 @@ cdef class UserRows(Learner):
         self.squared[user], self.pulls[user] = others.squared[other], others.pulls[other]
 
     cdef void reweigh(self, Py_ssize_t user, double times) noexcept nogil:
-        """All rewards of a user have so many times the weight; its posterior says so from the next fit on."""
+        """Multiply the weight of all rewards of a user; its posterior follows with the next fit."""
         cdef Py_ssize_t i, p = self.size
         for i in range(p * p):
             self.grams[user * p * p + i] *= times
@@ -181,25 +181,25 @@ cdef class UserRows(Learner):
             self.moments[user * p + i] *= times
         self.squared[user] *= times
 
-    # A posterior made anew under today's prior, for one user.
+    # The posterior of one user, recomputed under the present prior.
 
     cdef void start_covariance(self, Py_ssize_t user) noexcept nogil:
         """V as before any reward."""
-        memcpy(self.covariances + user * self.size * self.size, self.newcomer, self.size * self.size * sizeof(double))
+        memcpy(self.covariances + user * self.size * self.size, self.new_user, self.size * self.size * sizeof(double))
 
-    cdef void narrow(self, Py_ssize_t user, const double *x) noexcept nogil:
-        """V with one more vector."""
+    cdef void add_vector(self, Py_ssize_t user, const double *x) noexcept nogil:
+        """Add a vector to V."""
         cdef Py_ssize_t p = self.size
         absorb(self.covariances + user * p * p, self.reduced, self.lift, x, 0.0, self.total, p)
 
     cdef void start_posterior(self, Py_ssize_t user) noexcept nogil:
-        """V = (N⁻¹ + S)⁻¹, with N what is known of a newcomer, and m."""
+        """V = (N⁻¹ + S)⁻¹ and m, with N the covariance of a user without data."""
         cdef Py_ssize_t i, p = self.size
         cdef double *covariance = self.covariances + user * p * p
         cdef double least = INFINITY, floor = 0.0
         for i in range(p):
-            least, floor = min(least, self.newcomer[i * p + i]), floor + self.newcomer[i * p + i]
-        memcpy(covariance, self.newcomer, p * p * sizeof(double))
+            least, floor = min(least, self.new_user[i * p + i]), floor + self.new_user[i * p + i]
+        memcpy(covariance, self.new_user, p * p * sizeof(double))
         invert(covariance, self.scratch, p, 1e-12 * least)
         add_scaled(covariance, 1.0, self.grams + user * p * p, p * p)
         invert(covariance, self.scratch, p, 0.5 / floor)
@@ -270,7 +270,7 @@ cdef class UserRows(Learner):
             add_scaled(self.total, 1.0, self.means + user * p, p)
 
     cdef void information(self, double users, const double *inverses, double *out) noexcept nogil:
-        """H = Σ (A⁻¹ − A⁻¹CA⁻¹): what users tell of the mean, relative to σ²; `out` is not `product`."""
+        """H = Σ (A⁻¹ − A⁻¹CA⁻¹): the information that users have on the mean, relative to σ². Writes `out`, which is not `product`."""
         cdef Py_ssize_t i
         congruent(self.precision, inverses, out, self.scratch, self.size)
         for i in range(self.size * self.size):
@@ -281,29 +281,29 @@ cdef class UserRows(Learner):
         cdef Py_ssize_t i, p = self.size
         cdef double floor = 1.0 / self.spread2
         for i in range(p * p):
-            self.doubt[i] = self.root[i] = 0.0
+            self.mean_covariance[i] = self.root[i] = 0.0
             self.product[i] = self.folds[0].inverses[i] + self.folds[1].inverses[i]
         if not self.mean_given:
-            self.information(self.folds[0].users + self.folds[1].users, self.product, self.doubt)
+            self.information(self.folds[0].users + self.folds[1].users, self.product, self.mean_covariance)
             for i in range(p):
                 if i == 0 and self.intercept:
-                    floor = min(floor, FLAT * self.doubt[0])
-                    self.doubt[0] += FLAT * self.doubt[0]
+                    floor = min(floor, FLAT * self.mean_covariance[0])
+                    self.mean_covariance[0] += FLAT * self.mean_covariance[0]
                 else:
-                    self.doubt[i * p + i] += 1.0 / self.spread2
-            invert(self.doubt, self.scratch, p, 0.5 * floor)
-            cholesky(self.doubt, self.matrix, self.scratch, p)
+                    self.mean_covariance[i * p + i] += 1.0 / self.spread2
+            invert(self.mean_covariance, self.scratch, p, 0.5 * floor)
+            cholesky(self.mean_covariance, self.matrix, self.scratch, p)
             for i in range(p * p):
                 if i % p <= i / p:
                     self.root[i] = self.matrix[i]
             apply(self.precision, self.total, self.lift, p)
-            apply(self.doubt, self.lift, self.centre, p)
+            apply(self.mean_covariance, self.lift, self.centre, p)
         multiply(self.precision, self.root, self.matrix, p)
         for i in range(p * p):
             self.root[i] = self.matrix[i]
-            self.newcomer[i] = self.relative[i] + self.doubt[i]
+            self.new_user[i] = self.relative[i] + self.mean_covariance[i]
         apply(self.precision, self.centre, self.lift, p)
-        self.doubtful = dot(self.precision, self.doubt, p * p) > NEGLIGIBLE * p
+        self.doubtful = dot(self.precision, self.mean_covariance, p * p) > NEGLIGIBLE * p
 
     cdef void combine(self) noexcept nogil:
         """m = C(b + A⁻¹μ̄) and V = C + CA⁻¹WA⁻¹C of each user, and what they leave unexplained."""
@@ -361,12 +361,12 @@ cdef class UserRows(Learner):
 
 cdef double PSEUDO = 0.5  # pseudo-users for each dimension whose preferences have the variance σ²/ridge
 cdef double TINY = 1e-8  # σ̂² is no less than this part of the mean of r², and of what a given Σ makes of rewards, for rounding
-cdef double LEAST = 1e-100  # σ̂² of rewards that are all zero
+cdef double LEAST_NOISE2 = 1e-100  # σ̂² of rewards that are all zero
 cdef enum:
     GRID = 5
-    AT_FIRST = 8  # fits come at twice the rewards until they are p²/8 rewards apart
-    FREE = 256  # so many users cost little enough to fit often
-    EXAMINERS = 32  # users of each half, at most, whose evidence counts
+    DOUBLING = 8  # fits come at twice the rewards until they are p²/8 rewards apart
+    FREE_USERS = 256  # a fit of so many users is cheap enough to be frequent
+    MOST_JUDGES = 32  # users of each half, at most, whose evidence is summed
 cdef double[GRID] SHRINKAGES = [32.0, 8.0, 2.0, 0.5, 0.125]
 
 
@@ -389,62 +389,62 @@ cdef class LearntPrior(UserRows):
         self.factor, self.inverse_factor, self.vectors = room, room + square, room + 2 * square
         self.all_known.inwards, self.all_known.outwards = room + 3 * square, room + 4 * square
         self.half_known.inwards, self.half_known.outwards = room + 9 * square, room + 10 * square
-        self.told, self.candidate = room + 5 * square, room + 6 * square
-        self.everybody.inverses, self.everybody.scatter = room + 7 * square, room + 8 * square
+        self.information_matrix, self.candidate = room + 5 * square, room + 6 * square
+        self.all_users.inverses, self.all_users.scatter = room + 7 * square, room + 8 * square
         self.start = room + 11 * square
         self.target, self.weights = self.start + p, self.start + 2 * p
         self.all_known.values, self.half_known.values = self.start + 3 * p, self.start + 4 * p
         return UserRows.bind(self)
 
     cdef int review(self, Py_ssize_t user) except -1 nogil:
-        """Fit the model anew when rewards are a sixth more, or twice as many at first, if there is anything to learn.
+        """Refit the model when there are a sixth more rewards, twice as many at first, unless σ, μ and Σ are all given.
 
-        A fit is also paid by a reward for each user beyond 256.
+        Fits are further apart by one reward for each user beyond 256, so that a reward costs O(1) fits of a user.
         """
         cdef int64_t soon
         if self.rounds < self.due or (self.noise_given and self.mean_given and self.covariance_given):
             return 0
         self.fit()
-        soon = max(self.rounds // 6, min(self.rounds, 1 + <int64_t> (self.size * self.size) // AT_FIRST))
-        self.due = self.rounds + soon + max(0, <int64_t> self.everybody.users - FREE)
+        soon = max(self.rounds // 6, min(self.rounds, 1 + <int64_t> (self.size * self.size) // DOUBLING))
+        self.due = self.rounds + soon + max(0, <int64_t> self.all_users.users - FREE_USERS)
         return 0
 
-    cdef bint is_sound(self) noexcept nogil:
-        """Are σ, μ and Σ numbers, whatever the rewards were?"""
+    cdef bint is_finite(self) noexcept nogil:
+        """Are σ, μ and Σ finite? Extreme rewards can overflow them."""
         cdef Py_ssize_t i
         cdef double total = self.noise2 + self.spread2
         for i in range(self.size):
-            total += fabs(self.centre[i]) + self.relative[i * self.size + i] + self.newcomer[i * self.size + i]
+            total += fabs(self.centre[i]) + self.relative[i * self.size + i] + self.new_user[i * self.size + i]
         return total < INFINITY
 
-    cdef void start_over(self) noexcept nogil:
-        """The prior as at the start; posteriors follow with the next fit."""
+    cdef void reset_prior(self) noexcept nogil:
+        """Reset the prior to its initial value; posteriors follow with the next fit."""
         cdef Py_ssize_t i, p = self.size
         self.noise2, self.spread2 = 1.0, 1.0 / self.ridge
         for i in range(p):
             self.centre[i] = 0.0
         for i in range(p * p):
-            self.relative[i] = self.newcomer[i] = (1.0 / self.ridge if i % (p + 1) == 0 else 0.0)
+            self.relative[i] = self.new_user[i] = (1.0 / self.ridge if i % (p + 1) == 0 else 0.0)
 
     cdef void fit(self) noexcept nogil:
         """Posteriors under the prior of the last fit; then the prior of the next one."""
         self.condition()
-        self.settle_noise()
-        self.settle_spread()
-        self.settle_covariance()
+        self.update_noise()
+        self.update_spread()
+        self.update_covariance()
 
-    cdef void settle_noise(self) noexcept nogil:
-        """σ̂² = (Σ RSS + v)/(N − Σ tr VS + 1): residuals per degree of freedom, and one more reward of the usual variance v."""
+    cdef void update_noise(self) noexcept nogil:
+        """σ̂² = (Σ RSS + v)/(N − Σ tr VS + 1): residuals per degree of freedom, with one pseudo-reward of the variance v of rewards."""
         cdef double usual = self.square / self.rewards, level = self.level / self.rewards
         if self.noise_given:
             return
         if self.intercept:
             usual = max(usual - level * level, 0.0)
         self.noise2 = (max(self.residual, 0.0) + usual) / (max(self.rewards - self.freedom, 0.0) + 1.0)
-        self.noise2 = max(self.noise2, max(TINY * self.largest_part(), LEAST))
+        self.noise2 = max(self.noise2, max(TINY * self.largest_variance(), LEAST_NOISE2))
 
-    cdef double largest_part(self) noexcept nogil:
-        """The mean of r², or the variance of rewards by a given Σ as if all features were alike, whichever is greater."""
+    cdef double largest_variance(self) noexcept nogil:
+        """The larger of the mean of r² and the variance of rewards under a given Σ, for features of equal size."""
         cdef Py_ssize_t i
         cdef double variance = 0.0
         if self.covariance_given:
@@ -454,7 +454,7 @@ cdef class LearntPrior(UserRows):
                 variance += self.fixed[0]
         return max(self.square / self.rewards, variance)
 
-    cdef void settle_spread(self) noexcept nogil:
+    cdef void update_spread(self) noexcept nogil:
         """The variance of the mean's coordinates, relative to σ²: one step to the fixed point of its likelihood."""
         cdef Py_ssize_t i, first = self.intercept, p = self.size
         cdef double about = self.ridge * (self.reach / self.rewards if self.reach > 0.0 else 1.0)
@@ -464,41 +464,41 @@ cdef class LearntPrior(UserRows):
         if self.mean_given:
             return
         for i in range(first, p):
-            known += 1.0 - self.doubt[i * p + i] / self.spread2
+            known += 1.0 - self.mean_covariance[i * p + i] / self.spread2
             length2 += self.centre[i] * self.centre[i]
         self.spread2 = (length2 / self.noise2 + pseudo / about) / (max(known, 0.0) + pseudo)
 
-    cdef void settle_covariance(self) noexcept nogil:
-        """A for the next fit: from all users, shrunk as much as the evidence says."""
+    cdef void update_covariance(self) noexcept nogil:
+        """A for the next fit: from all users, with the shrinkage of highest evidence."""
         cdef Py_ssize_t i, p = self.size
-        self.everybody.users = self.folds[0].users + self.folds[1].users
+        self.all_users.users = self.folds[0].users + self.folds[1].users
         if self.covariance_given:
             for i in range(p * p):
                 self.relative[i] = self.fixed[i] / self.noise2
             return
         for i in range(p * p):
             self.factor[i] = 0.0
-            self.everybody.inverses[i] = self.folds[0].inverses[i] + self.folds[1].inverses[i]
-            self.everybody.scatter[i] = self.folds[0].scatter[i] + self.folds[1].scatter[i]
+            self.all_users.inverses[i] = self.folds[0].inverses[i] + self.folds[1].inverses[i]
+            self.all_users.scatter[i] = self.folds[0].scatter[i] + self.folds[1].scatter[i]
         cholesky(self.relative, self.factor, self.scratch, p)
         invert_lower(self.factor, self.inverse_factor, p)
-        self.examine(&self.everybody, &self.all_known)
+        self.find_directions(&self.all_users, &self.all_known)
         self.set_target()
         if self.folds[0].users > 0.0 and self.folds[1].users > 0.0:
             self.choose_shrinkage()
-        self.step(&self.everybody, &self.all_known, self.shrinkage, self.relative)
+        self.step(&self.all_users, &self.all_known, self.shrinkage, self.relative)
 
-    cdef void examine(self, Fold *fold, Directions *known) noexcept nogil:
-        """The eigenvalues g of RᵀHR, A = RRᵀ: by how many users each direction is known; H is left in `told`.
+    cdef void find_directions(self, Fold *fold, Directions *known) noexcept nogil:
+        """The eigenvalues g of RᵀHR, A = RRᵀ: the effective number of users that inform each direction. Writes H to `information_matrix`.
 
-        H is less what was used up by the mean, as if all users knew alike.
+        H is reduced by the information that the estimate of the mean has used up, as if all users had the same.
         """
         cdef Py_ssize_t i, p = self.size
-        self.information(fold.users, fold.inverses, self.told)
-        congruent(self.told, self.doubt, self.matrix, self.scratch, p)
-        add_scaled(self.told, -1.0 / fold.users, self.matrix, p * p)
+        self.information(fold.users, fold.inverses, self.information_matrix)
+        congruent(self.information_matrix, self.mean_covariance, self.matrix, self.scratch, p)
+        add_scaled(self.information_matrix, -1.0 / fold.users, self.matrix, p * p)
         transpose(self.factor, self.matrix, p)
-        congruent(self.matrix, self.told, self.product, self.scratch, p)
+        congruent(self.matrix, self.information_matrix, self.product, self.scratch, p)
         eigen(self.product, self.vectors, p)
         for i in range(p):
             known.values[i] = max(self.product[i * p + i], 0.0)
@@ -506,7 +506,7 @@ cdef class LearntPrior(UserRows):
         multiply_transposed(self.factor, self.vectors, known.outwards, self.scratch, p)
 
     cdef void step(self, Fold *fold, Directions *known, double pseudo, double *out) noexcept nogil:
-        """R G^-½ F G^-½ Rᵀ, F = R⁻¹(Σδδᵀ/σ²)R⁻ᵀ: what differs over what is known, pseudo-users in both."""
+        """R G^-½ F G^-½ Rᵀ, F = R⁻¹(Σδδᵀ/σ²)R⁻ᵀ: scatter over information, with pseudo-users in both. Writes `out`."""
         cdef Py_ssize_t i, j, p = self.size
         cdef double least = PSEUDO * p
         for i in range(p * p):
@@ -521,15 +521,15 @@ cdef class LearntPrior(UserRows):
         congruent(known.outwards, self.product, out, self.scratch, p)
 
     cdef void set_target(self) noexcept nogil:
-        """An isotropic covariance: as large as what the unshrunk step says of directions that are known."""
+        """The isotropic target of the shrinkage, of the size of the unshrunk step in the directions that are informed."""
         cdef Py_ssize_t i, first = self.intercept, p = self.size
         cdef double known = 0.0, large = 0.0
         for i in range(p):
             self.target[i] = 0.0
-        self.step(&self.everybody, &self.all_known, 0.0, self.candidate)
+        self.step(&self.all_users, &self.all_known, 0.0, self.candidate)
         for i in range(first, p):
-            known += self.told[i * p + i]
-            large += dot(self.told + i * p + first, self.candidate + i * p + first, self.dim)
+            known += self.information_matrix[i * p + i]
+            large += dot(self.information_matrix + i * p + first, self.candidate + i * p + first, self.dim)
         for i in range(p):
             self.target[i] = large / known if known > 0.0 else self.start[i]
             if i < first:
@@ -537,13 +537,13 @@ cdef class LearntPrior(UserRows):
             self.target[i] = max(self.target[i], 1e-12 * self.start[i])
 
     cdef void choose_shrinkage(self) noexcept nogil:
-        """The number of pseudo-users with which each half of the users explains the other best."""
+        """Choose the number of pseudo-users with which each half of the users predicts the other best."""
         cdef Py_ssize_t which, k, best = 0
         cdef double[GRID] found
         for k in range(GRID):
             found[k] = 0.0
         for which in range(2):
-            self.examine(&self.folds[which], &self.half_known)
+            self.find_directions(&self.folds[which], &self.half_known)
             for k in range(GRID):
                 self.step(&self.folds[which], &self.half_known, SHRINKAGES[k] * self.size, self.candidate)
                 found[k] += self.evidence(1 - which, self.candidate)
@@ -553,9 +553,9 @@ cdef class LearntPrior(UserRows):
         self.shrinkage = SHRINKAGES[best] * self.size
 
     cdef double evidence(self, Py_ssize_t which, double *covariance) noexcept nogil:
-        """Σ ln|B| − ln|B + S| + cᵀ(B + S)⁻¹c/σ², B = A⁻¹, c = b − Sμ, over some users of a half; A is used up."""
+        """Σ ln|B| − ln|B + S| + cᵀ(B + S)⁻¹c/σ², B = A⁻¹, c = b − Sμ, over some users of a half; `covariance` (A) is overwritten."""
         cdef Py_ssize_t user, i, p = self.size, count = 0
-        cdef Py_ssize_t stride = <Py_ssize_t> ((self.folds[which].users + EXAMINERS - 1) // EXAMINERS)
+        cdef Py_ssize_t stride = <Py_ssize_t> ((self.folds[which].users + MOST_JUDGES - 1) // MOST_JUDGES)
         cdef double total = 0.0, whole = 0.0, logdet, explained, floor = 0.0, least = INFINITY
         for i in range(p):
             floor += covariance[i * p + i]
@@ -582,14 +582,14 @@ cdef class LearntPrior(UserRows):
 cdef class UpperBounds(LearntPrior):
     """The arm of largest posterior mean plus posterior standard deviation.
 
-    Widths are computed for all arms: each fit changes every posterior, so nothing is remembered.
+    Widths are computed for all arms: each fit changes every posterior, so caching them would not pay.
     """
 
     cdef int reserve(self, Py_ssize_t n_arms) except -1:
-        """Room for so many arms with their intercepts."""
+        """Allocate work space for so many arms with their intercepts."""
         if n_arms > self.n_arms:
             self._scratch["arms"] = np.empty((n_arms, self.size))
-            self.longer_arms = <double *> cnp.PyArray_DATA(self._scratch["arms"])
+            self.extended_arms = <double *> cnp.PyArray_DATA(self._scratch["arms"])
         return LearntPrior.reserve(self, n_arms)
 
     cdef int bind(self) except -1:
@@ -598,34 +598,34 @@ cdef class UpperBounds(LearntPrior):
         self.deviates = <double *> cnp.PyArray_DATA(self._scratch["deviates"])
         return LearntPrior.bind(self)
 
-    cdef Offer lengthened(self, Offer *offer) noexcept nogil:
+    cdef Offer arms_with_intercept(self, Offer *offer) noexcept nogil:
         """The arms with their intercepts, if there is one."""
-        cdef Offer longer
+        cdef Offer extended
         cdef Py_ssize_t k
         if not self.intercept:
             return offer[0]
         for k in range(offer.n):
-            self.longer_arms[k * self.size] = 1.0
-            memcpy(self.longer_arms + k * self.size + 1, row(offer, k, self.dim), self.dim * sizeof(double))
-        longer.items, longer.picks, longer.n = self.longer_arms, NULL, offer.n
-        return longer
+            self.extended_arms[k * self.size] = 1.0
+            memcpy(self.extended_arms + k * self.size + 1, row(offer, k, self.dim), self.dim * sizeof(double))
+        extended.items, extended.picks, extended.n = self.extended_arms, NULL, offer.n
+        return extended
 
     cdef const double *covariance_of(self, Py_ssize_t user) noexcept nogil:
-        """V of a user; of one who has told nothing, that of the prior."""
-        return self.newcomer if self.pulls[user] == 0 else self.covariances + user * self.size * self.size
+        """V of a user; that of the prior if it has no rewards."""
+        return self.new_user if self.pulls[user] == 0 else self.covariances + user * self.size * self.size
 
     cdef const double *mean_of(self, Py_ssize_t user) noexcept nogil:
-        """m of a user; of one who has told nothing, that of the prior."""
+        """m of a user; that of the prior if it has no rewards."""
         return self.centre if self.pulls[user] == 0 else self.means + user * self.size
 
-    cdef int judge(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
-        """xᵀm and σ√(xᵀVx) of every arm, the latter times √ln(t + 1) if the bonus grows."""
-        cdef Offer longer = self.lengthened(offer)
+    cdef int score_all(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
+        """Write xᵀm to `mean` and σ√(xᵀVx) to `width`, the latter times √ln(t + 1) if the bonus grows."""
+        cdef Offer extended = self.arms_with_intercept(offer)
         cdef Py_ssize_t k
         cdef double noise = sqrt(self.noise2) * self.time_factor()
-        means(self.mean_of(user), longer.items, longer.picks, longer.n, self.size, mean)
-        quadratics(self.covariance_of(user), longer.items, longer.picks, longer.n, self.size, width)
-        for k in range(longer.n):
+        means(self.mean_of(user), extended.items, extended.picks, extended.n, self.size, mean)
+        quadratics(self.covariance_of(user), extended.items, extended.picks, extended.n, self.size, width)
+        for k in range(extended.n):
             if self.effective:
                 mean[k] += self.item_means[k]
             width[k] = self.with_effect(noise * sqrt(max(width[k], 0.0)), noise, k)
@@ -633,12 +633,12 @@ cdef class UpperBounds(LearntPrior):
 
     cdef int predict(self, Py_ssize_t user, const double *x, double *mean, double *variance) except -1 nogil:
         """xᵀm, and 1 + xᵀVx."""
-        cdef const double *full = self.lengthen(x, 1.0) if self.intercept else x
+        cdef const double *full = self.with_intercept(x, 1.0) if self.intercept else x
         mean[0] = dot(self.mean_of(user), full, self.size)
         variance[0] = 1.0 + max(quadratic(self.covariance_of(user), full, self.size), 0.0)
         return 0
 
-    cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, Memory *memory) except -2 nogil:
+    cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, WidthCache *cache) except -2 nogil:
         """The first arm of largest score; -1 if an arm is too long."""
         cdef int64_t arm
         if self.too_long(offer):
@@ -658,7 +658,7 @@ cdef class PosteriorSamples(UpperBounds):
 
     cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil:
         """The k arms of largest xᵀθ̃, of one sample: θ̃ = m + cσLz, LLᵀ = V, z standard normal."""
-        cdef Offer longer = self.lengthened(offer)
+        cdef Offer extended = self.arms_with_intercept(offer)
         cdef const double *mean = self.mean_of(user)
         cdef double *sample = self.deviates + self.size
         cdef double noise = self.scale * sqrt(self.noise2)
@@ -668,7 +668,7 @@ cdef class PosteriorSamples(UpperBounds):
             self.deviates[i] = random_standard_normal(self.bitgen)
         for i in range(self.size):
             sample[i] = mean[i] + noise * dot(self.product + i * self.size, self.deviates, i + 1)
-        means(sample, longer.items, longer.picks, longer.n, self.size, self.upper)
-        self.sample_effects(noise, longer.n, self.upper)
-        largest(self.upper, longer.n, k, out)
+        means(sample, extended.items, extended.picks, extended.n, self.size, self.upper)
+        self.sample_effects(noise, extended.n, self.upper)
+        largest(self.upper, extended.n, k, out)
         return 0

@@ -14,7 +14,7 @@ cnp.import_array()
 
 
 MOST_COUNTED = 2**53
-"""Rounds and pulls may be so many: sums of them fit 64 bits."""
+"""Largest number of rounds and pulls: sums of them fit 64 bits."""
 
 
 class Field(NamedTuple):
@@ -35,7 +35,7 @@ def ridge_fields(prefix, rows):
 
 
 def grown(Py_ssize_t length):
-    """How much longer an array becomes in place: twice as long at first, by an eighth when it is large."""
+    """By how much an array grows in place: it doubles at first, and grows by an eighth when it is large."""
     return max(length // 8, min(length, 1024))
 
 
@@ -79,7 +79,7 @@ cdef class NamedArrays:
         }
 
     def _allocate(self):
-        """Make every array large enough; what is there stays."""
+        """Make every array large enough; its content stays."""
         known = self._extents()
         for name, field in self.FIELDS.items():
             shape = [known[axis] for axis in field.axes]
@@ -99,7 +99,7 @@ cdef class NamedArrays:
             try:
                 old.resize(room)  # the allocator moves large arrays without copying them
                 return
-            except ValueError:  # someone else looks at it
+            except ValueError:  # a view of it exists
                 pass
             finally:
                 self._arrays[name] = old
@@ -117,7 +117,7 @@ cdef class NamedArrays:
             self.bind()
 
     def array(self, str name):
-        """The part of an array that is in use; a view."""
+        """A view of the part of an array that is in use."""
         known, field = self._extents(), self.FIELDS[name]
         return self._arrays[name][tuple([slice(0, known[axis]) for axis in field.axes])]
 
@@ -126,7 +126,7 @@ cdef class NamedArrays:
         return {name: self.array(name).copy() for name in self.FIELDS}
 
     def held(self):
-        """Bytes of each array by name, room to grow included."""
+        """Bytes of each array by name, including spare capacity."""
         return {name: array.nbytes for name, array in self._arrays.items()}
 
     def numbers(self):

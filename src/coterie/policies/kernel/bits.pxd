@@ -1,4 +1,4 @@
-"""Sets of users as rows of bits, 64 users a word: edges are cut and neighbours compared a word at a time."""
+"""Sets of users as rows of bits, 64 users a word, so that sets are compared a word at a time."""
 
 from libc.stdint cimport uint64_t
 
@@ -46,7 +46,7 @@ cdef inline bint same(const uint64_t *a, const uint64_t *b, Py_ssize_t words) no
 
 
 cdef inline uint64_t checksum(const uint64_t *row, Py_ssize_t words) noexcept nogil:
-    """A number that equal rows share."""
+    """A hash of a row."""
     cdef uint64_t found = 0
     cdef Py_ssize_t w
     for w in range(words):
@@ -55,7 +55,7 @@ cdef inline uint64_t checksum(const uint64_t *row, Py_ssize_t words) noexcept no
     return found
 
 
-cdef inline void put_up_to(uint64_t *row, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
+cdef inline void put_range(uint64_t *row, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
     """Set the bits of users first to last − 1."""
     cdef Py_ssize_t user = first
     while user < last:
@@ -68,7 +68,7 @@ cdef inline void put_up_to(uint64_t *row, Py_ssize_t first, Py_ssize_t last) noe
 
 
 cdef inline void transpose(uint64_t *square) noexcept nogil:
-    """Let bit j of word i of 64 words become bit i of word j: halves change places, then their halves."""
+    """Transpose a 64 × 64 bit matrix in place: swap halves, then quarters and so on   (Hacker's Delight, Sec. 7-3)."""
     cdef uint64_t mask = 0xFFFFFFFF, moved
     cdef Py_ssize_t width = 32, k
     while width:

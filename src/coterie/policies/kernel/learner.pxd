@@ -1,4 +1,4 @@
-"""The base of all learners, the arms of a round, what a decision rests on, and small steps of choosing; see learner.pyx."""
+"""The base class of all learners, and the records and inline functions that they decide with; see learner.pyx."""
 
 cimport numpy as cnp
 from libc.math cimport INFINITY, sqrt
@@ -13,8 +13,8 @@ from coterie.policies.kernel.ridge cimport Ridge
 
 
 cdef struct View:
-    # What the decision for one user rests on: θ̂, M̄⁻¹ and β. `row` names them for `Memory`, -1 if nothing may be
-    # remembered. No eigenvalue of M̄ is less than `ridge`. Arms with xᵀM̄⁻¹x above what is `usual` get a greater bonus.
+    # The statistics that decide for one user: θ̂, M̄⁻¹ and β. `row` is their row in the `WidthCache`, -1 if widths must not be
+    # cached. No eigenvalue of M̄ is less than `ridge`. Arms with xᵀM̄⁻¹x above `usual` get a larger bonus.
     const double *estimate
     const double *inverse
     double beta
@@ -26,7 +26,7 @@ cdef struct View:
 cdef inline void show_row(
     View *seen, Ridge *pools, Py_ssize_t row, double beta, double ridge, Py_ssize_t d
 ) noexcept nogil:
-    """A decision that rests on a row of pooled statistics   (Alg. 1, lines 6-8)."""
+    """Decide by a row of pooled statistics   (Alg. 1, lines 6-8). Writes `seen`."""
     seen.estimate, seen.inverse = pools.estimate + row * d, pools.inverse + row * d * d
     seen.beta, seen.row, seen.ridge, seen.usual = beta, row, ridge, INFINITY
 
@@ -44,8 +44,9 @@ cdef enum:
     NO_ITEM = -1  # in the place of an id: a reward that tells nothing of any item
 
 
-cdef struct Memory:
-    # The last known xᵀM̄⁻¹x of every lasting item for every row, the epoch it stems from, and ‖x‖²
+cdef struct WidthCache:
+    # For items that stay the same from round to round: the last computed xᵀM̄⁻¹x of every item for every row, the epoch in
+    # which it was computed, and ‖x‖². While data only accumulates, a cached width is an upper bound of today's.
     double *bounds
     int64_t *epochs
     const double *squares
@@ -53,7 +54,7 @@ cdef struct Memory:
 
 
 cdef inline double bonus(View *seen, double width2) noexcept nogil:
-    """β√(xᵀM̄⁻¹x), in Alg. 1, line 9; √(2 ln q) times as much if xᵀM̄⁻¹x is q times what is usual, q > √e."""
+    """β√(xᵀM̄⁻¹x), in Alg. 1, line 9; √(2 ln q) times as much if xᵀM̄⁻¹x is q times `usual`, q > √e."""
     if width2 > seen.usual:
         width2 *= max(1.0, 2.0 * natural_log(width2 / seen.usual))
     return seen.beta * sqrt(width2)
@@ -65,7 +66,7 @@ cdef inline const double *row(Offer *offer, Py_ssize_t k, Py_ssize_t d) noexcept
 
 
 cdef inline void largest(const double *values, Py_ssize_t n, Py_ssize_t k, int64_t *out) noexcept nogil:
-    """The indices of the k largest values, largest first, the lower index first on ties; by insertion."""
+    """Write the indices of the k largest values to `out`, largest first, the lower index first on ties; by insertion."""
     cdef Py_ssize_t count = 0, i, j
     for i in range(n):
         if count == k and values[i] <= values[out[k - 1]]:
@@ -82,7 +83,7 @@ cdef inline Offer offer_of(object arms, Py_ssize_t dim) except *:
     """The rows of a contiguous matrix of doubles."""
     cdef Offer offer
     if not (
-        cnp.PyArray_CheckExact(arms)  # what a masked array hides must not be read
+        cnp.PyArray_CheckExact(arms)  # no subclass: the hidden values of a masked array must not be read
         and cnp.PyArray_TYPE(arms) == cnp.NPY_FLOAT64
         and cnp.PyArray_NDIM(arms) == 2
         and cnp.PyArray_DIM(arms, 0) > 0
@@ -160,37 +161,37 @@ cdef class Learner(NamedArrays):
     cdef double *item_means
     cdef double *item_widths2
 
-    cdef int follow(self, schedule) except -1
+    cdef int set_schedule(self, schedule) except -1
     cdef int reserve(self, Py_ssize_t n_arms) except -1
     cdef bint explores(self) noexcept nogil
 
-    cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil
-    cdef int look(self, Py_ssize_t user, View *seen) except -1 nogil
+    cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil  # OUT: seen
+    cdef int scaled_view(self, Py_ssize_t user, View *seen) except -1 nogil  # OUT: seen
     cdef double time_factor(self) noexcept nogil
 
     cdef int choose(
-        self, Py_ssize_t user, Offer *offer, Memory *memory, Py_ssize_t k, int64_t *out
-    ) except -1 nogil
-    cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, Memory *memory) except -2 nogil
-    cdef bint bound_widths(self, View *seen, Offer *offer, Memory *memory) noexcept nogil
-    cdef void remember_widths(self, View *seen, Offer *offer, Memory *memory) noexcept nogil
+        self, Py_ssize_t user, Offer *offer, WidthCache *cache, Py_ssize_t k, int64_t *out
+    ) except -1 nogil  # OUT: cache, out
+    cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, WidthCache *cache) except -2 nogil  # OUT: cache
+    cdef bint bound_widths(self, View *seen, Offer *offer, WidthCache *cache) noexcept nogil  # OUT: cache
+    cdef void cache_widths(self, View *seen, Offer *offer, WidthCache *cache) noexcept nogil  # OUT: cache
     cdef bint too_long(self, Offer *offer) noexcept nogil
     cdef Py_ssize_t best(self, View *seen, Offer *offer) noexcept nogil
     cdef void compare(
         self, View *seen, Offer *offer, const double *mean, Py_ssize_t count, Py_ssize_t *best, double *score
-    ) noexcept nogil
-    cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil
-    cdef int judge(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil
+    ) noexcept nogil  # OUT: best, score
+    cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil  # OUT: out
+    cdef int score_all(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil  # OUT: mean, width
     cdef void look_up_effects(self, Offer *offer) noexcept nogil
     cdef double with_effect(self, double width, double scale, Py_ssize_t k) noexcept nogil
     cdef void sample_effects(self, double scale, Py_ssize_t n, double *scores) noexcept nogil
 
     cdef int predict(self, Py_ssize_t user, const double *x, double *mean, double *variance) except -1 nogil
     cdef int absorb_effect(self, Py_ssize_t user, const double *x, double reward, const int64_t *item) except -1 nogil
-    cdef int welcome(self, Py_ssize_t known) except -1
+    cdef int init_users(self, Py_ssize_t known) except -1
     cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil
     cdef int review(self, Py_ssize_t user) except -1 nogil
-    cdef int label(self, int64_t *out) except -1 nogil
+    cdef int label(self, int64_t *out) except -1 nogil  # OUT: out
     cdef int learn(
         self,
         Py_ssize_t user,

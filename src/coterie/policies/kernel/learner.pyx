@@ -1,5 +1,5 @@
 # optimize: 2
-"""The base of all compiled policies: how an arm is chosen, and what is done with a reward.
+"""The base of all compiled policies: how an arm is chosen, and how a reward is absorbed.
 
 A family subclasses `Learner` and gives bodies to `view` (whose data counts for a user), `absorb` (add a reward to the
 statistics), `review` (let the rule act) and `label`. Loops over rounds know nothing else. An arm's score is xᵀθ̂ plus a bonus.
@@ -24,9 +24,9 @@ cnp.import_array()
 
 ITEMS = "items."
 """What the names of the arrays and numbers of a learner's effects begin with."""
-cdef double SLACK = 1.0 + 1e-9  # a width remembered from an earlier round bounds today's up to rounding
+cdef double SLACK = 1.0 + 1e-9  # a width cached in an earlier round bounds today's only up to rounding
 LONGEST2 = 1e12
-"""‖x‖² may be so many times the ridge: beyond it, rounding destroys the inverse."""
+"""Largest ‖x‖² relative to the ridge: beyond it, rounding destroys the inverse."""
 
 
 cdef class Learner(NamedArrays):
@@ -37,35 +37,35 @@ cdef class Learner(NamedArrays):
     n_users, dim : int
         Users known at the start, and the length d of an arm's vector.
     ridge : float
-        λ, no eigenvalue of any M is less.
+        λ; no eigenvalue of any M is less.
     schedule : Schedule
-        When arms are played uniformly.
+        Which rounds are uniform.
     generator : numpy.random.Generator
-        Where random decisions are drawn from; shared with the policy.
+        Source of random decisions; shared with the policy.
     """
 
-    DUEL_REWARDS = (-0.5, 0.5)  # what a lost and a won duel count
-    FITS = False  # whether its rule may act once for each user, after all rewards
+    DUEL_REWARDS = (-0.5, 0.5)  # rewards of a lost and a won duel
+    FITS = False  # whether `fit` may review each user once, after all rewards, instead of after every reward
 
     def __init__(self, Py_ssize_t n_users, Py_ssize_t dim, *, double ridge, schedule, generator):
         self.ridge, self.longest2, self.limit = ridge, LONGEST2 * ridge, INFINITY
         self.generator = generator
-        self.follow(schedule)
+        self.set_schedule(schedule)
         self.bitgen = <bitgen_t *> PyCapsule_GetPointer(generator.bit_generator.capsule, "BitGenerator")
         self._scratch = {**(self._scratch or {}), "work": np.empty(2 * dim * dim + 4 * dim)}
         self.work = <double *> cnp.PyArray_DATA(self._scratch["work"])
         self.reserve(1)
         NamedArrays.__init__(self, n_users, dim)
-        self.welcome(0)
+        self.init_users(0)
 
-    # What a family defines.
+    # Defined by the families.
 
     cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil:
-        """What the decision for this user rests on   (Alg. 1, lines 6-8)."""
+        """The statistics that decide for this user, written to `seen`   (Alg. 1, lines 6-8)."""
         return 0
 
-    cdef int welcome(self, Py_ssize_t known) except -1:
-        """Users from number `known` on are new; 0 at the start."""
+    cdef int init_users(self, Py_ssize_t known) except -1:
+        """Initialise the users from number `known` on; 0 when the learner is made."""
         return 0
 
     cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil:
@@ -96,15 +96,15 @@ cdef class Learner(NamedArrays):
 
     # The choice of an arm.
 
-    cdef int follow(self, schedule) except -1:
-        """Play uniformly when this schedule says."""
+    cdef int set_schedule(self, schedule) except -1:
+        """Set which rounds are uniform."""
         self.schedule = schedule
         self.first, self.phase, self.growth = schedule
         return 0
 
     @cython.final
-    cdef int look(self, Py_ssize_t user, View *seen) except -1 nogil:
-        """What the decision rests on, with a β that grows if it should."""
+    cdef int scaled_view(self, Py_ssize_t user, View *seen) except -1 nogil:
+        """`view`, with a β that grows with time if the policy is so configured."""
         self.view(user, seen)
         seen.beta *= self.time_factor()
         return 0
@@ -115,7 +115,7 @@ cdef class Learner(NamedArrays):
         return sqrt(natural_log(self.rounds + 2.0)) if self.grows else 1.0
 
     cdef int reserve(self, Py_ssize_t n_arms) except -1:
-        """Room for decisions among so many arms."""
+        """Allocate work space for decisions among so many arms."""
         if n_arms <= self.n_arms:
             return 0
         scratch = np.empty((3, n_arms))
@@ -135,7 +135,7 @@ cdef class Learner(NamedArrays):
     cdef bint explores(self) noexcept nogil:
         """Is the next round uniform?
 
-        `first` rounds are; then the first T⁽ˢ⁾ = ⌈2ˢ·phase⌉ of each phase s, which lasts ⌈2^(growth·s)·T⁽ˢ⁾⌉ rounds
+        The first `first` rounds are; then the first T⁽ˢ⁾ = ⌈2ˢ·phase⌉ of each phase s, which lasts ⌈2^(growth·s)·T⁽ˢ⁾⌉ rounds
         (Alg. 2, lines 7-10).
         """
         if self.rounds < self.first:
@@ -152,7 +152,7 @@ cdef class Learner(NamedArrays):
             s += 1.0
 
     cdef int choose(
-        self, Py_ssize_t user, Offer *offer, Memory *memory, Py_ssize_t k, int64_t *out
+        self, Py_ssize_t user, Offer *offer, WidthCache *cache, Py_ssize_t k, int64_t *out
     ) except -1 nogil:
         """The arm to play, or the k best in order; 1 if some arm is too long for its width."""
         cdef Py_ssize_t i, j
@@ -168,24 +168,24 @@ cdef class Learner(NamedArrays):
         self.look_up_effects(offer)
         if k > 1:
             return self.rank(user, offer, k, out)
-        out[0] = self.decide(user, offer, memory)
+        out[0] = self.decide(user, offer, cache)
         return 1 if out[0] < 0 else 0
 
-    cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, Memory *memory) except -2 nogil:
+    cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, WidthCache *cache) except -2 nogil:
         """argmax of xᵀθ̂ plus its bonus, the first on ties   (Alg. 1, line 9); -1 if an arm is too long."""
         cdef View seen
         cdef int64_t arm
-        self.look(user, &seen)
-        if seen.beta < 0.0:  # a bound on a width bounds no score from above
+        self.scaled_view(user, &seen)
+        if seen.beta < 0.0:  # OffCLUB: an upper bound on a width is no upper bound on the score then
             return -1 if self.too_long(offer) or self.rank(user, offer, 1, &arm) else arm
-        if not self.bound_widths(&seen, offer, memory):
+        if not self.bound_widths(&seen, offer, cache):
             return -1
         arm = self.best(&seen, offer)
-        self.remember_widths(&seen, offer, memory)
+        self.cache_widths(&seen, offer, cache)
         return arm
 
     @cython.final
-    cdef bint bound_widths(self, View *seen, Offer *offer, Memory *memory) noexcept nogil:
+    cdef bint bound_widths(self, View *seen, Offer *offer, WidthCache *cache) noexcept nogil:
         """Fill `bounds` with upper bounds of xᵀM̄⁻¹x; returns False if an arm is too long.
 
         A bound is ‖x‖² times the largest eigenvalue of M̄⁻¹, or the width² of an earlier round: while data only
@@ -194,32 +194,32 @@ cdef class Learner(NamedArrays):
         cdef Py_ssize_t k
         cdef double most = 1.0 / seen.ridge
         cdef double *remembered
-        if memory == NULL or seen.row < 0:
+        if cache == NULL or seen.row < 0:
             if self.too_long(offer):
                 return False
             most = min(largest_eigenvalue(seen.inverse, self.work, self.dim), most)
             for k in range(offer.n):
                 self.bounds[k] *= most
             return True
-        remembered = memory.bounds + seen.row * memory.n_items
-        if memory.epochs[seen.row] != self.epochs[seen.row]:
-            for k in range(memory.n_items):
-                remembered[k] = most * memory.squares[k]
-            memory.epochs[seen.row] = self.epochs[seen.row]
+        remembered = cache.bounds + seen.row * cache.n_items
+        if cache.epochs[seen.row] != self.epochs[seen.row]:
+            for k in range(cache.n_items):
+                remembered[k] = most * cache.squares[k]
+            cache.epochs[seen.row] = self.epochs[seen.row]
         for k in range(offer.n):
             self.bounds[k] = remembered[offer.picks[k]]
         return True
 
     @cython.final
-    cdef void remember_widths(self, View *seen, Offer *offer, Memory *memory) noexcept nogil:
-        """Keep the bounds of this round for later ones."""
+    cdef void cache_widths(self, View *seen, Offer *offer, WidthCache *cache) noexcept nogil:
+        """Cache the bounds of this round for later ones."""
         cdef Py_ssize_t k
-        if memory != NULL and seen.row >= 0:
+        if cache != NULL and seen.row >= 0:
             for k in range(offer.n):
-                memory.bounds[seen.row * memory.n_items + offer.picks[k]] = self.bounds[k]
+                cache.bounds[seen.row * cache.n_items + offer.picks[k]] = self.bounds[k]
 
     cdef bint too_long(self, Offer *offer) noexcept nogil:
-        """Is ‖x‖² of an arm beyond what an inverse can bear? `bounds` is left holding ‖x‖²."""
+        """Is ‖x‖² of an arm too large for the inverse? Writes ‖x‖² to `bounds`."""
         cdef Py_ssize_t k
         squares(offer.items, offer.picks, offer.n, self.dim, self.bounds)
         for k in range(offer.n):
@@ -228,7 +228,7 @@ cdef class Learner(NamedArrays):
         return False
 
     cdef Py_ssize_t best(self, View *seen, Offer *offer) noexcept nogil:
-        """The best arm exactly, computing few of the widths; exact values replace the bounds they came from.
+        """The best arm exactly, computing few of the widths; exact widths replace their bounds in `bounds`.
 
         The arm on top of the upper scores gets its exact width first. Then only arms whose upper score is above the best
         exact one can be better: they are taken several at a time.
@@ -263,7 +263,7 @@ cdef class Learner(NamedArrays):
     cdef void compare(
         self, View *seen, Offer *offer, const double *mean, Py_ssize_t count, Py_ssize_t *best, double *score
     ) noexcept nogil:
-        """The exact scores of the waiting arms against the best so far."""
+        """Compute the exact scores of the `waiting` arms; update `best` and `score`   (OUT)."""
         cdef Py_ssize_t j, k
         cdef int64_t rows[ARMS_AT_A_TIME]
         cdef double widths2[ARMS_AT_A_TIME]
@@ -280,19 +280,19 @@ cdef class Learner(NamedArrays):
                 best[0], score[0] = k, ucb
 
     cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil:
-        """The k arms with the largest scores, largest first, ties to the lower index."""
+        """Write the k arms with the largest scores to `out`, largest first, ties to the lower index."""
         cdef Py_ssize_t j
-        self.judge(user, offer, self.upper, self.widths)
+        self.score_all(user, offer, self.upper, self.widths)
         for j in range(offer.n):
             self.upper[j] = min(self.upper[j] + self.widths[j], self.limit)
         largest(self.upper, offer.n, k, out)
         return 0
 
-    cdef int judge(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
-        """xᵀθ̂ and the bonus of every arm."""
+    cdef int score_all(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
+        """Write xᵀθ̂ of every arm to `mean` and its bonus to `width`."""
         cdef View seen
         cdef Py_ssize_t k
-        self.look(user, &seen)
+        self.scaled_view(user, &seen)
         means(seen.estimate, offer.items, offer.picks, offer.n, self.dim, mean)
         quadratics(seen.inverse, offer.items, offer.picks, offer.n, self.dim, width)
         for k in range(offer.n):
@@ -356,7 +356,7 @@ cdef class Learner(NamedArrays):
         self.n_arms = 0  # so that the work space is made again, with room for effects
         self.reserve(1)
 
-    # What loops call.
+    # Called by the loops over rounds.
 
     cdef int learn(
         self,
@@ -376,10 +376,10 @@ cdef class Learner(NamedArrays):
             self.absorb(user, xs + j * self.dim, rewards[j])
         return self.review(user) if n else 0
 
-    # What Python calls; users and shapes have been checked, lengths are checked here.
+    # Called from Python, which has checked users and shapes; lengths are checked here, where they are computed anyway.
 
     def add_users(self, Py_ssize_t n, *, schedule, **settings):
-        """n more users, who join as the algorithm's start says; all or nothing.
+        """Add n users, initialised as the algorithm says; all or nothing.
 
         `schedule` and `settings` are those of a learner made with as many users from the start.
         """
@@ -387,15 +387,15 @@ cdef class Learner(NamedArrays):
         before = self.adjust(**settings)
         try:
             self.make_room(known + n)
-            self.welcome(known)
+            self.init_users(known)
         except BaseException:
             self.n_users = known
             self.adjust(**before)
             raise
-        self.follow(schedule)
+        self.set_schedule(schedule)
 
     def adjust(self, **settings):
-        """Take over settings that may depend on the number of users; returns those that were in force."""
+        """Change settings that may depend on the number of users; returns the previous ones."""
         return settings
 
     @property
@@ -431,7 +431,7 @@ cdef class Learner(NamedArrays):
         return None if failed else out
 
     def accepts(self, rows):
-        """Is no vector so long that rounding would destroy an inverse?"""
+        """Are all vectors short enough for the inverse?"""
         cdef Offer offer = offer_of(rows, self.dim)
         self.reserve(offer.n)
         return not self.too_long(&offer)
@@ -447,7 +447,7 @@ cdef class Learner(NamedArrays):
         with nogil:
             self.look_up_effects(&offer)
             self.effective = self.effective and effects
-            self.judge(user, &offer, first, second)
+            self.score_all(user, &offer, first, second)
         return mean, width
 
     # The state by name: its own arrays and numbers, and those of its effects with "items." before their names.
@@ -465,6 +465,13 @@ cdef class Learner(NamedArrays):
     def arrays(self):
         """Copies of all arrays by name, as far as they are in use."""
         return {name: self.array(name).copy() for name in self.names()}
+
+    def held(self):
+        """Bytes of each array by name, room to grow included."""
+        own = NamedArrays.held(self)
+        if self.items is not None:
+            own.update({ITEMS + name: size for name, size in self.items.held().items()})
+        return own
 
     def numbers(self):
         """The single numbers of the state by name."""
@@ -486,7 +493,7 @@ cdef class Learner(NamedArrays):
 
     @property
     def n_rows(self):
-        """How many rows of statistics decisions can rest on."""
+        """Number of rows of statistics."""
         return self._extents()["rows"]
 
     def labels(self):

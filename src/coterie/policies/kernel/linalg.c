@@ -278,7 +278,7 @@ INLINE size_t in_whole_lanes(size_t j, size_t d) {
     return n <= d ? d - n : j;
 }
 
-/* Left of the diagonal rows are changed too, which nobody reads */
+/* Entries left of the diagonal are changed too; they are never read */
 FOR_EVERY_TARGET
 void eliminate(double *upper, double *moment, size_t d, double floor, double *logdet, double *explained) {
     for (size_t k = 0; k < d; k += 4) { /* four pivots at a time */

@@ -1,5 +1,5 @@
 # optimize: 2
-"""linalg.c for Python: for what is not done in every round, tests, and benchmarks of plain arithmetic."""
+"""linalg.c for Python: used outside of rounds, by tests, and by benchmarks of plain arithmetic."""
 
 import numpy as np
 

@@ -1,12 +1,12 @@
-"""Places that are taken and given back, and lists of users that change in a moment wherever a user is in them."""
+"""Intrusive doubly linked lists of users, with O(1) insertion and removal, and free lists of slots."""
 
 from libc.stdint cimport int64_t
 
 
-# Places 0 to `used` − 1 of a table have been taken at some time; `next` chains those that were given back, from `free` on.
+# Slots 0 to `used` − 1 of a table have been in use at some time; `next` chains the released ones, from `free` on.
 
-cdef inline int64_t take(const int64_t *next, int64_t *free, int64_t *used) noexcept nogil:
-    """The place given back last, or one never taken before; there must be room."""
+cdef inline int64_t take_slot(const int64_t *next, int64_t *free, int64_t *used) noexcept nogil:
+    """Take the slot that was released last, or one never used before; the table must have room."""
     cdef int64_t found = free[0]
     if found < 0:
         used[0] += 1
@@ -15,12 +15,12 @@ cdef inline int64_t take(const int64_t *next, int64_t *free, int64_t *used) noex
     return found
 
 
-cdef inline void give_back(int64_t *next, int64_t *free, int64_t place) noexcept nogil:
+cdef inline void release_slot(int64_t *next, int64_t *free, int64_t place) noexcept nogil:
     next[place], free[0] = free[0], place
 
 
-cdef inline bint are_free(const int64_t *next, int64_t free, int64_t used, const int64_t *taken) noexcept nogil:
-    """Are those given back exactly those that `taken`, a count for each place, says are not taken?"""
+cdef inline bint check_free_slots(const int64_t *next, int64_t free, int64_t used, const int64_t *taken) noexcept nogil:
+    """Does the free list hold exactly the slots whose count in `taken` is 0?"""
     cdef int64_t place, count = 0, idle = 0
     for place in range(used):
         idle += taken[place] == 0
@@ -41,7 +41,7 @@ cdef struct Linked:
 
 
 cdef inline void link(Linked *lists, Py_ssize_t row, int64_t user) noexcept nogil:
-    """Put a user into a row's list."""
+    """Insert a user into a row's list."""
     cdef int64_t after = lists.head[row]
     lists.next[user], lists.previous[user] = after, -1
     if after >= 0:
@@ -50,7 +50,7 @@ cdef inline void link(Linked *lists, Py_ssize_t row, int64_t user) noexcept nogi
 
 
 cdef inline void unlink(Linked *lists, Py_ssize_t row, int64_t user) noexcept nogil:
-    """Take a user out of its row's list."""
+    """Remove a user from its row's list."""
     cdef int64_t before = lists.previous[user], after = lists.next[user]
     if before >= 0:
         lists.next[before] = after
@@ -61,7 +61,7 @@ cdef inline void unlink(Linked *lists, Py_ssize_t row, int64_t user) noexcept no
 
 
 cdef inline void relink(Linked *lists, Py_ssize_t row, Py_ssize_t other, int64_t *labels) noexcept nogil:
-    """Put all users of another row into a row's list, with its label."""
+    """Move all users of another row to a row's list, and relabel them."""
     cdef int64_t user = lists.head[other], after
     while user >= 0:
         after = lists.next[user]

@@ -5,18 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.policies.base import LinearBandit, Plan
-from coterie.policies.declarations import BUDGET, Declaration, Grid, Style, geometric
+from coterie.policies.declarations import BONUS_GRID, Declaration, Style
 from coterie.policies.linucb.fixed_rows import FixedRows
 from coterie.validation import nonnegative
-
-CERTAIN = 1.0
-"""The most that a score counts: it bounds a probability."""
 
 
 class CascadeLinUCB(LinearBandit):
     """One LinUCB that learns from first clicks on lists (Zong et al. 2016).
 
-    Use it with `recommend_list` and `update_list`. Users are not told apart.
+    Use it with `recommend_list` and `update_list`. All users share one model.
 
     Parameters
     ----------
@@ -66,7 +63,7 @@ class CascadeLinUCB(LinearBandit):
         summary="one LinUCB for all users, for ranked lists; scores clipped at 1",
         use_when="you show lists, and all users have the same preferences",
         style=Style("CascadeLinUCB", "#7f7f7f", "P", "-."),
-        grid=Grid(beta=geometric(0.1, 5.0, BUDGET)),
+        grid=BONUS_GRID,
         clusters=False,
         feedback="lists",
         figures=(),
@@ -88,4 +85,4 @@ class CascadeLinUCB(LinearBandit):
     @staticmethod
     def _plan(n_users: int, dim: int, *, beta: float, growing: bool, ridge: float, seed: int) -> Plan:
         settings = {"rows": np.zeros(n_users, np.int64), "beta": nonnegative("beta", beta)}
-        return Plan(FixedRows, settings, growing=growing, limit=CERTAIN)
+        return Plan(FixedRows, settings, growing=growing, limit=1.0)  # a score bounds a probability

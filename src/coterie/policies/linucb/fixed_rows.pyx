@@ -5,7 +5,7 @@ import numpy as np
 cimport numpy as cnp
 from libc.stdint cimport int64_t
 
-from coterie.policies.kernel.learner cimport Learner, Memory, Offer, View, draw_sample, largest, show_row
+from coterie.policies.kernel.learner cimport Learner, WidthCache, Offer, View, draw_sample, largest, show_row
 from coterie.policies.kernel.linalg cimport means
 from coterie.policies.kernel.ridge cimport Ridge, absorb_row, clear_row
 
@@ -15,7 +15,7 @@ cnp.import_array()
 
 
 class OneRow:
-    """The rows of users who all share one, without a number for each of them."""
+    """The rows of users who all share one; an array with a number for each user would waste memory."""
 
     def __init__(self, n_users):
         self.n_users = n_users
@@ -25,7 +25,7 @@ class OneRow:
 
 
 def count_rows(rows):
-    """How many rows there are: all numbers below occur."""
+    """The number of rows; every number below it occurs."""
     if isinstance(rows, range):
         return len(rows)
     return 1 if isinstance(rows, OneRow) else int(rows.max()) + 1
@@ -79,7 +79,7 @@ cdef class FixedRows(Learner):
         self.pulls = <int64_t *> self.pointer("pulls")
         return Learner.bind(self)
 
-    cdef int welcome(self, Py_ssize_t known) except -1:
+    cdef int init_users(self, Py_ssize_t known) except -1:
         cdef Py_ssize_t row
         for row in range(self.cleared, self.opened):
             clear_row(&self.pools, row, self.ridge, self.dim)
@@ -124,7 +124,7 @@ cdef class SampledRows(FixedRows):
         self.sample = self.factor + self.dim * self.dim
         return FixedRows.bind(self)
 
-    cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, Memory *memory) except -2 nogil:
+    cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, WidthCache *cache) except -2 nogil:
         """The first arm of largest xᵀθ̃; -1 if an arm is too long."""
         cdef int64_t arm
         if self.too_long(offer):

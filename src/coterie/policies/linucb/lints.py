@@ -5,12 +5,9 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from coterie.policies.base import LinearBandit, Plan, by_appearance
-from coterie.policies.declarations import BUDGET, Declaration, Grid, Style, geometric
+from coterie.policies.declarations import BONUS_GRID, Declaration, Style
 from coterie.policies.linucb.fixed_rows import OneRow, SampledRows
 from coterie.validation import label_vector, nonnegative
-
-GRID = Grid(beta=geometric(0.1, 5.0, BUDGET))
-COST = 25.0
 
 
 class LinTSOne(LinearBandit):
@@ -56,8 +53,8 @@ class LinTSOne(LinearBandit):
         summary="one Thompson sampler for all users",
         use_when="users have the same preferences; decisions should be randomized",
         style=Style("LinTS-One", "#7f7f7f", "s", "--"),
-        grid=GRID,
-        cost=COST,
+        grid=BONUS_GRID,
+        cost=25.0,
         clusters=False,
     )
 
@@ -80,7 +77,7 @@ class LinTSOne(LinearBandit):
 
 
 class LinTSInd(LinearBandit):
-    """A linear Thompson sampler for each user, which learns from nobody else.
+    """A linear Thompson sampler for each user, which learns from no other user.
 
     Parameters
     ----------
@@ -119,8 +116,8 @@ class LinTSInd(LinearBandit):
         summary="a Thompson sampler for each user",
         use_when="users have nothing in common; decisions should be randomized",
         style=Style("LinTS-Ind", "#000000", "D", "--"),
-        grid=GRID,
-        cost=COST,
+        grid=BONUS_GRID,
+        cost=25.0,
         clusters=False,
     )
 
@@ -186,8 +183,8 @@ class LinTSOracle(LinearBandit):
         summary="a Thompson sampler for each known cluster",
         use_when="you need a randomized oracle baseline in a simulation",
         style=Style("LinTS, true clusters", "#b8a200", "*", "--"),
-        grid=GRID,
-        cost=COST,
+        grid=BONUS_GRID,
+        cost=25.0,
         clusters=False,
         figures=(),
     )

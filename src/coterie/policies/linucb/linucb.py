@@ -5,11 +5,9 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from coterie.policies.base import LinearBandit, Plan, by_appearance
-from coterie.policies.declarations import BUDGET, Declaration, Grid, Style, geometric
+from coterie.policies.declarations import BONUS_GRID, Declaration, Style
 from coterie.policies.linucb.fixed_rows import FixedRows, OneRow
 from coterie.validation import label_vector, nonnegative
-
-GRID = Grid(beta=geometric(0.1, 5.0, BUDGET))
 
 
 class LinUCBOne(LinearBandit):
@@ -62,7 +60,7 @@ class LinUCBOne(LinearBandit):
         summary="one LinUCB for all users",
         use_when="all users have the same preferences",
         style=Style("LinUCB-One", "#7f7f7f", "s", ":"),
-        grid=GRID,
+        grid=BONUS_GRID,
         clusters=False,
     )
 
@@ -87,7 +85,7 @@ class LinUCBOne(LinearBandit):
 
 
 class LinUCBInd(LinearBandit):
-    """A LinUCB for each user, which learns from nobody else.
+    """A LinUCB for each user, which learns from no other user.
 
     The baseline for users who have nothing in common, or who all have plenty of data.
 
@@ -133,7 +131,7 @@ class LinUCBInd(LinearBandit):
         summary="a LinUCB for each user",
         use_when="users have nothing in common, or each has much data",
         style=Style("LinUCB-Ind", "#000000", "D", ":"),
-        grid=GRID,
+        grid=BONUS_GRID,
         clusters=False,
     )
 
@@ -206,7 +204,7 @@ class LinUCBOracle(LinearBandit):
         summary="a LinUCB for each known cluster",
         use_when="you need an oracle baseline in a simulation",
         style=Style("LinUCB, true clusters", "#b8a200", "*", ":"),
-        grid=GRID,
+        grid=BONUS_GRID,
         clusters=False,
         figures=(),
     )

@@ -1,5 +1,5 @@
 # optimize: 2
-"""CAB: for each arm another neighbourhood, of those whose estimates agree on it   (Gentile et al. 2017)."""
+"""CAB: a separate neighbourhood for each arm, the users whose estimates agree on it   (Gentile et al. 2017)."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ cimport numpy as cnp
 from libc.math cimport fabs, sqrt
 from libc.stdint cimport int64_t
 
-from coterie.policies.kernel.learner cimport Learner, Memory, Offer, View, show_row
+from coterie.policies.kernel.learner cimport Learner, WidthCache, Offer, View, show_row
 from coterie.policies.kernel.linalg cimport dot, largest_eigenvalue, means, natural_log, quadratic, quadratics, squares
 from coterie.policies.kernel.ridge cimport Ridge, absorb_row, clear_row
 
@@ -16,7 +16,7 @@ from coterie.policies.kernel.arrays import Field, ridge_fields
 cnp.import_array()
 
 
-cdef double SLACK = 1.0 + 1e-9  # a bound on a width may be wrong by rounding
+cdef double EIGENVALUE_SLACK = 1.0 + 1e-9  # rounding error of a bound on an eigenvalue, generously
 
 
 cdef class ContextClusters(Learner):
@@ -38,8 +38,8 @@ cdef class ContextClusters(Learner):
     cdef Ridge users
     cdef int64_t *pulls
     cdef double alpha
-    cdef double shared
-    cdef double *reaches
+    cdef double sharing_width
+    cdef double *eigenvalue_bounds
     cdef int64_t *found
     cdef double *own_means
     cdef double *own_widths
@@ -49,7 +49,7 @@ cdef class ContextClusters(Learner):
     cdef int64_t *near
 
     def __init__(self, n_users, dim, *, double alpha, double shared, ridge, schedule, generator):
-        self.alpha, self.shared = alpha, shared
+        self.alpha, self.sharing_width = alpha, shared
         Learner.__init__(self, n_users, dim, ridge=ridge, schedule=schedule, generator=generator)
 
     cdef int bind(self) except -1:
@@ -59,12 +59,12 @@ cdef class ContextClusters(Learner):
             reaches, found = np.zeros(room), np.zeros(room, np.int64)
             reaches[: len(self._scratch.get("reaches", ()))] = self._scratch.get("reaches", ())
             self._scratch.update(reaches=reaches, found=found)
-        self.reaches = <double *> cnp.PyArray_DATA(self._scratch["reaches"])
+        self.eigenvalue_bounds = <double *> cnp.PyArray_DATA(self._scratch["reaches"])
         self.found = <int64_t *> cnp.PyArray_DATA(self._scratch["found"])
         return Learner.bind(self)
 
     cdef int reserve(self, Py_ssize_t n_arms) except -1:
-        """Room for sums over the neighbourhoods of so many arms."""
+        """Allocate work space for sums over the neighbourhoods of so many arms."""
         if n_arms > self.n_arms:
             self._scratch["sums"], self._scratch["near"] = np.empty((5, n_arms)), np.empty(n_arms, np.int64)
             self.own_means = <double *> cnp.PyArray_DATA(self._scratch["sums"])
@@ -73,25 +73,25 @@ cdef class ContextClusters(Learner):
             self.near = <int64_t *> cnp.PyArray_DATA(self._scratch["near"])
         return Learner.reserve(self, n_arms)
 
-    cdef int welcome(self, Py_ssize_t known) except -1:
+    cdef int init_users(self, Py_ssize_t known) except -1:
         cdef Py_ssize_t user
         for user in range(known, self.n_users):
             clear_row(&self.users, user, self.ridge, self.dim)
-            self.reaches[user] = SLACK / self.ridge
+            self.eigenvalue_bounds[user] = EIGENVALUE_SLACK / self.ridge
         return 0
 
     def refresh(self):
         cdef Py_ssize_t user
         for user in range(self.n_users):
-            self.settle_reach(user)
+            self.bound_eigenvalue(user)
 
-    cdef void settle_reach(self, Py_ssize_t user) noexcept nogil:
+    cdef void bound_eigenvalue(self, Py_ssize_t user) noexcept nogil:
         """An upper bound of the largest eigenvalue of M⁻¹."""
         cdef const double *inverse = self.users.inverse + user * self.dim * self.dim
-        self.reaches[user] = SLACK * min(largest_eigenvalue(inverse, self.work, self.dim), SLACK / self.ridge)
+        self.eigenvalue_bounds[user] = EIGENVALUE_SLACK * min(largest_eigenvalue(inverse, self.work, self.dim), EIGENVALUE_SLACK / self.ridge)
 
     cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil:
-        """The user's own statistics; decisions rest on more."""
+        """The user's own statistics; decisions use those of neighbours too."""
         show_row(seen, &self.users, user, self.factor(self.rounds + 1), self.ridge, self.dim)
         seen.row = -1
         return 0
@@ -102,7 +102,7 @@ cdef class ContextClusters(Learner):
 
     # Decisions.
 
-    cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, Memory *memory) except -2 nogil:
+    cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, WidthCache *cache) except -2 nogil:
         """The first arm of largest score; -1 if an arm is too long."""
         cdef int64_t arm
         if self.too_long(offer):
@@ -110,7 +110,7 @@ cdef class ContextClusters(Learner):
         self.rank(user, offer, 1, &arm)
         return arm
 
-    cdef int judge(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
+    cdef int score_all(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
         """The mean of xᵀθ̂ and that of CB(x) over the neighbourhood of every arm."""
         cdef Py_ssize_t k, other, d = self.dim
         cdef double factor = self.factor(self.rounds + 1)
@@ -134,7 +134,7 @@ cdef class ContextClusters(Learner):
     ) noexcept nogil:
         """Add a user to the sums of the arms on which it agrees; its widths are computed only where it may."""
         cdef Py_ssize_t k, a, count = 0, d = self.dim
-        cdef double longest = factor * sqrt(self.reaches[other]), spread
+        cdef double longest = factor * sqrt(self.eigenvalue_bounds[other]), spread
         cdef const double *inverse = self.users.inverse + other * d * d
         means(self.users.estimate + other * d, offer.items, offer.picks, offer.n, d, self.other_means)
         for k in range(offer.n):
@@ -153,36 +153,36 @@ cdef class ContextClusters(Learner):
     # Learning.
 
     cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil:
-        """Add to the user; if its width is small, to all neighbours whose widths are, too."""
-        cdef Py_ssize_t k, count = self.sharers(user, x)
+        """Add to the user and, if its width is small, to all neighbours with small widths."""
+        cdef Py_ssize_t k, count = self.find_sharers(user, x)
         for k in range(count):
             absorb_row(&self.users, self.found[k], x, reward, self.work, self.dim)
-            self.settle_reach(self.found[k])
+            self.bound_eigenvalue(self.found[k])
         self.pulls[user] += 1
         return 0
 
-    cdef Py_ssize_t sharers(self, Py_ssize_t user, const double *x) noexcept nogil:
-        """Find who learns from a reward: at least its user, the first; returns how many."""
+    cdef Py_ssize_t find_sharers(self, Py_ssize_t user, const double *x) noexcept nogil:
+        """Write the users who learn from a reward to `found`, its own user first; returns how many."""
         cdef Py_ssize_t other, d = self.dim, count = 1
         cdef double factor = self.factor(self.rounds), mean = dot(x, self.users.estimate + user * d, d)
         cdef double own = factor * sqrt(max(quadratic(self.users.inverse + user * d * d, x, d), 0.0)), apart, width
         self.found[0] = user
-        if own >= self.shared:
+        if own >= self.sharing_width:
             return 1
         for other in range(self.n_users):
             if other == user or self.pulls[other] == 0:
                 continue
             apart = fabs(mean - dot(x, self.users.estimate + other * d, d))
-            if apart > own + self.shared:  # a width that allows for it would be too large to share
+            if apart > own + self.sharing_width:  # a width that allows for it would be too large to share
                 continue
             width = factor * sqrt(max(quadratic(self.users.inverse + other * d * d, x, d), 0.0))
-            if width < self.shared and apart <= own + width:
+            if width < self.sharing_width and apart <= own + width:
                 self.found[count] = other
                 count += 1
         return count
 
     cdef int label(self, int64_t *out) except -1 nogil:
-        """Neighbourhoods depend on the arm: without one, everybody is alone."""
+        """Neighbourhoods depend on the arm, so every user has its own label."""
         cdef Py_ssize_t user
         for user in range(self.n_users):
             out[user] = user

@@ -17,7 +17,8 @@ class LOCB(LinearBandit):
     """Local clusters around some of the users (Ban and He 2021).
 
     Some users are seeds. Around each is a cluster of those who are not known to differ from it; a user may be
-    in several clusters, or in none. Each of its clusters proposes an arm, and the most hopeful one is played.
+    in several clusters, or in none. Each of its clusters proposes an arm, and the one with the largest score
+    is played.
 
     Parameters
     ----------
@@ -34,8 +35,8 @@ class LOCB(LinearBandit):
     beta : float, optional
         Factor β of the bonus, at least 0; σ, as for `CLUB`.
     n_seeds : int, default 20
-        Number of seeds, at least 1; all users if there are fewer. A taste that no seed has gets no cluster:
-        set it to several times the number of clusters.
+        Number of seeds, at least 1; all users if there are fewer. A preference that no seed has gets no
+        cluster: set it to several times the number of clusters.
     gamma : float, default 0.2
         Gap γ between preferences that matter, positive: a cluster is final when f(T) of its seed is at most
         γ/4.
@@ -51,10 +52,9 @@ class LOCB(LinearBandit):
     ArgumentError
         If a value is outside its range, or not exactly one of the constants and `confidence` is given.
 
-    Notes
-    -----
-    The score of an arm is the largest xᵀθ̂_c + β √(xᵀM_c⁻¹x) among the clusters c of the user. Then the user i
-    leaves the cluster of seed s if ‖θ̂ᵢ − θ̂_s‖ > f(Tᵢ) + f(T_s), and joins it if the distance is less.
+    Notes ----- The score of an arm is the largest xᵀθ̂_c + β √(xᵀM_c⁻¹x) among the clusters c of the user.
+    Then the user i leaves the cluster of seed s if ‖θ̂ᵢ − θ̂_s‖ > f(Tᵢ) + f(T_s), and joins it if the
+    distance is less.
 
     Examples
     --------

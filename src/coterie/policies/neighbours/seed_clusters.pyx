@@ -1,5 +1,5 @@
 # optimize: 2
-"""LOCB: clusters around seeds, which may overlap; the most hopeful of a user's clusters decides   (Ban and He 2021)."""
+"""LOCB: clusters around seeds, which may overlap; the cluster with the largest score decides   (Ban and He 2021)."""
 
 import numpy as np
 
@@ -8,8 +8,8 @@ from libc.math cimport sqrt
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
-from coterie.policies.kernel.bits cimport drop, has, put, put_up_to
-from coterie.policies.kernel.learner cimport Learner, Memory, Offer, View, bonus, show_row
+from coterie.policies.kernel.bits cimport drop, has, put, put_range
+from coterie.policies.kernel.learner cimport Learner, WidthCache, Offer, View, bonus, show_row
 from coterie.policies.kernel.linalg cimport add_outer, add_scaled, distance2, means, quadratics
 from coterie.policies.kernel.ridge cimport Radius, Ridge, absorb_row, clear_row, pool_from_gram, radius, radius_of
 
@@ -55,15 +55,15 @@ cdef class SeedClusters(Learner):
     cdef object _shape
     cdef object _seeds
     cdef double beta
-    cdef double settled
+    cdef double final_radius
     cdef Py_ssize_t n_seeds
     cdef Py_ssize_t stride
-    cdef Py_ssize_t acting
+    cdef Py_ssize_t active
     cdef double *own_means
     cdef double *own_widths
 
     def __init__(self, n_users, dim, *, seeds, double beta, shape, double settled, ridge, schedule, generator):
-        self._seeds, self.n_seeds, self.beta, self.settled = seeds, len(seeds), beta, settled
+        self._seeds, self.n_seeds, self.beta, self.final_radius = seeds, len(seeds), beta, settled
         self._shape, self.shape = shape, radius_of(shape)
         Learner.__init__(self, n_users, dim, ridge=ridge, schedule=schedule, generator=generator)
 
@@ -96,15 +96,15 @@ cdef class SeedClusters(Learner):
             self.own_widths = self.own_means + n_arms
         return Learner.reserve(self, n_arms)
 
-    cdef int welcome(self, Py_ssize_t known) except -1:
-        """Everybody is in every cluster; seeds are drawn from those who are there before the first reward."""
+    cdef int init_users(self, Py_ssize_t known) except -1:
+        """New users are in every cluster; seeds are drawn from the users present before the first reward."""
         cdef Py_ssize_t row
         if self.rounds == 0:
             self.array("seeds")[:] = self._seeds
         for row in range(self.n_seeds):
             if known == 0:
                 clear_row(&self.pools, row, self.ridge, self.dim)
-            put_up_to(self.members + row * self.stride, known, self.n_users)
+            put_range(self.members + row * self.stride, known, self.n_users)
         return 0
 
     def refresh(self):
@@ -122,48 +122,48 @@ cdef class SeedClusters(Learner):
     # Decisions.
 
     cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil:
-        """The acting cluster, or for -1 the user alone."""
-        if self.acting >= 0:
-            show_row(seen, &self.pools, self.acting, self.beta, self.ridge, self.dim)
+        """The active cluster, or the user alone if that is -1."""
+        if self.active >= 0:
+            show_row(seen, &self.pools, self.active, self.beta, self.ridge, self.dim)
         else:
             show_row(seen, &self.users, user, self.beta, self.ridge, self.dim)
             seen.row = -1
         return 0
 
-    cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, Memory *memory) except -2 nogil:
+    cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, WidthCache *cache) except -2 nogil:
         """The best arm of each cluster of the user, exactly; then the best of those, the lowest arm on ties."""
         cdef Py_ssize_t arm, chosen = -1
         cdef double score, most = 0.0, beta = self.beta * self.time_factor()
-        for self.acting in range(self.n_seeds):
-            if self.holds(self.acting, user):
-                arm = Learner.decide(self, user, offer, memory)
+        for self.active in range(self.n_seeds):
+            if self.holds(self.active, user):
+                arm = Learner.decide(self, user, offer, cache)
                 if arm < 0:
                     return -1
                 score = self.widths[arm] + beta * sqrt(self.bounds[arm])  # `best` leaves the means in `widths`
                 if chosen < 0 or score > most or (score == most and arm < chosen):
                     chosen, most = arm, score
         if chosen < 0:
-            self.acting = -1
-            chosen = Learner.decide(self, user, offer, memory)
+            self.active = -1
+            chosen = Learner.decide(self, user, offer, cache)
         return chosen
 
-    cdef int judge(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
+    cdef int score_all(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
         """Mean and bonus of every arm, in the cluster where they are largest together, the first on ties."""
         cdef bint alone = True
-        for self.acting in range(self.n_seeds):
-            if self.holds(self.acting, user):
-                self.improve(user, offer, alone, mean, width)
+        for self.active in range(self.n_seeds):
+            if self.holds(self.active, user):
+                self.take_larger_scores(user, offer, alone, mean, width)
                 alone = False
         if alone:
-            self.acting = -1
-            self.improve(user, offer, True, mean, width)
+            self.active = -1
+            self.take_larger_scores(user, offer, True, mean, width)
         return 0
 
-    cdef void improve(self, Py_ssize_t user, Offer *offer, bint first, double *mean, double *width) noexcept nogil:
-        """Take over the scores of the acting cluster where they are larger."""
+    cdef void take_larger_scores(self, Py_ssize_t user, Offer *offer, bint first, double *mean, double *width) noexcept nogil:
+        """Take the scores of the active cluster where they are larger."""
         cdef View seen
         cdef Py_ssize_t k
-        self.look(user, &seen)
+        self.scaled_view(user, &seen)
         means(seen.estimate, offer.items, offer.picks, offer.n, self.dim, self.own_means)
         quadratics(seen.inverse, offer.items, offer.picks, offer.n, self.dim, self.own_widths)
         for k in range(offer.n):
@@ -202,7 +202,7 @@ cdef class SeedClusters(Learner):
             elif apart < own + reach and not self.holds(row, user):
                 put(self.members + row * self.stride, user)
                 self.shift(user, row, 1.0)
-            self.finished[row] = reach <= self.settled
+            self.finished[row] = reach <= self.final_radius
         return 0
 
     cdef void shift(self, Py_ssize_t user, Py_ssize_t row, double sign) noexcept nogil:
@@ -219,7 +219,7 @@ cdef class SeedClusters(Learner):
             memset(self.pool_grams + row * d * d, 0, d * d * sizeof(double))
 
     cdef int label(self, int64_t *out) except -1 nogil:
-        """The first cluster that a user is in; who is in none is alone."""
+        """The first cluster of each user; users in none have labels of their own."""
         cdef Py_ssize_t user, row
         for user in range(self.n_users):
             out[user] = self.n_seeds + user
@@ -230,7 +230,7 @@ cdef class SeedClusters(Learner):
         return 0
 
     def cluster_of(self, Py_ssize_t user):
-        """Everybody who shares a cluster with the user, ascending."""
+        """The users who share a cluster with the user, ascending."""
         cdef Py_ssize_t row, other
         found = {user}
         for row in range(self.n_seeds):

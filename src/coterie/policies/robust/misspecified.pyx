@@ -10,25 +10,25 @@ from coterie.policies.kernel.linalg cimport ARMS_AT_A_TIME, apply, distance2, do
 from coterie.policies.sclub.split_merge cimport SplitMerge
 
 
-cdef double SLACK = 1.0 + 1e-9  # what an upper bound on a width may lose by rounding
-cdef double ROUNDING = 1e-13  # below this share of xᵀM⁻¹x, what is left of it is rounding
+cdef double WIDTH_SLACK = 1.0 + 1e-9  # rounding error of an upper bound on a width, generously
+cdef double CANCELLED = 1e-13  # xᵀM⁻¹x − λ‖M⁻¹x‖² below this fraction of xᵀM⁻¹x is rounding error
 
 
 cdef double bonus(View *seen, double factor, const double *x, double *work, Py_ssize_t d, double *width2) noexcept nogil:
     """β√(xᵀM⁻¹x) + ε*√T·√(xᵀM⁻¹SM⁻¹x), the latter as xᵀM⁻¹x − λ‖M⁻¹x‖².
 
-    `factor` is ε*√T, `work` has room for d numbers; `width2` is left holding xᵀM⁻¹x.
+    `factor` is ε*√T, `work` has room for d numbers; xᵀM⁻¹x is written to `width2`   (OUT).
     """
     apply(seen.inverse, x, work, d)
     width2[0] = max(dot(x, work, d), 0.0)
     cdef double spread2 = width2[0] - seen.ridge * dot(work, work, d)
-    if spread2 < ROUNDING * width2[0]:
+    if spread2 < CANCELLED * width2[0]:
         spread2 = 0.0
     return seen.beta * sqrt(width2[0]) + factor * sqrt(spread2)
 
 
 cdef Py_ssize_t best_arm(Learner self, View *seen, double factor, Offer *offer) noexcept nogil:
-    """The arm of the largest score, the first on ties; exact widths replace the bounds they came from.
+    """The arm of the largest score, the first on ties; exact widths replace their bounds in `self.bounds`.
 
     √(xᵀM⁻¹SM⁻¹x) ≤ √(xᵀM⁻¹x): arms that cannot have the largest score by a bound on their width get no width, and those that
     cannot by their width no exact bonus.
@@ -37,7 +37,7 @@ cdef Py_ssize_t best_arm(Learner self, View *seen, double factor, Offer *offer) 
     cdef double score, other
     means(seen.estimate, offer.items, offer.picks, offer.n, d, self.widths)
     for k in range(offer.n):
-        self.upper[k] = self.widths[k] + (seen.beta + factor) * sqrt(SLACK * self.bounds[k])
+        self.upper[k] = self.widths[k] + (seen.beta + factor) * sqrt(WIDTH_SLACK * self.bounds[k])
         if self.upper[k] > self.upper[best]:
             best = k
     score = self.widths[best] + bonus(seen, factor, row(offer, best, d), self.work, d, &self.bounds[best])
@@ -72,12 +72,12 @@ cdef void tighten(Learner self, View *seen, double factor, Offer *offer, double 
             for j in range(count):
                 arm = self.waiting[j]
                 self.bounds[arm] = max(widths2[j], 0.0)
-                self.upper[arm] = self.widths[arm] + (seen.beta + factor) * sqrt(SLACK * self.bounds[arm])
+                self.upper[arm] = self.widths[arm] + (seen.beta + factor) * sqrt(WIDTH_SLACK * self.bounds[arm])
             count = 0
 
 
-cdef void judge_arms(Learner self, View *seen, double factor, Offer *offer, double *mean, double *width) noexcept nogil:
-    """xᵀθ̂ and the bonus of every arm."""
+cdef void score_arms(Learner self, View *seen, double factor, Offer *offer, double *mean, double *width) noexcept nogil:
+    """Write xᵀθ̂ of every arm to `mean` and its bonus to `width`."""
     cdef Py_ssize_t k
     cdef double width2
     means(seen.estimate, offer.items, offer.picks, offer.n, self.dim, mean)
@@ -102,16 +102,16 @@ cdef class RobustNeighbourhoods(Neighbourhoods):
 
     cdef double factor(self, View *seen) noexcept nogil:
         """ε*√T of the neighbourhood that a decision rests on."""
-        cdef int64_t pulls = self.once.pulls[0] if seen.row < 0 else self.pools.pulls[seen.row]
+        cdef int64_t pulls = self.temporary.pulls[0] if seen.row < 0 else self.pools.pulls[seen.row]
         return self.misspecification * sqrt(<double> pulls)
 
     cdef Py_ssize_t best(self, View *seen, Offer *offer) noexcept nogil:
         return best_arm(self, seen, self.factor(seen), offer)
 
-    cdef int judge(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
+    cdef int score_all(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
         cdef View seen
-        self.look(user, &seen)
-        judge_arms(self, &seen, self.factor(&seen), offer, mean, width)
+        self.scaled_view(user, &seen)
+        score_arms(self, &seen, self.factor(&seen), offer, mean, width)
         return 0
 
 
@@ -129,12 +129,12 @@ cdef class RobustSets(SplitMerge):
     def __init__(self, n_users, dim, *, double misspecification, **settings):
         self.misspecification = misspecification
         SplitMerge.__init__(self, n_users, dim, **settings)
-        self.closeness = 0.5
+        self.merge_factor = 0.5
 
     def adjust(self, *, misspecification, **others):
         return {"misspecification": misspecification, **SplitMerge.adjust(self, **others)}
 
-    cdef bint parts(self, Py_ssize_t user, Py_ssize_t slot) noexcept nogil:
+    cdef bint must_split(self, Py_ssize_t user, Py_ssize_t slot) noexcept nogil:
         """Does the user differ from its cluster as it is now, itself included?"""
         cdef double reach = self.radii[user] + self.reach[slot], apart
         apart = distance2(self.users.estimate + user * self.dim, self.pools.estimate + slot * self.dim, self.dim)
@@ -147,8 +147,8 @@ cdef class RobustSets(SplitMerge):
     cdef Py_ssize_t best(self, View *seen, Offer *offer) noexcept nogil:
         return best_arm(self, seen, self.factor(seen), offer)
 
-    cdef int judge(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
+    cdef int score_all(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
         cdef View seen
-        self.look(user, &seen)
-        judge_arms(self, &seen, self.factor(&seen), offer, mean, width)
+        self.scaled_view(user, &seen)
+        score_arms(self, &seen, self.factor(&seen), offer, mean, width)
         return 0

@@ -19,7 +19,7 @@ class RCLUBWCU(LinearBandit):
     """CLUB with weighted rewards, for corrupted users (Wang et al. 2023).
 
     A reward weighs less the less its user's earlier data says about the arm, so that no single lie moves an
-    estimate far. `policy.suspects()` lists the users who seem to lie (OCCUD).
+    estimate far. `suspects` lists the users whose rewards seem corrupted (OCCUD).
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class RCLUBWCU(LinearBandit):
         Factor β of the bonus, at least 0; σ, as for `CLUB`.
     threshold : float, default 0.5
         Width α above which a reward weighs less, positive: one for an arm of width w weighs α/w. With λ = 1
-        and unit vectors widths begin at 1, so that 1 or more weighs all alike. Smaller is safer and slower.
-        The source has (√d + √λ)/C.
+        and unit vectors widths begin at 1, so that with 1 or more all rewards weigh the same. Smaller is
+        safer and slower. The source has (√d + √λ)/C.
     corruption : float, default 0.0
         Bound C on the sum of all corruptions |c|, at least 0, in the unit of rewards. It adds αC to β and to
         the test of edges: with a bound as large as the source's no edge is ever cut at practical sizes. 0
@@ -55,11 +55,10 @@ class RCLUBWCU(LinearBandit):
     ArgumentError
         If a value is outside its range, or not exactly one of the constants and `confidence` is given.
 
-    Notes
-    -----
-    With S̃ᵢ = Σ w xxᵀ, b̃ᵢ = Σ w r x and w = min{1, α/√(xᵀ(λI + S̃ᵢ)⁻¹x)}, S̃ᵢ that of before, each round plays
-    the arm of largest xᵀθ̃_V + (β + αC) √(xᵀM̃_V⁻¹x), with V the connected component of the user. The edge
-    between the user i and ℓ is cut if ‖θ̃ᵢ − θ̃_ℓ‖ > f(Tᵢ) + f(T_ℓ) + f(0)αC; f(0) is the `alpha` of `Tuned`.
+    Notes ----- With S̃ᵢ = Σ w xxᵀ, b̃ᵢ = Σ w r x and w = min{1, α/√(xᵀ(λI + S̃ᵢ)⁻¹x)}, S̃ᵢ that of before,
+    each round plays the arm of largest xᵀθ̃_V + (β + αC) √(xᵀM̃_V⁻¹x), with V the connected component of the
+    user. The edge between the user i and ℓ is cut if ‖θ̃ᵢ − θ̃_ℓ‖ > f(Tᵢ) + f(T_ℓ) + f(0)αC; f(0) is the
+    `alpha` of `Tuned`.
 
     Examples
     --------

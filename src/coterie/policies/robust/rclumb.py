@@ -10,7 +10,7 @@ from coterie.policies.declarations import ALPHAS, Declaration, Grid, Style
 from coterie.policies.robust.misspecified import RobustNeighbourhoods, RobustSets
 from coterie.validation import nonnegative
 
-GRID = Grid(alpha=ALPHAS, beta=(0.5, 1.0), misspecification=(0.01, 0.1))
+MISSPECIFIED_GRID = Grid(alpha=ALPHAS, beta=(0.5, 1.0), misspecification=(0.01, 0.1))
 
 
 def _settings(
@@ -35,8 +35,8 @@ def _settings(
 class RCLUMB(LinearBandit):
     """CLUB that allows for misspecified user models (Wang et al. 2023).
 
-    Mean rewards may deviate from a linear model by up to ε*. Users part later than by `CLUB`, learn from
-    direct neighbours only, and the bonus has a part for what the deviations can do to an estimate.
+    Mean rewards may deviate from a linear model by up to ε*. Users are separated later than by `CLUB`, learn
+    from direct neighbours only, and the bonus has a part for what the deviations can do to an estimate.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class RCLUMB(LinearBandit):
         Bound ε* on the deviation of a mean reward from a linear one, at least 0, in the unit of rewards. It
         adds about ε*√d to every bonus: if you do not know it, rather too small than too large.
     tolerance : float, default 1.5
-        Factor α₂ of ε* in the test of edges, at least 0; larger lets users part later. 1.5 is that of the
+        Factor α₂ of ε* in the test of edges, at least 0; larger separates users later. 1.5 is that of the
         published code.
     growing : bool, default False
         Whether β also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
@@ -93,7 +93,7 @@ class RCLUMB(LinearBandit):
         summary="CLUB for rewards that are not quite linear",
         use_when="rewards deviate from a linear model by a known bound",
         style=Style("RCLUMB", "#882255", "D", "--"),
-        grid=GRID,
+        grid=MISSPECIFIED_GRID,
         cost=50.0,
         figures=("field",),
     )
@@ -144,7 +144,7 @@ class RSCLUMB(LinearBandit):
     """SCLUB that allows for misspecified user models (Wang et al. 2023).
 
     As `RCLUMB`, with sets that split and merge in place of a graph. A user is compared with the present
-    estimate of its whole set, and sets merge at half of the distance at which users part.
+    estimate of its whole set, and sets merge at half of the distance at which users are split.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class RSCLUMB(LinearBandit):
         Bound ε* on the deviation of a mean reward from a linear one, at least 0, in the unit of rewards. It
         adds about ε*√d to every bonus: if you do not know it, rather too small than too large.
     tolerance : float, default 1.5
-        Factor α₂ of ε* in the tests of Split and Merge, at least 0; larger lets users part later. 1.5 is that
+        Factor α₂ of ε* in the tests of Split and Merge, at least 0; larger separates users later. 1.5 is that
         of the published code.
     growing : bool, default False
         Whether β also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
@@ -178,11 +178,9 @@ class RSCLUMB(LinearBandit):
     ArgumentError
         If a value is outside its range, or not exactly one of the constants and `confidence` is given.
 
-    Notes
-    -----
-    Arms are scored as by `RCLUMB`, with V the user's set. After each reward the user i is split off V if
-    ‖θ̂ᵢ − θ̂_V‖ > f(Tᵢ) + f(T_V) + α₂ε*, its own data included in V; two sets whose members were all checked in
-    this phase are merged if ‖θ̂¹ − θ̂²‖ < ½(f(T¹) + f(T²) + α₂ε*).
+    Notes ----- Arms are scored as by `RCLUMB`, with V the user's set. After each reward the user i is split
+    off V if ‖θ̂ᵢ − θ̂_V‖ > f(Tᵢ) + f(T_V) + α₂ε*, its own data included in V; two sets whose members were all
+    checked in this phase are merged if ‖θ̂¹ − θ̂²‖ < ½(f(T¹) + f(T²) + α₂ε*).
 
     Examples
     --------
@@ -195,7 +193,7 @@ class RSCLUMB(LinearBandit):
         summary="SCLUB for rewards that are not quite linear",
         use_when="rewards deviate as for RCLUMB, and users arrive unevenly",
         style=Style("RSCLUMB", "#AA4499", "D", ":"),
-        grid=GRID,
+        grid=MISSPECIFIED_GRID,
         cost=40.0,
         figures=("field",),
     )

@@ -1,4 +1,4 @@
-"""RCLUBWCU: CLUB whose rewards weigh less where little is known, and OCCUD, which finds who lies   (Wang et al. 2023)."""
+"""RCLUBWCU: CLUB whose rewards weigh less where little is known, with statistics for OCCUD   (Wang et al. 2023)."""
 
 import numpy as np
 

@@ -1,8 +1,8 @@
 from coterie.types import Floats
 
 class Tree:
-    passed: int
+    visited: int
     @property
     def nbytes(self) -> int: ...
 
-def found_near(planted: Floats, points: Floats, reaches: Floats, factor: float) -> list[list[int]]: ...
+def found_near(built_from: Floats, points: Floats, reaches: Floats, factor: float) -> list[list[int]]: ...

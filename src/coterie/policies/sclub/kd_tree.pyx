@@ -1,9 +1,9 @@
 # optimize: 2
-"""A k-d tree of points that move: which of them can be within reach of another?   (Bentley 1975).
+"""A k-d tree of moving points, each with a radius of its own: which of them may be within reach of another?   (Bentley 1975).
 
-Every point has a reach of its own. The tree holds a sketch of each, of eight numbers: the seven coordinates that vary most, and the
-length of the rest. Sketches are never farther apart than points are. A search passes over parts of space that are too far, by the
-distance to each, number by number (Arya and Mount 1993), and compares sketches in the others, which lie side by side.
+The tree stores an eight-number sketch of each point: the seven coordinates that vary most, and the length of the rest. The distance
+between sketches never exceeds that between points, so a search misses none. It skips nodes by incremental distances
+(Arya and Mount 1993), and compares the sketches of the other leaves, which are stored side by side.
 """
 
 import numpy as np
@@ -18,38 +18,38 @@ from coterie.policies.kernel.linalg cimport BLOCK, SKETCH, sketches_within
 cnp.import_array()
 
 
-cdef double ROUNDING = 1e-9  # what a bound on a distance may lose
+cdef double NODE_ROUNDING = 1e-9  # relative rounding error of the distance to a node, generously
 cdef enum:
-    CROWD = 128  # points of a leaf at most, when space is divided
-    SPARE = 4  # seats of a leaf besides two for each of those
-    SAMPLE = 16  # points that say where to divide
-    WORN = 512  # looks at points, for each by which space was divided, until it is divided anew
+    LEAF_POINTS = 128  # points of a leaf at most, when the tree is built
+    SPARE_SLOTS = 4  # slots of a leaf besides two for each of its points
+    SAMPLE = 16  # points whose median is the cut of a node
+    REBUILD = 512  # the tree is rebuilt when searches have visited so many points for each that it was built from
 
 
 @cython.final
 cdef class Tree:
-    """Rows of an array of points, by the part of space that each is in."""
+    """Rows of an array of points, in leaves by position."""
 
     @property
     def nbytes(self):
         """Bytes of all arrays but the points."""
         return sum([array.nbytes for array in self._arrays.values()])
 
-    cdef int hold(self, const double *points, Py_ssize_t room, Py_ssize_t dim) except -1:
-        """From now on points are here, no more than so many; where that is new, the tree must be planted."""
-        cdef Py_ssize_t nodes = 2, seats
+    cdef int attach(self, const double *points, Py_ssize_t room, Py_ssize_t dim) except -1:
+        """Attach an array of at most `room` points; if its size is new, the tree must be built."""
+        cdef Py_ssize_t nodes = 2, slots
         self.points = points
         if room == self.room:
             return 0
-        while CROWD * nodes < 2 * room:
+        while LEAF_POINTS * nodes < 2 * room:
             nodes *= 2
-        seats = (3 * room + (SPARE + BLOCK) * (nodes + 1)) & -BLOCK
+        slots = (3 * room + (SPARE_SLOTS + BLOCK) * (nodes + 1)) & -BLOCK
         self._arrays = {
             "bounds": np.empty((2, nodes)),
             "numbers": np.empty((4, nodes), np.int64),
             "places": np.full((3, room), -1),
-            "rows": np.empty(seats, np.int64),
-            "sketches": np.empty((seats, SKETCH + 1), np.float32),
+            "rows": np.empty(slots, np.int64),
+            "sketches": np.empty((slots, SKETCH + 1), np.float32),
             "order": np.empty(dim, np.int64),
             "spread": np.empty(dim),
         }
@@ -60,26 +60,26 @@ cdef class Tree:
         self.sketches = <float *> cnp.PyArray_DATA(self._arrays["sketches"])
         self.order = <int64_t *> cnp.PyArray_DATA(self._arrays["order"])
         self.spread = <double *> cnp.PyArray_DATA(self._arrays["spread"])
-        self.first, self.seats, self.taken = self.axes + nodes, self.axes + 2 * nodes, self.axes + 3 * nodes
-        self.widest, self.seat, self.found = self.cuts + nodes, self.leaf + room, self.leaf + 2 * room
-        self.room, self.dim, self.planted = room, dim, 0
-        self.first[0], self.seats[0] = (seats - room) & -BLOCK, room
+        self.first, self.capacity, self.filled = self.axes + nodes, self.axes + 2 * nodes, self.axes + 3 * nodes
+        self.widest, self.slot, self.found = self.cuts + nodes, self.leaf + room, self.leaf + 2 * room
+        self.room, self.dim, self.built_from = room, dim, 0
+        self.first[0], self.capacity[0] = (slots - room) & -BLOCK, room
         return 0
 
-    cdef bint worn(self) noexcept nogil:
-        """Is it time to plant the tree? It is when searches have cost some times as much as that."""
-        return self.passed - self.passed_before >= WORN * self.planted
+    cdef bint is_due(self) noexcept nogil:
+        """Is the tree due for a rebuild? It is when searches have cost a multiple of what building it does."""
+        return self.visited - self.visited_before >= REBUILD * self.built_from
 
-    cdef void plant(self, const int64_t *rows, Py_ssize_t n) noexcept nogil:
-        """Divide space by these points, about as many to a leaf; the tree is empty then."""
+    cdef void build(self, const int64_t *rows, Py_ssize_t n) noexcept nogil:
+        """Choose the cuts by these points, so that leaves have about equally many; the tree is left empty."""
         cdef Py_ssize_t k, i
         cdef double sketch[SKETCH]
-        cdef float *sketches = self.number(self.first[0], 0)  # those seats are free
-        self.leaves, self.planted, self.passed_before = 1, n, self.passed
-        while CROWD * self.leaves < n:
+        cdef float *sketches = self.sketch_entry(self.first[0], 0)  # the slots of leaf 0 are free now
+        self.leaves, self.built_from, self.visited_before = 1, n, self.visited
+        while LEAF_POINTS * self.leaves < n:
             self.leaves *= 2
         for k in range(2 * self.leaves):
-            self.taken[k], self.widest[k] = 0, -INFINITY
+            self.filled[k], self.widest[k] = 0, -INFINITY
         for k in range(self.room):
             self.leaf[k] = -1
         self.rank_coordinates(rows, n)
@@ -91,7 +91,7 @@ cdef class Tree:
         self.divide(1, self.found, n, 0)
 
     cdef void rank_coordinates(self, const int64_t *rows, Py_ssize_t n) noexcept nogil:
-        """Put the coordinates that vary most first, as far as sketches need."""
+        """Order the coordinates by variance, as far as sketches need."""
         cdef Py_ssize_t i, k, best, size = min(n, SAMPLE * SAMPLE)
         cdef double mean, value
         for i in range(self.dim):
@@ -109,7 +109,7 @@ cdef class Tree:
             self.order[k], self.order[best] = self.order[best], self.order[k]
 
     cdef void sketch(self, Py_ssize_t row, double *out) noexcept nogil:
-        """The point itself if it has no more than eight coordinates, or seven of them and the length of the rest."""
+        """Write the sketch of a point to `out`: itself if dim ≤ 8, or seven coordinates and the length of the rest."""
         cdef const double *point = self.points + row * self.dim
         cdef Py_ssize_t k
         cdef double rest2 = 0.0
@@ -121,14 +121,14 @@ cdef class Tree:
             out[SKETCH - 1] = sqrt(rest2)
 
     cdef int64_t divide(self, Py_ssize_t node, int64_t *picked, Py_ssize_t n, int64_t start) noexcept nogil:
-        """Divide a node where its longest side is halved, by n points; returns the first seat behind its own."""
-        cdef const float *sketches = self.number(self.first[0], 0)
+        """Cut a node at the median of its longest side, by n points; returns the first slot after its own."""
+        cdef const float *sketches = self.sketch_entry(self.first[0], 0)
         cdef Py_ssize_t axis, k, size = min(n, SAMPLE), low = 0, high = n
         cdef double sample[SAMPLE]
         cdef double least, most, longest = -1.0
         if node >= self.leaves:
-            self.first[node], self.seats[node] = start, (2 * n + SPARE + BLOCK - 1) & -BLOCK
-            return start + self.seats[node]
+            self.first[node], self.capacity[node] = start, (2 * n + SPARE_SLOTS + BLOCK - 1) & -BLOCK
+            return start + self.capacity[node]
         self.axes[node], self.cuts[node] = 0, 0.0
         for axis in range(SKETCH if n else 0):
             least, most = INFINITY, -INFINITY
@@ -146,75 +146,75 @@ cdef class Tree:
         start = self.divide(2 * node, picked, low, start)
         return self.divide(2 * node + 1, picked + low, n - low, start)
 
-    cdef float *number(self, int64_t seat, Py_ssize_t k) noexcept nogil:
-        """Where a number of the sketch at a seat is."""
-        return self.sketches + (seat // BLOCK * (SKETCH + 1) + k) * BLOCK + seat % BLOCK
+    cdef float *sketch_entry(self, int64_t slot, Py_ssize_t k) noexcept nogil:
+        """The address of number k of the sketch in a slot."""
+        return self.sketches + (slot // BLOCK * (SKETCH + 1) + k) * BLOCK + slot % BLOCK
 
-    cdef void put(self, Py_ssize_t row, double reach) noexcept nogil:
-        """Put a point where it is now, with its reach as it is now."""
+    cdef void insert(self, Py_ssize_t row, double reach) noexcept nogil:
+        """Insert a point at its present position, with its present reach, or move it there."""
         cdef double sketch[SKETCH]
         cdef Py_ssize_t node = 1, k
         self.sketch(row, sketch)
         while node < self.leaves:
             self.widest[node] = max(self.widest[node], reach)
             node = 2 * node + (0 if sketch[self.axes[node]] < self.cuts[node] else 1)
-        if self.leaf[row] != node and self.taken[node] == self.seats[node]:
+        if self.leaf[row] != node and self.filled[node] == self.capacity[node]:
             node = 0
         self.widest[node] = max(self.widest[node], reach)
         if self.leaf[row] != node:
-            self.drop(row)
-            self.leaf[row], self.seat[row] = node, self.first[node] + self.taken[node]
-            self.rows[self.seat[row]] = row
-            self.taken[node] += 1
+            self.remove(row)
+            self.leaf[row], self.slot[row] = node, self.first[node] + self.filled[node]
+            self.rows[self.slot[row]] = row
+            self.filled[node] += 1
         for k in range(SKETCH):
-            self.number(self.seat[row], k)[0] = sketch[k]
-        self.number(self.seat[row], SKETCH)[0] = reach
+            self.sketch_entry(self.slot[row], k)[0] = sketch[k]
+        self.sketch_entry(self.slot[row], SKETCH)[0] = reach
 
-    cdef void drop(self, Py_ssize_t row) noexcept nogil:
-        """Take a point out, if it is in the tree; the last of its leaf takes its seat."""
-        cdef int64_t node = self.leaf[row], seat = self.seat[row], last
+    cdef void remove(self, Py_ssize_t row) noexcept nogil:
+        """Remove a point, if it is in the tree; the last point of its leaf moves to its slot."""
+        cdef int64_t node = self.leaf[row], slot = self.slot[row], last
         cdef Py_ssize_t k
         if node < 0:
             return
-        self.taken[node] -= 1
-        last = self.first[node] + self.taken[node]
-        self.rows[seat] = self.rows[last]
-        self.seat[self.rows[seat]] = seat
+        self.filled[node] -= 1
+        last = self.first[node] + self.filled[node]
+        self.rows[slot] = self.rows[last]
+        self.slot[self.rows[slot]] = slot
         for k in range(SKETCH + 1):
-            self.number(seat, k)[0] = self.number(last, k)[0]
+            self.sketch_entry(slot, k)[0] = self.sketch_entry(last, k)[0]
         self.leaf[row] = -1
 
-    cdef Py_ssize_t near(self, Py_ssize_t row, double reach, double factor) noexcept nogil:
-        """Leave in `found` all rows p with ‖row − p‖ < factor·(reach + reach of p), and some others; returns how many."""
+    cdef Py_ssize_t find_near(self, Py_ssize_t row, double reach, double factor) noexcept nogil:
+        """Write to `found` all rows p with ‖row − p‖ < factor·(reach + reach of p), and some others; returns how many."""
         cdef Search search
         cdef Py_ssize_t k
         self.sketch(row, search.sketch)
         for k in range(SKETCH):
             search.rounded[k], search.offsets[k] = search.sketch[k], 0.0
         search.reach, search.factor, search.out, search.found = reach, factor, self.found, 0
-        self.gather(&search, 0, 0.0)
-        self.gather(&search, 1, 0.0)
+        self.search_node(&search, 0, 0.0)
+        self.search_node(&search, 1, 0.0)
         return search.found
 
-    cdef void gather(self, Search *search, Py_ssize_t node, double apart2) noexcept nogil:
-        """Find what is below a node, which is `offsets` away in each number, and apart² in all."""
+    cdef void search_node(self, Search *search, Py_ssize_t node, double apart2) noexcept nogil:
+        """Search a node, which is `offsets` away in each number of the sketch, and √apart2 in all."""
         cdef double limit = search.factor * (search.reach + self.widest[node]), before
         cdef Py_ssize_t axis, own
-        if limit < 0.0 or apart2 * (1.0 - ROUNDING) > limit * limit:
+        if limit < 0.0 or apart2 * (1.0 - NODE_ROUNDING) > limit * limit:
             return
         if node == 0 or node >= self.leaves:
-            self.passed += self.taken[node]
+            self.visited += self.filled[node]
             search.found += sketches_within(
-                self.number(self.first[node], 0), self.rows + self.first[node], self.taken[node],
+                self.sketch_entry(self.first[node], 0), self.rows + self.first[node], self.filled[node],
                 search.rounded, search.reach, search.factor, search.out + search.found,
             )
             return
         axis = self.axes[node]
         before = search.offsets[axis]
         own = 2 * node + (0 if search.sketch[axis] < self.cuts[node] else 1)
-        self.gather(search, own, apart2)
+        self.search_node(search, own, apart2)
         search.offsets[axis] = search.sketch[axis] - self.cuts[node]
-        self.gather(search, own ^ 1, apart2 - before * before + search.offsets[axis] * search.offsets[axis])
+        self.search_node(search, own ^ 1, apart2 - before * before + search.offsets[axis] * search.offsets[axis])
         search.offsets[axis] = before
 
 
@@ -231,14 +231,14 @@ cdef double median(double *values, Py_ssize_t n) noexcept nogil:
     return values[n // 2]
 
 
-def found_near(const double[:, ::1] planted, const double[:, ::1] points, const double[::1] reaches, double factor):
-    """What a search finds for each point, in a tree that was planted where they were before: for tests."""
+def found_near(const double[:, ::1] built_from, const double[:, ::1] points, const double[::1] reaches, double factor):
+    """The result of a search for each point, in a tree that was built from its earlier positions; for tests."""
     cdef Py_ssize_t n = points.shape[0], row
     cdef Tree tree = Tree()
-    tree.hold(&planted[0, 0], n, points.shape[1])
+    tree.attach(&built_from[0, 0], n, points.shape[1])
     rows = np.arange(n)
-    tree.plant(<int64_t *> cnp.PyArray_DATA(rows), n)
-    tree.hold(&points[0, 0], n, points.shape[1])
+    tree.build(<int64_t *> cnp.PyArray_DATA(rows), n)
+    tree.attach(&points[0, 0], n, points.shape[1])
     for row in range(n):
-        tree.put(row, reaches[row])
-    return [[tree.found[k] for k in range(tree.near(row, reaches[row], factor))] for row in range(n)]
+        tree.insert(row, reaches[row])
+    return [[tree.found[k] for k in range(tree.find_near(row, reaches[row], factor))] for row in range(n)]

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from coterie.policies.base import LinearBandit, Plan
 from coterie.policies.confidence import FOREVER, Confidence, Schedule, choose_confidence, constants_of
-from coterie.policies.declarations import ALPHAS, Declaration, Grid, Style
+from coterie.policies.declarations import CLUSTER_GRID, UNIFORM_GRID, Declaration, Style
 from coterie.policies.sclub.split_merge import SplitMerge
 from coterie.validation import positive
-
-GRID = Grid(alpha=ALPHAS, beta=(0.25, 0.5, 1.0, 2.0))
-UNIFORM_GRID = Grid(alpha=ALPHAS, beta=(0.5, 1.0), explore=(2.0, 20.0))
-COST = 25.0
 
 
 class SCLUB(LinearBandit):
@@ -78,8 +74,8 @@ class SCLUB(LinearBandit):
         summary="sets of users that split and merge",
         use_when="users arrive unevenly",
         style=Style("SCLUB", "#56B4E9", "^", "--"),
-        grid=GRID,
-        cost=COST,
+        grid=CLUSTER_GRID,
+        cost=25.0,
     )
 
     def __init__(
@@ -180,7 +176,7 @@ class UniSCLUB(LinearBandit):
         use_when="the gap is known, and users arrive unevenly",
         style=Style("UniSCLUB", "#0072B2", "^", "-"),
         grid=UNIFORM_GRID,
-        cost=COST,
+        cost=25.0,
     )
 
     def __init__(
@@ -266,8 +262,8 @@ class SASCLUB(LinearBandit):
         summary="SCLUB for smoothed contexts",
         use_when="arms are as for SACLUB, and users arrive unevenly",
         style=Style("SASCLUB", "#0072B2", "X", "-"),
-        grid=GRID,
-        cost=COST,
+        grid=CLUSTER_GRID,
+        cost=25.0,
         figures=("real",),
     )
 

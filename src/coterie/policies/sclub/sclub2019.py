@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coterie.policies.base import LinearBandit, Plan
 from coterie.policies.confidence import Confidence, choose_confidence
-from coterie.policies.declarations import ALPHAS, Declaration, Grid, Style
+from coterie.policies.declarations import CLUSTER_GRID, Declaration, Style
 from coterie.policies.sclub.snapshot_sets import SnapshotSets
 from coterie.validation import positive
 
@@ -13,7 +13,7 @@ class SCLUB2019(LinearBandit):
     """Sets that split against a snapshot and merge at half (Li et al. 2019).
 
     As `SCLUB`, but a user is compared with its cluster as it was when the phase began, not with each member,
-    and clusters merge at half of the distance at which users part.
+    and clusters merge at half of the distance at which users are split.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class SCLUB2019(LinearBandit):
         summary="SCLUB of 2019: splits against a snapshot, merges at half the radius",
         use_when="you compare with the paper of 2019",
         style=Style("SCLUB 2019", "#56B4E9", "s", ":"),
-        grid=Grid(alpha=ALPHAS, beta=(0.25, 0.5, 1.0, 2.0)),
+        grid=CLUSTER_GRID,
         cost=20.0,
         figures=("field",),
     )

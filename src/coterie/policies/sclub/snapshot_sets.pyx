@@ -31,48 +31,48 @@ cdef class SnapshotSets(SplitMerge):
         "snapshots.pulls": Field(("rows",), "int64"),
     }
 
-    cdef double *kept
-    cdef int64_t *kept_pulls
+    cdef double *snapshot
+    cdef int64_t *snapshot_pulls
 
     def __init__(self, n_users, dim, **settings):
         SplitMerge.__init__(self, n_users, dim, **settings)
-        self.closeness = 0.5
+        self.merge_factor = 0.5
 
     cdef int bind(self) except -1:
-        self.kept = <double *> self.pointer("snapshots.estimate")
-        self.kept_pulls = <int64_t *> self.pointer("snapshots.pulls")
+        self.snapshot = <double *> self.pointer("snapshots.estimate")
+        self.snapshot_pulls = <int64_t *> self.pointer("snapshots.pulls")
         return SplitMerge.bind(self)
 
-    cdef int welcome(self, Py_ssize_t known) except -1:
-        """The set of newcomers has a snapshot without data."""
-        SplitMerge.welcome(self, known)
-        self.keep(self.order[self.n_clusters - 1])
+    cdef int init_users(self, Py_ssize_t known) except -1:
+        """The set of the new users has a snapshot without data."""
+        SplitMerge.init_users(self, known)
+        self.take_snapshot(self.order[self.n_clusters - 1])
         return 0
 
     cdef void begin_phase(self) noexcept nogil:
-        """Mark every user unchecked, and keep a snapshot of every cluster."""
+        """Mark every user unchecked, and take a snapshot of every cluster."""
         cdef Py_ssize_t k
         SplitMerge.begin_phase(self)
         for k in range(self.n_clusters):
-            self.keep(self.order[k])
+            self.take_snapshot(self.order[k])
 
-    cdef void keep(self, Py_ssize_t slot) noexcept nogil:
-        """The snapshot of a cluster: θ̂ and T as they are now."""
+    cdef void take_snapshot(self, Py_ssize_t slot) noexcept nogil:
+        """Copy the present θ̂ and T of a cluster to its snapshot."""
         cdef Py_ssize_t i, d = self.dim
         for i in range(d):
-            self.kept[slot * d + i] = self.pools.estimate[slot * d + i]
-        self.kept_pulls[slot] = self.pools.pulls[slot]
+            self.snapshot[slot * d + i] = self.pools.estimate[slot * d + i]
+        self.snapshot_pulls[slot] = self.pools.pulls[slot]
 
-    cdef bint parts(self, Py_ssize_t user, Py_ssize_t slot) noexcept nogil:
-        """Does the user differ from the snapshot of its cluster, or come at another rate than a member?"""
-        cdef double reach = self.radii[user] + radius(&self.shape, self.kept_pulls[slot])
+    cdef bint must_split(self, Py_ssize_t user, Py_ssize_t slot) noexcept nogil:
+        """Is the user dissimilar to the snapshot of its cluster, or does a member arrive at a different rate?"""
+        cdef double reach = self.radii[user] + radius(&self.shape, self.snapshot_pulls[slot])
         if self.sizes[slot] == 1:
             return False
-        if distance2(self.users.estimate + user * self.dim, self.kept + slot * self.dim, self.dim) > reach * reach:
+        if distance2(self.users.estimate + user * self.dim, self.snapshot + slot * self.dim, self.dim) > reach * reach:
             return True
-        return self.arrivals > 0.0 and self.comes_otherwise(user, slot)
+        return self.arrivals > 0.0 and self.arrives_differently(user, slot)
 
-    cdef bint comes_otherwise(self, Py_ssize_t user, Py_ssize_t slot) noexcept nogil:
+    cdef bint arrives_differently(self, Py_ssize_t user, Py_ssize_t slot) noexcept nogil:
         """Is |pᵢ − pᵢ'| > 2α_pF(t) for a member i' of the cluster?"""
         cdef double far = 2.0 * self.arrivals * arrival_radius(self.rounds) * self.rounds
         cdef int64_t other = self.members.head[slot]
@@ -85,5 +85,5 @@ cdef class SnapshotSets(SplitMerge):
     cdef Py_ssize_t split(self, Py_ssize_t user, Py_ssize_t slot) noexcept nogil:
         """The user's new cluster has the user's own θ̂ and T as snapshot; the old cluster keeps its own."""
         cdef Py_ssize_t fresh = SplitMerge.split(self, user, slot)
-        self.keep(fresh)
+        self.take_snapshot(fresh)
         return fresh

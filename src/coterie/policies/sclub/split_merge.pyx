@@ -1,7 +1,7 @@
 # optimize: 2
 """SCLUB, UniSCLUB, SASCLUB: clusters are sets of users that split and merge   (Alg. 3, with Split and Merge).
 
-`Sets` knows who is in which set, and whether a user still resembles all others of its set; `SplitMerge` adds the rules.
+`Sets` keeps the members of each set, and tests whether a user is still similar to all of them; `SplitMerge` adds the rules.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ from coterie.policies.kernel.arrays import Field, ridge_fields
 cnp.import_array()
 
 
-cdef double ROUNDING = 1e-9  # what a bound on a distance may lose
+cdef double DISTANCE_ROUNDING = 1e-9  # relative rounding error of a bound on a distance, generously
 
 
 cdef class Sets(Learner):
@@ -93,10 +93,10 @@ cdef class Sets(Learner):
         self.members.head = <int64_t *> cnp.PyArray_DATA(self._scratch["lists"])
         self.members.next, self.members.previous = self.members.head + room, self.members.head + 2 * room
         self.changed, self.births = self.members.head + 3 * room, self.members.head + 4 * room
-        self.centred, self.absent = self.members.head + 5 * room, self.members.head + 6 * room
+        self.centred, self.inactive = self.members.head + 5 * room, self.members.head + 6 * room
         self.centres = <double *> cnp.PyArray_DATA(self._scratch["centres"])
         self.block_least = <double *> cnp.PyArray_DATA(self._scratch["blocks"])
-        self.touched = <char *> cnp.PyArray_DATA(self._scratch["touched"])
+        self.is_changed = <char *> cnp.PyArray_DATA(self._scratch["touched"])
         return Learner.bind(self)
 
     def refresh(self):
@@ -113,7 +113,7 @@ cdef class Sets(Learner):
         if not np.array_equal(self.array("unchecked")[used], waiting[used]):
             raise ValueError("has numbers in 'unchecked' that are not those of its users")
         cdef Py_ssize_t k
-        self.vacant, self.opened = 0, self.n_clusters
+        self.first_vacant, self.opened = 0, self.n_clusters
         self._scratch["lists"][:] = -1
         self._scratch["lists"][6, :n] = np.bincount(rows, weights=self.array("users.pulls") == 0, minlength=n)
         self._scratch["centres"][:] = 0.0
@@ -121,21 +121,22 @@ cdef class Sets(Learner):
             link(&self.members, self.row_of[k], k)
         self._scratch["derived"][3] = np.inf
         for k in range(self.n_users):
-            self.trust(k)
+            self.update_slack(k)
         for k in range(self.n_clusters):
-            self.measure(self.order[k])
+            self.measure_cluster(self.order[k])
             self.births[self.order[k]] = k
 
-    cdef void trust(self, Py_ssize_t user) noexcept nogil:
-        """How far another's θ̂ may be from the centre c of the cluster before both must be compared: f(T) − ‖θ̂ − c‖.
+    cdef void update_slack(self, Py_ssize_t user) noexcept nogil:
+        """Update f(T) − ‖θ̂ − c‖ of a user, c the centre of its cluster, and the least of its cluster and of its block of 64.
 
-        One who is alone is never compared, and those who never came, whose θ̂ is 0, are compared all at once.
+        It is infinite for a user alone in its cluster, and for inactive users, without rewards: their θ̂ is 0, so that
+        `must_split` compares all of them at once.
         """
         cdef Py_ssize_t slot = self.row_of[user]
         cdef double apart = sqrt(distance2(self.users.estimate + user * self.dim, self.centres + slot * self.dim, self.dim))
         cdef double f = self.radii[user], least = INFINITY
         cdef Py_ssize_t other, start = user & ~<Py_ssize_t> 63
-        self.slack[user] = (f - apart) - ROUNDING * (f + apart)
+        self.slack[user] = (f - apart) - DISTANCE_ROUNDING * (f + apart)
         if self.sizes[slot] == 1 or self.users.pulls[user] == 0:
             self.slack[user] = INFINITY
         self.least[slot] = min(self.least[slot], self.slack[user])
@@ -143,10 +144,10 @@ cdef class Sets(Learner):
             least = min(least, self.slack[other])
         self.block_least[user >> 6] = least
 
-    cdef void centre(self, Py_ssize_t slot) noexcept nogil:
-        """Measure the members of a cluster from the mean of their θ̂, of those who came."""
+    cdef void recentre(self, Py_ssize_t slot) noexcept nogil:
+        """Move the centre of a cluster to the mean θ̂ of its active members, and update their slack."""
         cdef double *point = self.centres + slot * self.dim
-        cdef double share = 1.0 / max(self.sizes[slot] - self.absent[slot], 1)
+        cdef double share = 1.0 / max(self.sizes[slot] - self.inactive[slot], 1)
         cdef int64_t user = self.members.head[slot]
         memset(point, 0, self.dim * sizeof(double))
         while user >= 0:
@@ -156,22 +157,22 @@ cdef class Sets(Learner):
         self.centred[slot], self.least[slot] = self.pools.pulls[slot], INFINITY
         user = self.members.head[slot]
         while user >= 0:
-            self.trust(user)
+            self.update_slack(user)
             user = self.members.next[user]
 
-    cdef void measure(self, Py_ssize_t slot) noexcept nogil:
+    cdef void measure_cluster(self, Py_ssize_t slot) noexcept nogil:
         """f(T) and ‖θ̂‖ of a cluster."""
         cdef const double *estimate = self.pools.estimate + slot * self.dim
         self.reach[slot] = radius(&self.shape, self.pools.pulls[slot])
         self.length[slot] = sqrt(dot(estimate, estimate, self.dim))
 
-    cdef Py_ssize_t open(self, Py_ssize_t size) noexcept nogil:
+    cdef Py_ssize_t open_cluster(self, Py_ssize_t size) noexcept nogil:
         """The lowest slot that no cluster uses, as the youngest cluster."""
-        cdef Py_ssize_t slot = self.vacant
+        cdef Py_ssize_t slot = self.first_vacant
         while self.sizes[slot] > 0:
             slot += 1
-        self.vacant = slot
-        self.least[slot], self.centred[slot], self.absent[slot] = INFINITY, 0, 0
+        self.first_vacant = slot
+        self.least[slot], self.centred[slot], self.inactive[slot] = INFINITY, 0, 0
         memset(self.centres + slot * self.dim, 0, self.dim * sizeof(double))
         self.sizes[slot] = size
         self.members.head[slot] = -1
@@ -181,39 +182,39 @@ cdef class Sets(Learner):
         self.opened += 1
         return slot
 
-    cdef bint parts(self, Py_ssize_t user, Py_ssize_t slot) noexcept nogil:
-        """Is some user of the cluster no longer like this one?   (Split, line 1).
+    cdef bint must_split(self, Py_ssize_t user, Py_ssize_t slot) noexcept nogil:
+        """Is some member of the cluster dissimilar to the user?   (Split, line 1).
 
-        ‖θ̂ᵢ − θ̂_ℓ‖ ≤ ‖θ̂ᵢ − c‖ + ‖θ̂_ℓ − c‖: in most rounds no member has to be looked at.
+        ‖θ̂ᵢ − θ̂_ℓ‖ ≤ ‖θ̂ᵢ − c‖ + ‖θ̂_ℓ − c‖: in most rounds no member has to be compared.
         """
         cdef const double *own = self.users.estimate + user * self.dim
         cdef double apart = sqrt(distance2(own, self.centres + slot * self.dim, self.dim)), f = self.radii[user]
-        cdef double need = (apart - f) + ROUNDING * (apart + f), reach = f + radius(&self.shape, 0)
-        if self.absent[slot] > (self.users.pulls[user] == 0) and dot(own, own, self.dim) > reach * reach:
+        cdef double need = (apart - f) + DISTANCE_ROUNDING * (apart + f), reach = f + radius(&self.shape, 0)
+        if self.inactive[slot] > (self.users.pulls[user] == 0) and dot(own, own, self.dim) > reach * reach:
             return True
         if need <= self.least[slot] and self.arrivals <= 0.0:
             return False
         cdef bint many = self.arrivals <= 0.0 and self.sizes[slot] > self.n_users >> 6
-        if self.differs_from_many(user, slot, need) if many else self.differs(user, slot, need):
+        if self.differs_from_many(user, slot, need) if many else self.differs_from_any(user, slot, need):
             return True
         if need > self.least[slot] and self.pools.pulls[slot] >= 2 * self.centred[slot]:
-            self.centre(slot)
+            self.recentre(slot)
         return False
 
-    cdef bint unlike(self, Py_ssize_t user, Py_ssize_t other) noexcept nogil:
+    cdef bint is_dissimilar(self, Py_ssize_t user, Py_ssize_t other) noexcept nogil:
         """Is ‖θ̂ᵢ − θ̂_ℓ‖ > f(Tᵢ) + f(T_ℓ)?"""
         cdef const double *own = self.users.estimate + user * self.dim
         cdef double reach = self.radii[user] + self.radii[other]
         return distance2(own, self.users.estimate + other * self.dim, self.dim) > reach * reach
 
-    cdef bint differs(self, Py_ssize_t user, Py_ssize_t slot, double need) noexcept nogil:
-        """Compare the user with all of its cluster, and learn the least slack of them."""
+    cdef bint differs_from_any(self, Py_ssize_t user, Py_ssize_t slot, double need) noexcept nogil:
+        """Compare the user with all members of its cluster; updates the least slack of the cluster."""
         cdef double far = 2.0 * self.arrivals * arrival_radius(self.rounds) * self.rounds, least = INFINITY
         cdef int64_t other = self.members.head[slot]
         while other >= 0:
             least = min(least, self.slack[other])
             if other != user:
-                if need > self.slack[other] and self.unlike(user, other):
+                if need > self.slack[other] and self.is_dissimilar(user, other):
                     return True
                 if self.arrivals > 0.0 and fabs(<double> (self.users.pulls[user] - self.users.pulls[other])) > far:
                     return True
@@ -222,7 +223,7 @@ cdef class Sets(Learner):
         return False
 
     cdef bint differs_from_many(self, Py_ssize_t user, Py_ssize_t slot, double need) noexcept nogil:
-        """The same in a large cluster: 64 users are passed over at a time, whatever their clusters."""
+        """The same in a large cluster: skips blocks of 64 users, whatever their clusters."""
         cdef const double *estimates = self.users.estimate
         cdef Py_ssize_t block, other, d = self.dim
         cdef double least = INFINITY, f = self.radii[user], reach
@@ -238,7 +239,7 @@ cdef class Sets(Learner):
         return False
 
 
-cdef double LENGTH_ROUNDING = 1e-6  # and of a sketch, for each unit of length
+cdef double LENGTH_ROUNDING = 1e-6  # the same of a sketch in single precision, for each unit of length
 
 
 cdef class SplitMerge(Sets):
@@ -250,38 +251,38 @@ cdef class SplitMerge(Sets):
     FITS = True
 
     def __init__(self, n_users, dim, **settings):
-        self.closeness, self.tree = 1.0, Tree()
+        self.merge_factor, self.tree = 1.0, Tree()
         Sets.__init__(self, n_users, dim, **settings)
 
     cdef int bind(self) except -1:
         Sets.bind(self)
-        return self.tree.hold(self.pools.estimate, len(self._arrays["labels"]), self.dim)
+        return self.tree.attach(self.pools.estimate, len(self._arrays["labels"]), self.dim)
 
     def scratch(self):
         return Sets.scratch(self) + self.tree.nbytes
 
     def refresh(self):
         Sets.refresh(self)
-        self.tree.planted = 0
+        self.tree.built_from = 0
 
-    cdef int welcome(self, Py_ssize_t known) except -1:
-        """Newcomers start as one set of their own, the youngest, unchecked; it merges like any other."""
-        cdef Py_ssize_t user, fresh = self.open(self.n_users - known)
+    cdef int init_users(self, Py_ssize_t known) except -1:
+        """New users form one set, the youngest; its users are unchecked, and it merges like any other."""
+        cdef Py_ssize_t user, fresh = self.open_cluster(self.n_users - known)
         for user in range(known, self.n_users):
             self.row_of[user] = fresh
             link(&self.members, fresh, user)
-        self.unchecked[fresh] = self.absent[fresh] = self.n_users - known
+        self.unchecked[fresh] = self.inactive[fresh] = self.n_users - known
         clear_row(&self.pools, fresh, self.ridge, self.dim)
         memset(self.pool_grams + fresh * self.dim * self.dim, 0, self.dim * self.dim * sizeof(double))
         if self.reshaped:
-            self.compare_all, self.tree.planted = True, 0
+            self.compare_all, self.tree.built_from = True, 0
             for user in range(self.n_clusters):
                 self.least[self.order[user]] = INFINITY  # all slack is computed anew
         for user in range(0 if self.reshaped else known, self.n_users):
             self.radii[user] = radius(&self.shape, self.users.pulls[user])
-            self.trust(user)
+            self.update_slack(user)
         for user in range(0 if self.reshaped else self.n_clusters - 1, self.n_clusters):
-            self.measure(self.order[user])
+            self.measure_cluster(self.order[user])
         self.reshaped = False
         return 0
 
@@ -289,7 +290,7 @@ cdef class SplitMerge(Sets):
         """M̄⁻¹ and θ̂ of a cluster from its gram and moment   (Alg. 3, line 12)."""
         cdef double *gram = self.pool_grams + slot * self.dim * self.dim
         pool_from_gram(&self.pools, slot, gram, self.ridge, self.work, self.dim)
-        self.measure(slot)
+        self.measure_cluster(slot)
 
     cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil:
         """The cluster that holds the user   (Alg. 3, lines 6-7)."""
@@ -303,15 +304,15 @@ cdef class SplitMerge(Sets):
             self.begin_phase()
         if self.users.pulls[user] == 0:
             clear_row(&self.users, user, self.ridge, d)
-            self.absent[slot] -= 1
+            self.inactive[slot] -= 1
         absorb_row(&self.users, user, x, reward, self.work, d)
         add_outer(self.grams + user * d * d, x, d)
         self.radii[user] = radius(&self.shape, self.users.pulls[user])
-        self.trust(user)
+        self.update_slack(user)
         absorb_row(&self.pools, slot, x, reward, self.work, d)
         add_outer(self.pool_grams + slot * d * d, x, d)
-        self.measure(slot)
-        self.touch(slot)
+        self.measure_cluster(slot)
+        self.mark_changed(slot)
         return 0
 
     cdef void begin_phase(self) noexcept nogil:
@@ -321,43 +322,43 @@ cdef class SplitMerge(Sets):
             self.checked[k] = False
         for k in range(self.n_clusters):
             self.unchecked[self.order[k]] = self.sizes[self.order[k]]
-        self.tree.planted = 0
+        self.tree.built_from = 0
 
     cdef int review(self, Py_ssize_t user) except -1 nogil:
         """Split, mark and merge   (Alg. 3, lines 13-15)."""
         cdef Py_ssize_t slot = self.row_of[user], k
-        self.touch(slot)
-        if self.parts(user, slot):  # line 13
-            self.touch(self.split(user, slot))
+        self.mark_changed(slot)
+        if self.must_split(user, slot):  # line 13
+            self.mark_changed(self.split(user, slot))
         if not self.checked[user]:  # line 14
             self.checked[user] = True
             self.unchecked[self.row_of[user]] -= 1
         self.merge(self.arrivals > 0.0 or self.compare_all)  # line 15
         self.compare_all = False
         for k in range(self.n_changed):
-            self.touched[self.changed[k]] = False
+            self.is_changed[self.changed[k]] = False
         self.n_changed = 0
         return 0
 
-    cdef void touch(self, Py_ssize_t slot) noexcept nogil:
-        """Note that a cluster has changed in this round."""
-        if not self.touched[slot]:
-            self.touched[slot] = True
+    cdef void mark_changed(self, Py_ssize_t slot) noexcept nogil:
+        """Record that a cluster has changed in this round."""
+        if not self.is_changed[slot]:
+            self.is_changed[slot] = True
             self.changed[self.n_changed] = slot
             self.n_changed += 1
 
     cdef Py_ssize_t split(self, Py_ssize_t user, Py_ssize_t slot) noexcept nogil:
-        """Take the user out of its cluster into a new one of its own; returns the new slot   (Split, lines 2-4)."""
-        cdef Py_ssize_t d = self.dim, fresh = self.open(1)
+        """Move the user to a new cluster of its own; returns the new slot   (Split, lines 2-4)."""
+        cdef Py_ssize_t d = self.dim, fresh = self.open_cluster(1)
         unlink(&self.members, slot, user)
         link(&self.members, fresh, user)
         self.row_of[user] = fresh
-        self.trust(user)
+        self.update_slack(user)
         self.sizes[slot] -= 1
         self.unchecked[fresh] = 0 if self.checked[user] else 1
         self.unchecked[slot] -= self.unchecked[fresh]
-        self.absent[fresh] = self.users.pulls[user] == 0
-        self.absent[slot] -= self.absent[fresh]
+        self.inactive[fresh] = self.users.pulls[user] == 0
+        self.inactive[slot] -= self.inactive[fresh]
         add_scaled(self.pool_grams + slot * d * d, -1.0, self.grams + user * d * d, d * d)
         add_scaled(self.pools.moment + slot * d, -1.0, self.users.moment + user * d, d)
         self.pools.pulls[slot] -= self.users.pulls[user]
@@ -365,15 +366,15 @@ cdef class SplitMerge(Sets):
         self.pool(slot)
         copy_row(&self.users, user, &self.pools, fresh, d)
         memcpy(self.pool_grams + fresh * d * d, self.grams + user * d * d, d * d * sizeof(double))
-        self.measure(fresh)
+        self.measure_cluster(fresh)
         return fresh
 
-    cdef bint close(self, Py_ssize_t a, Py_ssize_t b) noexcept nogil:
-        """Are two checked clusters alike?   (Merge, line 2)."""
-        cdef double reach = self.closeness * (self.reach[a] + self.reach[b]), apart = fabs(self.length[a] - self.length[b]), often
+    cdef bint are_close(self, Py_ssize_t a, Py_ssize_t b) noexcept nogil:
+        """Are two checked clusters close?   (Merge, line 2)."""
+        cdef double reach = self.merge_factor * (self.reach[a] + self.reach[b]), apart = fabs(self.length[a] - self.length[b]), often
         if self.unchecked[a] or self.unchecked[b]:
             return False
-        if apart * (1.0 - ROUNDING) > reach:  # ‖a − b‖ ≥ |‖a‖ − ‖b‖|
+        if apart * (1.0 - DISTANCE_ROUNDING) > reach:  # ‖a − b‖ ≥ |‖a‖ − ‖b‖|
             return False
         if distance2(self.pools.estimate + a * self.dim, self.pools.estimate + b * self.dim, self.dim) >= reach * reach:
             return False
@@ -385,31 +386,31 @@ cdef class SplitMerge(Sets):
     cdef void merge(self, bint every) noexcept nogil:
         """Merge until no two checked clusters are close, oldest pair first   (Merge, line 1).
 
-        When a round begins no pair is close, so only pairs with a cluster touched since can be, unless `every` pair must
-        be looked at.
+        Invariant: when a round begins, no pair is close. So only pairs with a changed cluster can be, unless `every` pair
+        must be compared.
         """
         cdef Py_ssize_t k
         for k in range(self.n_clusters if every else 0):
-            self.touch(self.order[k])
+            self.mark_changed(self.order[k])
         cdef (int64_t, int64_t) pair = self.oldest_close()
         while pair[0] >= 0:
-            self.touch(pair[0])
-            self.join(pair[0], pair[1])
+            self.mark_changed(pair[0])
+            self.merge_pair(pair[0], pair[1])
             pair = self.oldest_close()
 
     cdef (int64_t, int64_t) oldest_close(self) noexcept nogil:
-        """The oldest close pair with a cluster that was touched; -1 if there is none."""
+        """The oldest close pair with a changed cluster; -1 if there is none."""
         cdef int64_t a, b, old, young, older = -1, younger = -1
         cdef Py_ssize_t k, j
         for k in range(self.n_changed):
-            self.place(self.changed[k])
+            self.insert_into_tree(self.changed[k])
         for k in range(self.n_changed):
             a = self.changed[k]
             if self.unchecked[a] or self.sizes[a] == 0:  # a cluster with unchecked users is close to none
                 continue
-            for j in range(self.tree.near(a, self.span(a), self.closeness)):
+            for j in range(self.tree.find_near(a, self.search_radius(a), self.merge_factor)):
                 b = self.tree.found[j]
-                if a == b or not self.close(a, b):
+                if a == b or not self.are_close(a, b):
                     continue
                 old, young = (a, b) if self.births[a] < self.births[b] else (b, a)
                 if older < 0 or self.births[old] < self.births[older] or (
@@ -418,45 +419,45 @@ cdef class SplitMerge(Sets):
                     older, younger = old, young
         return older, younger
 
-    cdef void place(self, Py_ssize_t slot) noexcept nogil:
-        """Put a cluster where it is now into the tree, which has all whose users are checked."""
+    cdef void insert_into_tree(self, Py_ssize_t slot) noexcept nogil:
+        """Insert a cluster into the tree at its present position; the tree holds the clusters whose users are all checked."""
         cdef Py_ssize_t k
         if self.unchecked[slot] or self.sizes[slot] == 0:
             return
-        if not self.tree.worn():
-            self.tree.put(slot, self.span(slot))
+        if not self.tree.is_due():
+            self.tree.insert(slot, self.search_radius(slot))
             return
-        self.tree.plant(self.order, self.n_clusters)
+        self.tree.build(self.order, self.n_clusters)
         for k in range(self.n_clusters):
             if self.unchecked[self.order[k]] == 0:
-                self.tree.put(self.order[k], self.span(self.order[k]))
+                self.tree.insert(self.order[k], self.search_radius(self.order[k]))
 
-    cdef double span(self, Py_ssize_t slot) noexcept nogil:
-        """f(T) of a cluster and what rounding may hide; infinity if θ̂ has overflowed: it is compared with all."""
+    cdef double search_radius(self, Py_ssize_t slot) noexcept nogil:
+        """f(T) of a cluster plus rounding; infinite if θ̂ has overflowed, so that it is compared with all."""
         return self.reach[slot] + LENGTH_ROUNDING * self.length[slot] if isfinite(self.length[slot]) else INFINITY
 
-    cdef void join(self, Py_ssize_t older, Py_ssize_t younger) noexcept nogil:
-        """The older cluster takes in the younger   (Merge, lines 3-4)."""
+    cdef void merge_pair(self, Py_ssize_t older, Py_ssize_t younger) noexcept nogil:
+        """Merge the younger cluster into the older one   (Merge, lines 3-4)."""
         cdef Py_ssize_t d = self.dim, place = 0
         cdef int64_t user
         cdef bint alone = self.sizes[older] == 1
         self.sizes[older] += self.sizes[younger]
         self.sizes[younger] = 0
-        self.absent[older] += self.absent[younger]
+        self.inactive[older] += self.inactive[younger]
         if alone:
-            self.trust(self.members.head[older])
+            self.update_slack(self.members.head[older])
         while self.members.head[younger] >= 0:
             user = self.members.head[younger]
             unlink(&self.members, younger, user)
             link(&self.members, older, user)
             self.row_of[user] = older
-            self.trust(user)
-        self.vacant = min(self.vacant, younger)
+            self.update_slack(user)
+        self.first_vacant = min(self.first_vacant, younger)
         add_scaled(self.pool_grams + older * d * d, 1.0, self.pool_grams + younger * d * d, d * d)
         add_scaled(self.pools.moment + older * d, 1.0, self.pools.moment + younger * d, d)
         self.pools.pulls[older] += self.pools.pulls[younger]
         self.pool(older)
-        self.tree.drop(younger)
+        self.tree.remove(younger)
         while self.order[place] != younger:
             place += 1
         self.n_clusters -= 1

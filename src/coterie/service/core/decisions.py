@@ -1,18 +1,18 @@
-"""Decisions and rewards as callers see them, and as the log keeps them."""
+"""Decisions and rewards: how they are made, what callers see of them, and what the log keeps."""
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Mapping, Sequence
+from math import perm
 from typing import Any, Literal, NamedTuple
 
 from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError
-from coterie.service.core.choice import Outcome
+from coterie.policies.base import LinearBandit
 from coterie.service.core.ids import checked_id
-from coterie.service.core.log_events import DECISION, Event, written
+from coterie.service.core.state import PolicyState, generator_fields
+from coterie.service.storage.event_store import DECISION, Event, encode_detail
 from coterie.types import Floats
 from coterie.validation import arms_matrix, finite, shown
 
@@ -34,7 +34,7 @@ class Decision(NamedTuple):
     Attributes
     ----------
     id : str
-        The ticket: the reward names it.
+        The id that the reward names.
     chosen : str
         The id of the item, the first of the ranking.
     ranking : tuple of str
@@ -59,16 +59,16 @@ class Decision(NamedTuple):
 
 
 class RewardResult(NamedTuple):
-    """What became of a reward: the id it was for, and whether it was counted."""
+    """The id that a reward was for, and whether it was counted."""
 
     id: str
     status: Status
 
 
 class Offer(NamedTuple):
-    """What a decision is made among: an id and a vector each.
+    """The arms of a decision: an id and a vector each.
 
-    `source` tells where they come from: all of the catalogue, items that were named, or arms with vectors.
+    `source` is where they come from: the whole catalogue, items that were named, or arms with vectors.
     """
 
     ids: Sequence[str]
@@ -76,22 +76,95 @@ class Offer(NamedTuple):
     source: Literal["all", "items", "arms"]
 
 
-def same_request(event: Event, user: str, items: Sequence[str] | None, inline: Offer | None, k: int) -> bool:
-    """Was this decision made for the same request? One whose log was compacted is not known any more."""
-    told = event.fields()
-    if (event.user, len(told.get("ranking", (event.item,)))) != (user, k) or "offered" not in told:
-        return False
-    offered = list(told["offered"])
-    if inline is not None:
-        same = "arms" in told and event.x == inline.arms.tobytes()
-        return same and items is None and offered == list(inline.ids)
-    if items is None:
-        return "all" in told
-    return "arms" not in told and "all" not in told and offered == list(items)
+class Outcome(NamedTuple):
+    """A choice among arms, and why.
+
+    Attributes
+    ----------
+    arms : list of int
+        Row numbers, best first.
+    mean, width : list of float
+        The estimate and the bonus of each of these arms.
+    propensity : float or None
+        The probability of this choice; None where it has no closed form (Thompson sampling).
+    first_propensity : float or None
+        The probability of the first of these arms being first.
+    cluster : int or None
+        The cluster of the user, named by its first member; None for a new user of a frozen policy.
+    drawn : bool
+        Was it drawn uniformly, as a part of the uniform share?
+    generator : list or None
+        The state of the policy's generator afterwards, if the decision changed it.
+    """
+
+    arms: list[int]
+    mean: list[float]
+    width: list[float]
+    propensity: float | None
+    first_propensity: float | None
+    cluster: int | None
+    drawn: bool
+    generator: list[Any] | None
+
+
+def choose(state: PolicyState, user: str, arms: Floats, k: int) -> Outcome:
+    """Decide for a user among `arms`, which were checked; a new user is added."""
+    policy, number = state.policy_for(user)
+    learner = policy.learner
+    before = state.generator_state(policy)
+    exploring = bool(learner.exploring)
+    own = _own_choice(policy, number, arms, k)
+    after = policy.generator.bit_generator.state
+    sampled = not exploring and after != before
+    share = state.settings.uniform_share
+    picks = own
+    drawn = share > 0 and policy.generator.random() < share
+    if drawn:
+        picks = policy.generator.choice(len(arms), k, replace=False).tolist()
+    if share > 0:
+        after = policy.generator.bit_generator.state
+    whole: float | None = 1.0  # unless something was random
+    first: float | None = 1.0
+    if sampled and share != 1:
+        whole = first = None
+    elif exploring or share > 0:
+        whole = _probability(1.0 / perm(len(arms), k), share, None if exploring else picks == own)
+        first = _probability(1.0 / len(arms), share, None if exploring else picks[0] == own[0])
+    if policy is not state.policy:
+        state.policy.generator.bit_generator.state = after
+    state.cache_generator_state(after)
+    shown_arms = arms[picks[0] : picks[0] + 1] if k == 1 else arms.take(picks, axis=0)
+    with policy.lock:
+        mean, width = learner.scores(number, shown_arms)
+    return Outcome(
+        picks,
+        mean.tolist(),
+        width.tolist(),
+        whole,
+        first,
+        state.cluster_number(number) if policy is state.policy else None,
+        drawn,
+        None if after == before else generator_fields(dict(after)),
+    )
+
+
+def _probability(uniform: float, share: float, same: bool | None) -> float:
+    """Return the probability of a choice.
+
+    `same` says whether the policy's own choice is the same; None where that one is uniform, too.
+    """
+    return share * uniform + (1.0 - share) * (uniform if same is None else float(same))
+
+
+def _own_choice(policy: LinearBandit, number: int, arms: Floats, k: int) -> list[int]:
+    """Return what the policy itself recommends."""
+    if k == 1:
+        return [policy.recommend(number, arms)]
+    return [int(arm) for arm in policy.recommend_list(number, arms, k)]
 
 
 def inline_offer(arms: Mapping[str, ArrayLike] | ArrayLike, dim: int) -> Offer:
-    """Arms with their vectors: a mapping of ids, or a matrix whose rows are called "0", "1" and so on."""
+    """Return arms with vectors: a mapping of ids, or a matrix whose rows are called "0", "1" and so on."""
     if isinstance(arms, Mapping):
         ids = tuple(checked_id("an arm's id", one) for one in arms)
         rows: Any = list(arms.values())
@@ -100,21 +173,6 @@ def inline_offer(arms: Mapping[str, ArrayLike] | ArrayLike, dim: int) -> Offer:
         ids = ()
     matrix = finite("arms", arms_matrix(rows, dim))
     return Offer(ids or tuple(map(str, range(len(matrix)))), matrix, "arms")
-
-
-_RANDOM = bytearray()
-"""Bytes from the system that no id has used: asking for a few at a time is slow."""
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_RANDOM.clear)
-
-
-def new_id() -> str:
-    """An id that nobody else has; later ones sort after earlier ones."""
-    if len(_RANDOM) < 8:
-        _RANDOM.extend(os.urandom(4096))
-    drawn = _RANDOM[-8:]
-    del _RANDOM[-8:]
-    return f"{time.time_ns() // 1_000_000:012x}{drawn.hex()}"
 
 
 def decision_event(
@@ -128,57 +186,71 @@ def decision_event(
     outcome: Outcome,
     version: int,
 ) -> Event:
-    """A decision as the log keeps it: what was offered, what was chosen, and the answer that was given."""
+    """Return the event of a decision: what was offered, what was chosen, and the answer that was given."""
     picks, ids = outcome.arms, offer.ids
-    told: dict[str, Any] = {"offered": ids, "scores": [*zip(outcome.mean, outcome.width, strict=True)]}
+    fields: dict[str, Any] = {"offered": ids, "scores": [*zip(outcome.mean, outcome.width, strict=True)]}
     kept = offer.arms
     if offer.source == "arms":
-        told["arms"] = picks
+        fields["arms"] = picks
     else:
         kept = kept[picks[0]] if len(picks) == 1 else kept.take(picks, axis=0)
     if offer.source == "all":
-        told["all"] = True
+        fields["all"] = True
     if len(picks) > 1:
-        told["ranking"] = [ids[arm] for arm in picks]
+        fields["ranking"] = [ids[arm] for arm in picks]
         if outcome.first_propensity is not None:
-            told["first"] = outcome.first_propensity
+            fields["first"] = outcome.first_propensity
     if outcome.propensity is not None:
-        told["propensity"] = outcome.propensity
+        fields["propensity"] = outcome.propensity
     if outcome.cluster is not None:
-        told["cluster"] = outcome.cluster
-    told["version"] = version
+        fields["cluster"] = outcome.cluster
+    fields["version"] = version
     if outcome.drawn:
-        told["drawn"] = True
+        fields["drawn"] = True
     if outcome.generator is not None:
-        told["generator"] = outcome.generator
+        fields["generator"] = outcome.generator
     x = kept.tobytes()
-    return Event(seq, policy, DECISION, at, decision, user, ids[picks[0]], None, x, written(told))
+    return Event(seq, policy, DECISION, at, decision, user, ids[picks[0]], None, x, encode_detail(fields))
 
 
 def answer(event: Event) -> Decision:
-    """The answer that was given when this event happened."""
+    """Return the answer that was given when this event happened."""
     assert event.decision is not None
     assert event.item is not None
-    told = event.fields()
-    ranking, pairs = told.get("ranking", (event.item,)), told["scores"]
+    fields = event.fields()
+    ranking, pairs = fields.get("ranking", (event.item,)), fields["scores"]
     return Decision(
         event.decision,
         event.item,
         tuple(ranking),
         tuple([ArmScore(one, *pair) for one, pair in zip(ranking, pairs, strict=True)]),
-        told.get("propensity"),
-        told.get("cluster"),
-        told["version"],
+        fields.get("propensity"),
+        fields.get("cluster"),
+        fields["version"],
     )
 
 
+def same_request(event: Event, user: str, items: Sequence[str] | None, inline: Offer | None, k: int) -> bool:
+    """Tell whether a decision was made for this request; after a compaction that is not known any more."""
+    fields = event.fields()
+    if (event.user, len(fields.get("ranking", (event.item,)))) != (user, k) or "offered" not in fields:
+        return False
+    offered = list(fields["offered"])
+    if inline is not None:
+        same = "arms" in fields and event.x == inline.arms.tobytes()
+        return same and items is None and offered == list(inline.ids)
+    if items is None:
+        return "all" in fields
+    return "arms" not in fields and "all" not in fields and offered == list(items)
+
+
 def clicked_position(ranking: Sequence[str], item: str | None, reward: float) -> int | None:
-    """Where in a list the click was: a list takes reward 1 with the item clicked, or 0 without."""
+    """Return the position of a click; a list takes reward 1 with the item clicked, or 0 without."""
     if item is None and reward == 0:
         return None
     if item is None or reward != 1:
-        told = f"reward {reward:g}" + ("" if item is None else f" for {shown(item)}")
-        raise ArgumentError(f"a list takes reward 1 with the item clicked, or 0 without an item, got {told}")
+        given = f"reward {reward:g}" + ("" if item is None else f" for {shown(item)}")
+        raise ArgumentError(f"a list takes reward 1 with the item clicked, or 0 without an item, got {given}")
     if item not in ranking:
         raise ArgumentError(f"item must be one of the list that was shown, got {shown(item)}")
     return list(ranking).index(item)

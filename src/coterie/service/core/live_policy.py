@@ -3,45 +3,71 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from heapq import heappop
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie.errors import ArgumentError, Conflict
+from coterie.errors import ArgumentError, Conflict, StoreError, UnknownName
 from coterie.policies.base import too_long
-from coterie.service.core import log_events as events
-from coterie.service.core import rewards
-from coterie.service.core.choice import choose
 from coterie.service.core.decisions import (
     Decision,
     Offer,
     RewardResult,
     answer,
+    choose,
+    clicked_position,
     decision_event,
     inline_offer,
-    new_id,
     same_request,
 )
-from coterie.service.core.ids import checked_id
-from coterie.service.core.log_events import Event, detail
-from coterie.service.core.state import PolicyState
-from coterie.service.storage.increments import Base
-from coterie.service.storage.snapshot_writer import Retry
+from coterie.service.core.ids import checked_id, new_id
+from coterie.service.core.recovery import Recovered, recover_policy
+from coterie.service.core.state import PolicyState, Waiting
+from coterie.service.storage import event_store as events
+from coterie.service.storage.event_store import Event, EventStore, detail
+from coterie.service.storage.journal import RequestLock
+from coterie.service.storage.snapshot_writer import SnapshotWriter
 from coterie.types import Floats
-from coterie.validation import arms_matrix, finite, shown, whole
-
-if TYPE_CHECKING:
-    from coterie.service.core.engine import PolicyEngine
+from coterie.validation import arm_vector, arms_matrix, finite, number, shown, whole
 
 REMEMBERED = 50_000
 """Decisions whose events are kept in memory; others are looked up in the store."""
 EXPIRED_AT_ONCE = 1_000
 """Decisions that expire in one go, so that requests come between."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a policy may be asked for at most; more is refused, so that memory is bounded.
+
+    Parameters
+    ----------
+    arms : int
+        Arms of one decision.
+    waiting : int
+        Decisions of a policy that wait for their reward.
+    policies : int
+        Policies of an engine.
+    """
+
+    arms: int = 1_000
+    waiting: int = 1_000_000
+    policies: int = 100
+
+    def check_arms(self, count: int) -> None:
+        """Refuse too many arms in one decision."""
+        if count > self.arms:
+            raise ArgumentError(f"a decision may be among at most {self.arms} arms, got {count}")
+
+    def check_waiting(self, count: int) -> None:
+        """Refuse a decision when too many wait for their reward."""
+        if count >= self.waiting:
+            raise StoreError(f"{count} decisions wait for a reward, and no more may; shorten reward_wait")
 
 
 @dataclass(slots=True)
@@ -54,36 +80,60 @@ class RewardTotals:
     drawn_count: int = 0
 
     def add(self, reward: float, drawn: bool) -> None:
-        """One more reward."""
+        """Add a reward."""
         if drawn:
             self.drawn, self.drawn_count = self.drawn + reward, self.drawn_count + 1
         else:
             self.own, self.own_count = self.own + reward, self.own_count + 1
 
 
-class Recovered(NamedTuple):
-    """A state that was read from a store: the last snapshot, of that event and time, and the log since."""
+class FeedbackRequest(NamedTuple):
+    """A reward for something that the policy did not choose; the same `id` is counted once."""
 
-    state: PolicyState
-    snapshot_seq: int = 0
-    snapshot_at: float | None = None
+    user: str
+    reward: float
+    item: str | None
+    x: ArrayLike | None
+    id: str | None
 
 
 class LivePolicy:
-    """What can be asked of a policy. Results are promises until the engine says that they are durable."""
+    """A policy of an engine: decisions, rewards, feedback, items and settings.
 
-    def __init__(self, engine: PolicyEngine, name: str, recovered: Recovered) -> None:
-        """A policy of an engine, in the state that its log tells."""
-        self.engine = engine
+    What a method returns counts only once the engine says that it is durable.
+
+    Parameters
+    ----------
+    name : str
+        The policy's name.
+    recovered : Recovered
+        Its state, as the store has it.
+    requests : RequestLock
+        Shared by all policies of an engine: one request at a time.
+    limits : Limits
+        On decisions.
+    """
+
+    def __init__(self, name: str, recovered: Recovered, requests: RequestLock, limits: Limits) -> None:
+        """Go on from a state."""
         self.name = name
         self.state = recovered.state
+        self._requests, self._limits = requests, limits
+        self._journal, self._store = requests.journal, requests.journal.store
         self._recent: OrderedDict[str, list[Event]] = OrderedDict()
         self.duplicates = 0
         self.totals = RewardTotals()
-        self.epoch = 0
-        self.base: Base | None = None
-        self.retry = Retry()
-        self.snapshot_seq, self.snapshot_at = recovered.snapshot_seq, recovered.snapshot_at
+        self.snapshots = SnapshotWriter(
+            name, lambda: self.state, requests, seq=recovered.snapshot_seq, at=recovered.snapshot_at
+        )
+
+    @contextmanager
+    def reading(self) -> Iterator[PolicyState]:
+        """Lend the state, which does not change meanwhile."""
+        with self._requests:
+            yield self.state
+
+    # Decisions.
 
     def decide(
         self,
@@ -94,41 +144,41 @@ class LivePolicy:
         k: int = 1,
         decision_id: str | None = None,
     ) -> Decision:
-        """Choose among items of the catalogue (all by default), or among arms that bring their vectors."""
-        with self.engine.turn:
+        """Choose among items of the catalogue (all by default), or among arms with their own vectors."""
+        with self._requests:
             checked_id("user", user)
             if decision_id is not None:
-                known = self.events_of(checked_id("decision_id", decision_id))
+                known = self._events_of(checked_id("decision_id", decision_id))
                 if known:
                     return self._repeated(known, user, items, arms, k)
             offer = self._offer(items, arms)
             if type(k) is not int or not 1 <= k <= len(offer.ids):
                 k = whole("k", k, 1, len(offer.ids))
-            self.state.check_newcomer(user)
-            self.engine.check_room(len(self.state.waiting))
-            with self.engine.change:
+            self.state.check_new_user(user)
+            self._limits.check_waiting(len(self.state.waiting))
+            with self._requests.change:
                 outcome = choose(self.state, user, offer.arms, k)
                 event = decision_event(
-                    self.engine.next_seq,
+                    self._journal.next_seq,
                     self.name,
-                    self.engine.now(),
+                    self._requests.now,
                     decision=decision_id or new_id(),
                     user=user,
                     offer=offer,
                     outcome=outcome,
                     version=self.state.seq,
                 )
-                self.happen(event)
+                self._apply(event)
             return answer(event)
 
     def _offer(self, items: Sequence[str] | None, arms: Any) -> Offer:
-        """What is on offer, with vectors that the policy can take."""
+        """Return the arms of a request, with vectors that the policy can take."""
         if items is not None and arms is not None:
             raise ArgumentError("give items of the catalogue or arms with vectors, not both")
         dim = self.state.settings.dim
         if arms is not None:
             offer = inline_offer(arms, dim)
-            self.check_length("arms", offer.arms)
+            self._check_length("arms", offer.arms)
         else:
             if isinstance(items, str):
                 raise ArgumentError(f"items must be a list of ids, got {shown(items)}")
@@ -138,19 +188,21 @@ class LivePolicy:
             if len(set(ids)) != len(ids):
                 raise ArgumentError("items must name each item once")
             offer = Offer(ids, self.state.catalogue.vectors(ids), "all" if items is None else "items")
-        self.engine.limits.check_offer(len(offer.ids))
+        self._limits.check_arms(len(offer.ids))
         return offer
 
     def _repeated(
         self, known: list[Event], user: str, items: Sequence[str] | None, arms: Any, k: int
     ) -> Decision:
-        """The first answer to the same request, whatever became of the catalogue since."""
+        """Return the first answer to the same request, whatever has happened to the catalogue since."""
         decision = events.first(known, events.DECISION)
         inline = None if arms is None else inline_offer(arms, self.state.settings.dim)
         if decision is None or not same_request(decision, user, items, inline, k):
             raise Conflict(f"decision_id {shown(known[0].decision)} was used for another request")
         self.duplicates += 1
         return answer(decision)
+
+    # Rewards of decisions.
 
     def reward(
         self, decision_id: str, reward: float, *, item: str | None = None, x: ArrayLike | None = None
@@ -159,8 +211,99 @@ class LivePolicy:
 
         `item` is what was clicked in a list; in shadow mode `item` or `x` is what was shown instead.
         """
-        with self.engine.turn:
-            return rewards.give_reward(self, decision_id, reward, item, x)
+        with self._requests:
+            checked_id("decision_id", decision_id)
+            value = number("reward", reward)
+            known = self._events_of(decision_id)
+            decision = events.first(known, events.DECISION)
+            if decision is None:
+                raise UnknownName(f"no decision {shown(decision_id)}: it was not made here, or was removed")
+            if item is not None and item == decision.item and "ranking" not in decision.fields():
+                item = None if self.state.settings.mode != "shadow" else item
+            if (settled := events.first(known, *events.REWARDED)) is not None:
+                result = self._duplicate(settled, value, item, x)
+                self.duplicates += 1
+                return result
+            self._expire_one(decision_id)
+            waiting = self.state.waiting.get(decision_id)
+            fields = self._reward_fields(decision, waiting, value, item, x)
+            if waiting is not None:
+                return self._count_reward(decision, value, item, fields, drawn=waiting.drawn)
+            return self._count_late(decision, value, item, fields)
+
+    def _reward_fields(
+        self,
+        decision: Event,
+        waiting: Waiting | None,
+        value: float,
+        item: str | None,
+        x: ArrayLike | None,
+    ) -> dict[str, Any]:
+        """Return what else the event of a reward says: the vector shown instead, or the click in a list."""
+        if self.state.settings.mode == "shadow":
+            if item is None and x is None:
+                raise ArgumentError("in shadow mode a reward names what was shown: give item or x")
+            return {"x": self._vector(item, x), "shadow": True}
+        shown_items = waiting.items if waiting else decision.fields().get("ranking", ())
+        ranking = shown_items if len(shown_items) > 1 else None
+        if x is not None or (item is not None and ranking is None and item != decision.item):
+            raise ArgumentError(
+                f"the decision chose {shown(decision.item)}; give what was shown instead as feedback"
+            )
+        if ranking is None:
+            return {}
+        return {"clicked": clicked_position(ranking, item, value)}
+
+    def _reward_event(self, decision: Event, value: float, item: str | None, fields: dict[str, Any]) -> Event:
+        details = {name: one for name, one in fields.items() if name != "x"}
+        return self._event(
+            events.REWARD,
+            decision=decision.decision,
+            user=decision.user,
+            item=item,
+            reward=value,
+            x=fields.get("x"),
+            detail=detail(**details) if details else None,
+        )
+
+    def _count_reward(
+        self, decision: Event, value: float, item: str | None, fields: dict[str, Any], *, drawn: bool
+    ) -> RewardResult:
+        event = self._reward_event(decision, value, item, fields)
+        with self._requests.change:
+            self._apply(event)
+        self.totals.add(value, drawn)
+        learnt = self.state.settings.mode != "frozen" and not fields.get("ignored")
+        return RewardResult(decision.decision or "", "counted" if learnt else "recorded")
+
+    def _count_late(
+        self, decision: Event, value: float, item: str | None, fields: dict[str, Any]
+    ) -> RewardResult:
+        """Take a reward after the default was counted: count it too, or instead, or only record it."""
+        late = self.state.settings.late
+        if "x" not in fields:
+            fields["x"] = decision.chosen_vectors(self.state.settings.dim).tobytes()
+        if late != "correct":
+            fields["ignored"] = late == "ignore" or None
+            drawn = "drawn" in decision.fields()
+            result = self._count_reward(decision, value, item, fields, drawn=drawn)
+            return result._replace(status="late") if result.status == "counted" else result
+        event, key = self._reward_event(decision, value, item, fields), decision.decision or ""
+        self.rewrite(lambda store: store.replace_default(key, event), added=event.seq)
+        return RewardResult(key, "late")
+
+    def _duplicate(self, settled: Event, value: float, item: str | None, x: ArrayLike | None) -> RewardResult:
+        """Accept the same reward once more; refuse another one."""
+        who = shown(settled.decision)
+        if settled.reward != value:
+            raise Conflict(f"{who} was settled with reward {settled.reward:g}, got {value:g}")
+        if settled.item != item:
+            raise Conflict(f"{who} was settled for {shown(settled.item)}, got {shown(item)}")
+        if x is not None and self._given_vector(x) != settled.x:
+            raise Conflict(f"{who} was settled for another vector x")
+        return RewardResult(settled.decision or "", "duplicate")
+
+    # Feedback: rewards for what something else chose.
 
     def feedback(
         self,
@@ -172,8 +315,64 @@ class LivePolicy:
         feedback_id: str | None = None,
     ) -> RewardResult:
         """Count a reward for an item that something else chose; the same `feedback_id` is counted once."""
-        with self.engine.turn:
-            return rewards.give_feedback(self, rewards.FeedbackRequest(user, reward, item, x, feedback_id))
+        with self._requests:
+            event = self.check_feedback(FeedbackRequest(user, reward, item, x, feedback_id))
+            if isinstance(event, RewardResult):
+                self.duplicates += 1
+                return event
+            with self._requests.change:
+                self._apply(event)
+            frozen = self.state.settings.mode == "frozen"
+            return RewardResult(event.decision or "", "recorded" if frozen else "counted")
+
+    def check_feedback(self, request: FeedbackRequest) -> Event | RewardResult:
+        """Return the event of a feedback, or the result of one that is known already; nothing changes."""
+        checked_id("user", request.user)
+        value = number("reward", request.reward)
+        if (request.item is None) == (request.x is None):
+            raise ArgumentError("give an item of the catalogue or its vector x, one of the two")
+        if request.id is not None:
+            known = self._events_of(checked_id("feedback_id", request.id))
+            if known and known[0].kind != events.FEEDBACK:
+                raise Conflict(f"feedback_id {shown(request.id)} is the id of a decision")
+            if known and known[0].user != request.user:
+                raise Conflict(f"feedback_id {shown(request.id)} was used for another user")
+            if known:
+                return self._duplicate(known[0], value, request.item, request.x)
+        vector = self._vector(request.item, request.x)
+        self.state.check_new_user(request.user)
+        return self._event(
+            events.FEEDBACK,
+            decision=request.id or new_id(),
+            user=request.user,
+            item=request.item,
+            reward=value,
+            x=vector,
+        )
+
+    def _vector(self, item: str | None, x: ArrayLike | None) -> bytes:
+        """Return the vector of an item of the catalogue, or the one given."""
+        if x is not None:
+            if item is not None:
+                raise ArgumentError("give an item of the catalogue or its vector x, one of the two")
+            return self._given_vector(x)
+        vector = self.state.catalogue.vectors([checked_id("item", item)])
+        self._check_length("x", vector)
+        return vector.tobytes()
+
+    def _given_vector(self, x: ArrayLike) -> bytes:
+        """Return a vector that came with a request."""
+        dim = self.state.settings.dim
+        vector = finite("x", arm_vector(x, dim)).reshape(1, dim)
+        self._check_length("x", vector)
+        return vector.tobytes()
+
+    def _check_length(self, name: str, vectors: Floats) -> None:
+        """Refuse vectors so long that the inverse of their sum of squares would lose its precision."""
+        if not self.state.policy.learner.accepts(vectors):
+            raise too_long(name, self.state.policy.arguments["ridge"])
+
+    # Items, settings, timers.
 
     def change_items(
         self,
@@ -182,96 +381,63 @@ class LivePolicy:
         remove: Sequence[str] = (),
         replace_all: bool = False,
     ) -> int:
-        """Set items of the catalogue and remove others, in one step; how many there are then."""
-        with self.engine.turn:
+        """Set items of the catalogue and remove others, in one step; return how many there are then."""
+        with self._requests:
             ids = [checked_id("an item's id", one) for one in put or {}]
             vectors = np.empty((0, self.state.settings.dim))
             if put:
                 rows: Any = list(put.values())
                 vectors = finite("items", arms_matrix(rows, self.state.settings.dim, "items"))
-                self.check_length("items", vectors)
+                self._check_length("items", vectors)
             if remove:
                 self.state.catalogue.vectors(list(remove))
             if replace_all or put or remove:
-                told = detail(put=ids, removed=list(remove) or None, all=replace_all or None)
-                with self.engine.change:
-                    self.happen(self.event(events.ITEMS, x=vectors.tobytes(), detail=told))
+                fields = detail(put=ids, removed=list(remove) or None, all=replace_all or None)
+                with self._requests.change:
+                    self._apply(self._event(events.ITEMS, x=vectors.tobytes(), detail=fields))
             return len(self.state.catalogue)
 
     def configure(self, **changes: Any) -> None:
         """Change settings that may change while a policy runs."""
-        with self.engine.turn:
+        with self._requests:
             settings = self.state.settings.changed(**changes)
             if settings != self.state.settings:
-                with self.engine.change:
-                    self.happen(self.event(events.CONFIGURED, detail=settings.to_json()))
+                with self._requests.change:
+                    self._apply(self._event(events.CONFIGURED, detail=settings.to_json()))
 
     def expire(self) -> int:
-        """Count the default reward of decisions whose time is over; how many there were."""
-        with self.engine.turn:
-            now, timers, count = self.engine.now(), self.state.timers, 0
+        """Count the default reward of decisions whose time is over; return how many there were."""
+        with self._requests:
+            now, timers, count = self._requests.now, self.state.timers, 0
             while timers and timers[0][0] <= now and count < EXPIRED_AT_ONCE:
-                count += self.expire_one(heappop(timers)[1])
+                count += self._expire_one(heappop(timers)[1])
             return count
 
-    def expire_one(self, decision_id: str) -> bool:
+    def _expire_one(self, decision_id: str) -> bool:
         """Count the default reward of a decision if its time is over."""
         waiting = self.state.waiting.get(decision_id)
-        if waiting is None or waiting.expires is None or waiting.expires > self.engine.now():
+        if waiting is None or waiting.expires is None or waiting.expires > self._requests.now:
             return False
-        with self.engine.change:
+        with self._requests.change:
             default = self.state.settings.default_reward
-            self.happen(self.event(events.EXPIRED, decision=decision_id, user=waiting.user, reward=default))
+            self._apply(self._event(events.EXPIRED, decision=decision_id, user=waiting.user, reward=default))
         return True
 
-    def remove_user(self, user: str) -> None:
-        """Forget a user: id, history and statistics; the policy learns anew from what remains."""
-        self.engine.forget_user(self.name, user)
+    # Events and the log.
 
-    @contextmanager
-    def reading(self) -> Iterator[PolicyState]:
-        """The state, which does not change meanwhile."""
-        with self.engine.turn:
-            yield self.state
+    def _event(self, kind: str, **fields: Any) -> Event:
+        return Event(self._journal.next_seq, self.name, kind, self._requests.now, **fields)
 
-    def stored_history(self, user: str, limit: int) -> list[Event]:
-        """The latest events of a user."""
-        checked_id("user", user)
-        limit = whole("limit", limit, 1, 10_000)
-        self.engine.flush()
-        return self.engine.store.history(self.name, user, limit)
-
-    def reset(self, recovered: Recovered) -> None:
-        """Go on from what was read from the store."""
-        self.state, self.base = recovered.state, None
-        self.snapshot_seq, self.snapshot_at = recovered.snapshot_seq, recovered.snapshot_at
-        self._recent.clear()
-
-    def check_length(self, name: str, vectors: Floats) -> None:
-        """Refuse vectors that rounding could not bear."""
-        if not self.state.policy.learner.accepts(vectors):
-            raise too_long(name, self.state.policy.arguments["ridge"])
-
-    def events_of(self, decision_id: str) -> list[Event]:
-        """Everything that happened to a decision's id."""
-        known = self._recent.get(decision_id)
-        return self.engine.store.find(self.name, decision_id) if known is None else known
-
-    def event(self, kind: str, **fields: Any) -> Event:
-        return Event(self.engine.next_seq, self.name, kind, self.engine.now(), **fields)
-
-    def happen(self, event: Event) -> None:
+    def _apply(self, event: Event) -> None:
         """Change the state and queue the event for the store."""
         self.state.apply(event)
-        self.engine.journal.append(event)
+        self._journal.append(event)
         if event.decision is not None:
             known = self._recent.get(event.decision)
             if known is None:
                 if event.kind == events.EXPIRED:
-                    return  # it is not waiting any more, which is all that a late reward asks
-                found = (
-                    self.engine.store.find(self.name, event.decision) if event.kind == events.REWARD else ()
-                )
+                    return  # a late reward only has to find that the decision is not waiting any more
+                found = self._store.find(self.name, event.decision) if event.kind == events.REWARD else ()
                 self._recent[event.decision] = [*found, event]
             else:
                 self._recent[event.decision] = [*known, event]
@@ -280,9 +446,46 @@ class LivePolicy:
                 self._forget_old()
 
     def _forget_old(self) -> None:
-        """Remember no more than so many decisions, and whatever is not durable yet."""
+        """Drop the oldest decisions from memory, but none whose events are not durable yet."""
         while len(self._recent) > REMEMBERED:
             oldest = next(iter(self._recent))
-            if self._recent[oldest][-1].seq > self.engine.journal.durable:
+            if self._recent[oldest][-1].seq > self._journal.durable:
                 return
             del self._recent[oldest]
+
+    def _events_of(self, decision_id: str) -> list[Event]:
+        """Return everything that happened to a decision's id."""
+        known = self._recent.get(decision_id)
+        return self._store.find(self.name, decision_id) if known is None else known
+
+    def stored_history(self, user: str, limit: int) -> list[Event]:
+        """Return the latest events of a user."""
+        checked_id("user", user)
+        limit = whole("limit", limit, 1, 10_000)
+        self._journal.flush()
+        return self._store.history(self.name, user, limit)
+
+    def rewrite(self, task: Callable[[EventStore], None], *, added: int = 0) -> None:
+        """Change what is in the log, and learn anew from what is there then.
+
+        `added` is the number of the event that the task adds, if it adds one. The caller has its turn.
+        """
+
+        def perform() -> None:
+            self.snapshots.epoch += 1  # on the journal's thread, where snapshots are completed, too
+            task(self._store)
+            self._journal.pass_over(added)
+
+        self._requests.rewriting = True
+        try:
+            self._journal.run(perform)
+            with self._requests.change:
+                self.reset(recover_policy(self._store, self.name))
+        finally:
+            self._requests.rewriting = False
+
+    def reset(self, recovered: Recovered) -> None:
+        """Go on from what was read from the store."""
+        self.state = recovered.state
+        self.snapshots.seq, self.snapshots.at = recovered.snapshot_seq, recovered.snapshot_at
+        self._recent.clear()

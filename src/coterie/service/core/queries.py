@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie.policies.autoclub.autoclub import AutoCLUB
-from coterie.service.core import log_events as events
 from coterie.service.core.live_policy import LivePolicy
 from coterie.service.core.state import PolicyState
+from coterie.service.storage.event_store import DECISION
 from coterie.types import Ints
 
 
@@ -184,7 +184,7 @@ def history(live: LivePolicy, user: str, limit: int = 100) -> list[UserEvent]:
             decision_id=event.decision,
             item=event.item,
             reward=event.reward,
-            propensity=event.fields().get("propensity") if event.kind == events.DECISION else None,
+            propensity=event.fields().get("propensity") if event.kind == DECISION else None,
         )
         for event in found
     ]

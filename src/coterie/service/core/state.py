@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappush
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.errors import ArgumentError
+from coterie.errors import ArgumentError, UnknownName
 from coterie.policies.base import LinearBandit
-from coterie.service.core import log_events as events
-from coterie.service.core.ids import Catalogue, Users
-from coterie.service.core.log_events import Event, chosen_vectors
-from coterie.service.settings import WORLDLY, PolicySettings
+from coterie.service.settings import USER_PARAMS, PolicySettings
+from coterie.service.storage import event_store as events
+from coterie.service.storage.event_store import Event
 from coterie.types import Floats, Ints
 from coterie.validation import shown
 
@@ -40,6 +39,88 @@ class Waiting(NamedTuple):
         return np.frombuffer(self.x).reshape(len(self.items), -1)
 
 
+class Users:
+    """The ids of a policy's users; the place in the list is the number that the policy knows."""
+
+    def __init__(self, ids: Iterable[str] = ()) -> None:
+        """The users known at the start, in order."""
+        self._ids = list(ids)
+        self._numbers = {one: number for number, one in enumerate(self._ids)}
+        self.find: Callable[[str], int | None] = self._numbers.get
+        """Returns the number of a user, or None for one who was never seen."""
+
+    def __len__(self) -> int:
+        """How many users are known."""
+        return len(self._ids)
+
+    def __contains__(self, user: str) -> bool:
+        """Is this user known?"""
+        return user in self._numbers
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """All ids, in the order of their numbers."""
+        return tuple(self._ids)
+
+    def add(self, user: str) -> int:
+        """The number of a user who is new."""
+        number = self._numbers[user] = len(self._ids)
+        self._ids.append(user)
+        return number
+
+    def number(self, user: str) -> int:
+        """The number of a known user."""
+        if user not in self._numbers:
+            raise UnknownName(f"no user {shown(user)}: it has not been seen, or was removed")
+        return self._numbers[user]
+
+    def named(self, numbers: Iterable[int]) -> list[str]:
+        """The ids of these numbers."""
+        return [self._ids[number] for number in numbers]
+
+
+class Catalogue:
+    """Items with a vector each, kept as bytes: a matrix of some of them is joined from those."""
+
+    def __init__(self, dim: int, ids: Sequence[str] = (), vectors: Floats | None = None) -> None:
+        """The items at the start, a row of `vectors` each."""
+        self._dim = dim
+        self._rows: dict[str, bytes] = {}
+        if vectors is not None:
+            self.put(ids, vectors)
+
+    def __len__(self) -> int:
+        """How many items there are."""
+        return len(self._rows)
+
+    def __contains__(self, item: str) -> bool:
+        """Is there such an item?"""
+        return item in self._rows
+
+    @property
+    def ids(self) -> list[str]:
+        """All ids, in the order in which the items came."""
+        return list(self._rows)
+
+    def put(self, ids: Sequence[str], vectors: Floats) -> None:
+        """Add items, or give those that are there another vector."""
+        for item, vector in zip(ids, vectors, strict=True):
+            self._rows[item] = vector.tobytes()
+
+    def remove(self, ids: Iterable[str]) -> None:
+        """Remove items; the rest keeps its order."""
+        for item in ids:
+            self._rows.pop(item, None)
+
+    def vectors(self, ids: Sequence[str]) -> Floats:
+        """The vectors of these items, a row each, read-only."""
+        try:
+            content = b"".join(map(self._rows.__getitem__, ids))
+        except KeyError as missing:
+            raise UnknownName(f"no item {shown(missing.args[0])} in the catalogue of this policy") from None
+        return np.frombuffer(content).reshape(len(ids), self._dim)
+
+
 class PolicyState:
     """A policy, the ids of its users, its catalogue and the decisions that wait.
 
@@ -58,7 +139,7 @@ class PolicyState:
         self.counts: Counter[str] = Counter()
         self.seq = 0
         self.at = 0.0
-        self._guest: LinearBandit | None = None
+        self._stand_in: LinearBandit | None = None
         self._generator: Mapping[str, Any] | None = None
         self._labels: Ints | None = None
         self._firsts: dict[int, int] = {}
@@ -79,7 +160,7 @@ class PolicyState:
         self.counts[event.kind] += 1
         self.seq, self.at = event.seq, event.at
 
-    def seat(self, user: str) -> tuple[LinearBandit, int]:
+    def policy_for(self, user: str) -> tuple[LinearBandit, int]:
         """The policy that decides for a user, and the user's number in it.
 
         A stranger joins. While the policy is frozen, a copy with one more user stands in for strangers:
@@ -90,27 +171,27 @@ class PolicyState:
             return self.policy, number
         if self.settings.mode != "frozen":
             return self.policy, self.join(user)
-        if self._guest is None:
-            self.check_newcomer(user)
-            guest = copy.copy(self.policy)
-            guest.add_users(1)
-            self._guest = guest
-        self._guest.generator.bit_generator.state = self.policy.generator.bit_generator.state
-        return self._guest, self._guest.n_users - 1
+        if self._stand_in is None:
+            self.check_new_user(user)
+            stand_in = copy.copy(self.policy)
+            stand_in.add_users(1)
+            self._stand_in = stand_in
+        self._stand_in.generator.bit_generator.state = self.policy.generator.bit_generator.state
+        return self._stand_in, self._stand_in.n_users - 1
 
     def join(self, user: str) -> int:
         """The number of a user, who is added if new."""
         number = self.users.find(user)
         if number is not None:
             return number
-        self.check_newcomer(user)
+        self.check_new_user(user)
         if len(self.users) == self.policy.n_users:
             self.policy.add_users(1)
         return self.users.add(user)
 
-    def check_newcomer(self, user: str) -> None:
+    def check_new_user(self, user: str) -> None:
         """Refuse a stranger where users are given from the start."""
-        if self.users.find(user) is None and any(name in self.settings.params for name in WORLDLY):
+        if self.users.find(user) is None and any(name in self.settings.params for name in USER_PARAMS):
             kind = self.settings.policy
             raise ArgumentError(f"user must be one that {kind} was made with, got {shown(user)}")
 
@@ -120,7 +201,7 @@ class PolicyState:
             return policy.generator.bit_generator.state
         return self._generator
 
-    def know_generator(self, found: Mapping[str, Any] | None) -> None:
+    def cache_generator_state(self, found: Mapping[str, Any] | None) -> None:
         """Keep in mind where the generator stands: asking it takes as long as a decision."""
         self._generator = found
 
@@ -148,7 +229,7 @@ class PolicyState:
 
     def _configured(self, event: Event) -> None:
         self.settings = PolicySettings.from_json(event.detail or "{}")
-        self._guest = None
+        self._stand_in = None
 
     def _items(self, event: Event) -> None:
         told = event.fields()
@@ -165,14 +246,14 @@ class PolicyState:
             self.join(event.user)
         if "generator" in told:
             set_generator(self.policy, told["generator"])
-            self.know_generator(None)
+            self.cache_generator_state(None)
         ranking = told.get("ranking")
         items = (event.item or "",) if ranking is None else tuple(ranking)
         wait = self.settings.reward_wait
         expires = None if wait is None else event.at + wait
         x = event.x or b""
         if "arms" in told:
-            x = chosen_vectors(event, self.settings.dim).tobytes()
+            x = event.chosen_vectors(self.settings.dim).tobytes()
         waiting = Waiting(event.user, items, x, expires, "drawn" in told)
         self.start_waiting(event.decision, waiting)
 
@@ -217,7 +298,7 @@ def set_generator(policy: LinearBandit, kept: list[Any]) -> None:
     policy.generator.bit_generator.state = state
 
 
-def kept_generator(state: dict[str, Any]) -> list[Any]:
+def generator_fields(state: dict[str, Any]) -> list[Any]:
     """The state of a generator as events keep it."""
     inner = state["state"]
     return [f"{inner['state']:x}", f"{inner['inc']:x}", state["has_uint32"], state["uinteger"]]

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hmac
+import logging
 import time
+import weakref
 from hashlib import sha256
 from secrets import token_hex, token_urlsafe
+from threading import Event, Thread
 from typing import Literal, NamedTuple, get_args
 
-from coterie.errors import ArgumentError, UnknownName
+from coterie.errors import ArgumentError, StoreError, UnknownName
+from coterie.service.http.problems import Headers, Refusal, header
 from coterie.service.storage.event_store import EventStore
 from coterie.validation import shown
 
@@ -17,6 +21,9 @@ ROLES: tuple[Role, ...] = get_args(Role)
 """Each may do what those before it may."""
 FRESH = 2.0
 """Seconds after which keys are read from the store again."""
+MOST_AGE = 10.0
+"""Seconds after which keys that could not be read again open nothing."""
+logger = logging.getLogger(__name__)
 
 
 class Key(NamedTuple):
@@ -43,6 +50,7 @@ def create_key(store: EventStore, role: str, *, policy: str | None = None, label
     row = (key_id, _digest(secret), role, policy, label[:200], time.time())
     with store.transaction():
         store.execute("INSERT INTO key VALUES (?, ?, ?, ?, ?, ?)", [row])
+        _remember_keys(store)
     return f"ck_{key_id}_{secret}"
 
 
@@ -58,38 +66,105 @@ def revoke_key(store: EventStore, key_id: str) -> None:
         raise UnknownName(f"no key {shown(key_id)}; `coterie keys list` shows all")
     with store.transaction():
         store.execute("DELETE FROM key WHERE id = ?", [(key_id,)])
+        _remember_keys(store)
+
+
+def _remember_keys(store: EventStore) -> None:
+    """Note in a transaction that the store has had a key, so that revoking the last one opens nothing."""
+    store.execute("INSERT INTO meta VALUES ('keys', 'required') ON CONFLICT DO NOTHING")
+
+
+def keys_required(store: EventStore) -> bool:
+    """Tell whether the store has, or ever had, a key."""
+    return bool(list_keys(store)) or bool(store.query("SELECT 1 FROM meta WHERE name = 'keys'"))
 
 
 class APIKeys:
-    """The keys of a store, read again every two seconds, so that one revoked opens nothing soon."""
+    """The keys of a store, read again every two seconds by a thread of their own.
 
-    def __init__(self, store: EventStore) -> None:
-        """The keys as they are now."""
-        self._store = store
-        self._read = 0.0
+    No request queries the store for keys: a database that hangs would stop the event loop. Keys that could
+    not be read for `MOST_AGE` seconds open nothing, since any of them may have been revoked meanwhile.
+
+    Parameters
+    ----------
+    store : EventStore
+        Open.
+    insecure : bool
+        Whether requests need no key while the store has none. Otherwise they need none only if the store
+        never had one.
+    """
+
+    def __init__(self, store: EventStore, *, insecure: bool = False) -> None:
+        """Read the keys and start the thread, which ends with `close` or when this object is collected."""
+        self._store, self._insecure = store, insecure
         self._keys: dict[str, Key] = {}
+        self._required = False
+        self._read_at = 0.0
         self.refresh()
+        self._stop = Event()
+        weakref.finalize(self, self._stop.set)
+        Thread(
+            target=_keep_fresh, args=(weakref.ref(self), self._stop), name="coterie-keys", daemon=True
+        ).start()
 
     def refresh(self) -> None:
-        """Read the keys if they were not read lately."""
-        now = time.monotonic()
-        if now - self._read > FRESH:
-            self._keys = {key.id: key for key in list_keys(self._store)}
-            self._read = now
+        """Read the keys; StoreError if the store cannot be read."""
+        began = time.monotonic()
+        self._keys = {key.id: key for key in list_keys(self._store)}
+        # The mark is read after the keys: who revokes the last key has set it before.
+        self._required = self._required or keys_required(self._store)
+        self._read_at = began
 
-    def __len__(self) -> int:
-        """How many keys there are."""
-        return len(self._keys)
+    @property
+    def age(self) -> float:
+        """Seconds since the keys were read."""
+        return time.monotonic() - self._read_at
+
+    def close(self) -> None:
+        """End the thread."""
+        self._stop.set()
 
     def find(self, text: str) -> Key | None:
         """The key of this text, if there is one."""
-        self.refresh()
         mark, _, rest = text.partition("_")
         key_id, _, secret = rest.partition("_")
         key = self._keys.get(key_id)
         expected = key.digest if key is not None else _digest("")
         same = hmac.compare_digest(_digest(secret), expected)
         return key if same and mark == "ck" else None
+
+    def authorise(
+        self, headers: Headers, role: Role, policy: str | None, *, any_scope: bool = False
+    ) -> Key | None:
+        """Check that the key of a request has a role for a policy; None if requests need no key.
+
+        `any_scope` lets keys of a single policy pass, too.
+        """
+        if self.age > MOST_AGE:
+            raise Refusal(503, f"the store did not answer for {self.age:.0f} s, so no key can be checked")
+        if not self._keys and (self._insecure or not self._required):
+            return None
+        scheme, _, token = header(headers, b"authorization").decode("latin-1").partition(" ")
+        key = self.find(token.strip()) if scheme.lower() == "bearer" else None
+        if key is None:
+            raise Refusal(401, "a key is needed: Authorization: Bearer ck_…; `coterie keys create` makes one")
+        if not key.allows(role, key.policy if any_scope else policy):
+            where = "" if policy is None else f" of policy {policy!r}"
+            raise Refusal(403, f"this needs the role {role}{where}, and the key does not have it")
+        return key
+
+
+def _keep_fresh(reference: weakref.ref[APIKeys], stop: Event) -> None:
+    """Read keys again and again, until they are of no use to anybody."""
+    while not stop.wait(FRESH):
+        keys = reference()
+        if keys is None:
+            return
+        try:
+            keys.refresh()
+        except StoreError as error:
+            logger.warning("the keys could not be read, and are %.0f s old: %s", keys.age, error)
+        del keys  # a reference in this frame would keep them alive while it waits
 
 
 def _digest(secret: str) -> str:

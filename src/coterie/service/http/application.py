@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from coterie.service.core.engine import PolicyEngine
+from coterie.service.http.admission import Admission
 from coterie.service.http.decision_routes import HANDLERS, respond
 from coterie.service.http.openapi import document
 from coterie.service.http.page import PolicyMonitors, show_page
@@ -19,9 +20,17 @@ from coterie.service.http.routes import ROUTES, Endpoint, json_response, list_po
 from coterie.service.http.service import HTTPLimits, HTTPService, service_of
 
 
-def build_app(engine: PolicyEngine, limits: HTTPLimits | None = None) -> HTTPService:
-    """Return the ASGI application of an open engine."""
-    service = HTTPService(engine, limits or HTTPLimits())
+def build_app(
+    engine: PolicyEngine,
+    limits: HTTPLimits | None = None,
+    *,
+    admission: Admission | None = None,
+    insecure: bool = False,
+) -> HTTPService:
+    """Return the ASGI application of an open engine, with the arguments of `HTTPService`."""
+    service = HTTPService(
+        engine, limits or HTTPLimits(), admission=admission or Admission(), insecure=insecure
+    )
     described = document(ROUTES, version("coterie"))
 
     async def openapi(request: Request) -> Response:
@@ -46,7 +55,7 @@ def _route(endpoint: Endpoint) -> Route:
         if endpoint.role is not None:
             policy = request.path_params.get("policy")
             listing = endpoint.handler is list_policies  # shows only the policies that the key is for
-            request.state.key = service_of(request).authorise(
+            request.state.key = service_of(request).keys.authorise(
                 request.scope["headers"], endpoint.role, policy, any_scope=listing
             )
         answer: Response = await handler(request)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from asyncio import Future
+from asyncio import Future, TimerHandle
 from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -13,8 +13,9 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from coterie.errors import StoreError
+from coterie.service.http.admission import Admission
 from coterie.service.http.decision_routes import HANDLERS, takes_long
-from coterie.service.http.problems import Headers, body_of_problem, headers_of, refused, status_of
+from coterie.service.http.problems import Headers, Refusal, body_of_problem, headers_of, refused, status_of
 from coterie.service.http.service import HTTPService
 
 PATH = re.compile(rb"/v1/policies/([A-Za-z0-9_.-]+)/(decisions|rewards)")
@@ -24,8 +25,10 @@ ORDINARY = frozenset((b"transfer-encoding", b"expect", b"upgrade"))
 """Headers of requests that are left to uvicorn."""
 EARLY_LIMIT = 65_536
 """Bytes that are buffered of requests that come before the last one is answered."""
-HEAD_LIMIT = 65_536
-"""Bytes that the first line and the headers of a request may have."""
+UPGRADE_HEADERS = frozenset((b"upgrade", b"connection", b"http2-settings"))
+"""Headers that offer another protocol."""
+SPARE_CONNECTIONS = 16
+"""Connections beyond the limit, for health checks alone."""
 SHORT_HEAD = 4_096
 """Bytes of a head that may take the fast path: the latest 512 are cached."""
 
@@ -69,35 +72,52 @@ class HeadRecorder:
         self.bodies += 1
 
 
-def read_request(data: bytes) -> tuple[Head, bytes] | None:
-    """Return head and body of bytes that are exactly one request for decisions or rewards, else None."""
-    if not data.startswith(FIRST_BYTES):
-        return None
-    end = data.find(b"\r\n\r\n", 0, SHORT_HEAD) + 4
-    head = read_head(data[:end])
-    return None if head is None or head.body_length != len(data) - end else (head, data[end:])
+class HeadReader:
+    """Reads requests that may take the fast path, which have passed every check of their first lines.
 
-
-@lru_cache(maxsize=512)
-def read_head(data: bytes) -> Head | None:
-    """Parse a head that may take the fast path; cached, since a client sends the same one again and again.
-
-    The parser is the one that uvicorn uses, so there is one opinion on where a head ends and what it says.
-    What it refuses, or finds to be less or more than a head, is left to uvicorn, which parses it again.
+    Parameters
+    ----------
+    admission : Admission
+        The checks; a request that does not pass is left to the other path, which refuses it.
     """
-    found = HeadRecorder()
-    parser = httptools.HttpRequestParser(found)
-    try:
-        parser.feed_data(data)
-    except (httptools.HttpParserError, httptools.HttpParserUpgrade):
-        return None
-    headers = dict(found.headers)
-    path, length = PATH.fullmatch(found.url), headers.get(b"content-length", b"")
-    if (found.messages, found.heads, found.bodies) != (1, 1, 0) or path is None or not length.isdigit():
-        return None
-    if parser.get_http_version() != "1.1" or not parser.should_keep_alive() or ORDINARY & headers.keys():
-        return None
-    return Head(path[1].decode(), path[2].decode(), found.headers, int(length))
+
+    def __init__(self, admission: Admission) -> None:
+        """Start with an empty cache: a client sends the same head again and again."""
+        self._admission = admission
+        self._head = lru_cache(maxsize=512)(self._parsed)
+
+    def request(self, data: bytes) -> tuple[Head, bytes] | None:
+        """Return head and body of bytes that are exactly one request for decisions or rewards, else None."""
+        if not data.startswith(FIRST_BYTES):
+            return None
+        end = data.find(b"\r\n\r\n", 0, SHORT_HEAD) + 4
+        head = self._head(data[:end])
+        return None if head is None or head.body_length != len(data) - end else (head, data[end:])
+
+    def _parsed(self, data: bytes) -> Head | None:
+        """Parse and check a head.
+
+        The parser is the one that uvicorn uses, so there is one opinion on where a head ends and what it
+        says. What it refuses, or finds to be less or more than a head, is left to uvicorn, which parses it
+        again.
+        """
+        found = HeadRecorder()
+        parser = httptools.HttpRequestParser(found)
+        try:
+            parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+            return None
+        headers = dict(found.headers)
+        path, length = PATH.fullmatch(found.url), headers.get(b"content-length", b"")
+        if (found.messages, found.heads, found.bodies) != (1, 1, 0) or path is None or not length.isdigit():
+            return None
+        if parser.get_http_version() != "1.1" or not parser.should_keep_alive() or ORDINARY & headers.keys():
+            return None
+        try:
+            self._admission.check("POST", path[0].decode(), found.headers)
+        except Refusal:
+            return None
+        return Head(path[1].decode(), path[2].decode(), found.headers, int(length))
 
 
 @lru_cache(maxsize=64)
@@ -114,55 +134,195 @@ class ServiceConnection(HttpToolsProtocol):
     A request for decisions or rewards that comes in one piece, as nearly all do, is answered here, without a
     task, ASGI messages or Starlette; decision record 0011 says what that saves. All others go through uvicorn
     to the same handlers.
+
+    The client has a limited time for whatever is its turn: to begin a request, to finish it, and to read the
+    answer. One timer for each connection looks after that; setting one for each request is slow.
     """
 
     service: HTTPService
+    heads: HeadReader
 
     def __init__(self, *args: Any, **options: Any) -> None:
         """Accept a connection."""
         super().__init__(*args, **options)
         self._parsing = self._in_head = self._busy = self._closing = False
+        self._upgrading = self._refused = self._spare = False
         self._early = b""
-        self._head_size = 0
-        self._answered = 0.0
+        self._since_body = 0
+        self._turn_since = self.loop.time()
+        self._stalled_since: float | None = None
+        self._timer: TimerHandle | None = None
+
+    # Connections.
+
+    def connection_made(self, transport: Any) -> None:
+        """Make room for this connection, or keep it for health checks if there is none."""
+        super().connection_made(transport)
+        self._turn_since = self.loop.time()
+        self._check_later(self.service.limits.idle_seconds)
+        metrics, limit = self.service.metrics, self.service.limits.connections
+        if len(self.connections) > limit and not self._close_longest_idle():
+            metrics.limited["connections"] += 1
+            self._spare = True
+            if len(self.connections) > limit + SPARE_CONNECTIONS:
+                transport.abort()
+        metrics.connections = len(self.connections)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End the timer."""
+        if self._timer is not None:
+            self._timer.cancel()
+        super().connection_lost(exc)
+        self.service.metrics.connections = len(self.connections)
+
+    @property
+    def _idle(self) -> bool:
+        """Whether nothing is lost if the connection is closed: no request has come with its whole head."""
+        answered = self.cycle is None or self.cycle.response_complete
+        return not self._busy and answered and (not self._parsing or self._in_head)
+
+    def _close_longest_idle(self) -> bool:
+        """Close the connection that has been idle the longest; False if all others are in use."""
+        others = [one for one in self.connections if isinstance(one, ServiceConnection) and one is not self]
+        oldest = min((one for one in others if one._idle), key=lambda one: one._turn_since, default=None)
+        if oldest is None:
+            return False
+        self.connections.discard(oldest)  # at once: it is told that it is closed only later
+        oldest.transport.abort()
+        return True
+
+    def _check_later(self, seconds: float) -> None:
+        self._timer = self.loop.call_later(max(seconds, 0.01), self._check_time)
+
+    def _check_time(self) -> None:
+        """Close the connection if its client has had the time that it may take."""
+        limits, now = self.service.limits, self.loop.time()
+        if self.transport.is_closing():
+            return
+        if self._stalled_since is not None:
+            left = self._stalled_since + limits.request_seconds - now
+            if left <= 0:
+                self.transport.abort()  # the answer is not read: closing would wait for that
+                return
+        elif self._busy or not (self._parsing or self.cycle is None or self.cycle.response_complete):
+            left = float(limits.idle_seconds)  # it is the service's turn
+        else:
+            unanswered = self._parsing and (self.cycle is None or not self.cycle.response_complete)
+            unanswered = unanswered or (self._parsing and self._in_head)
+            patience = limits.request_seconds if unanswered else limits.idle_seconds
+            left = self._turn_since + patience - now
+            if left <= 0:
+                if unanswered:
+                    self._refuse(408, f"a request must arrive within {patience} s")
+                else:
+                    self.transport.close()
+                return
+        self._check_later(left)
+
+    def pause_writing(self) -> None:
+        """The client does not read as fast as the answer comes."""
+        self._stalled_since = self.loop.time()
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        """The client has read most of it."""
+        self._stalled_since = None
+        super().resume_writing()
 
     # What uvicorn handles.
 
     def on_message_begin(self) -> None:
-        """The parser is within a request: start to count the bytes of its head."""
+        """The parser is within a request."""
         self._parsing = self._in_head = True
-        self._head_size = 0
+        self._upgrading = False
+        self._turn_since = self.loop.time()
         super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header; those after a chunked body are dropped, or they would join the checked ones."""
+        if self._in_head:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """The parser is within a body, whose limits are checked where it is read."""
+        if self.parser.should_upgrade():
+            self._upgrading = True  # `_ignore_upgrade` parses the head again
+            return
         self._in_head = False
-        super().on_headers_complete()
+        if self._spare and not self.url.startswith(b"/health/"):
+            limit = self.service.limits.connections
+            self._refuse(503, f"{limit} connections are open, and no more may be; try again")
+        if not self._refused:
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Pass on a piece of a body."""
+        self._since_body = 0
+        if not self._refused:
+            super().on_body(body)
 
     def on_message_complete(self) -> None:
         """The parser is between requests."""
+        if self._upgrading:
+            return
         self._parsing = False
-        super().on_message_complete()
+        self._since_body = 0
+        if not self._refused:
+            super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """It is the client's turn; the timer of this class replaces uvicorn's."""
+        super().on_response_complete()
+        self._unset_keepalive_if_required()
+        self._turn_since = self.loop.time()
 
     def data_received(self, data: bytes) -> None:
         """Answer a request that is whole, or pass the bytes to uvicorn."""
+        if self._refused:
+            return
         if self._busy:
             self._early += data
             if len(self._early) > EARLY_LIMIT:
                 self.transport.pause_reading()
             return
         idle = self.cycle is None or self.cycle.response_complete
-        if not self._parsing and idle and self.service.has_room():
-            request = read_request(data)
+        if not self._parsing and idle and not self._spare and self.service.has_room():
+            request = self.heads.request(data)
             if request is not None and request[0].body_length <= self.service.limits.body:
                 self._answer(*request)
                 return
-        super().data_received(data)
-        # uvicorn keeps all header lines until the head ends, and limits neither their number nor their size.
-        if self._in_head and not self.transport.is_closing():
-            self._head_size += len(data)
-            if self._head_size > HEAD_LIMIT:
-                self._refuse(431, f"the headers of a request may have {HEAD_LIMIT} bytes")
+        self._since_body += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserError:
+            self._refuse(400, "this is not an HTTP/1.1 request")
+            return
+        except httptools.HttpParserUpgrade as upgrade:
+            self._ignore_upgrade(data[upgrade.args[0] :])
+            return
+        # The parser keeps the lines of a head, and of the trailers of a chunked body, however many there are.
+        limit = self.service.limits.head
+        if self._parsing and self._since_body > limit:
+            self.service.metrics.limited["head"] += 1
+            self._refuse(431, f"the headers of a request may have {limit} bytes")
+
+    def _ignore_upgrade(self, rest: bytes) -> None:
+        """Go on with HTTP/1.1, as a server may that does not know the other protocol (RFC 9110, section 7.8).
+
+        The parser takes the body for data of that protocol. So the head is parsed again without the offer.
+        """
+        method, version = self.parser.get_method(), self.parser.get_http_version().encode()
+        if method == b"CONNECT":
+            self._refuse(400, "this service is no proxy: CONNECT is not a request that it knows")
+            return
+        lines = [b"%b %b HTTP/%b" % (method, self.url, version)]
+        lines += [name + b": " + value for name, value in self.headers if name not in UPGRADE_HEADERS]
+        if not self.parser.should_keep_alive():
+            lines.append(b"connection: close")
+        self.parser = httptools.HttpRequestParser(self)
+        self._parsing = False
+        self._since_body = 0
+        self.data_received(b"\r\n".join([*lines, b"", b""]) + rest)
 
     def send_400_response(self, msg: str) -> None:
         """Answer bytes that are no request."""
@@ -170,10 +330,14 @@ class ServiceConnection(HttpToolsProtocol):
 
     def _refuse(self, status: int, detail: str) -> None:
         """Answer without any handler, and close."""
-        self.service.metrics.responses[status] += 1
-        content = body_of_problem(status, detail)
-        last = b"connection: close\r\ncontent-length: %d\r\n\r\n" % len(content)
-        self.transport.write(b"".join([response_head(status), last, content]))
+        if self._refused or self.transport.is_closing():
+            return
+        self._refused = True
+        if self.cycle is None or not self.cycle.response_started or self.cycle.response_complete:
+            self.service.metrics.responses[status] += 1
+            content = body_of_problem(status, detail)
+            last = b"connection: close\r\ncontent-length: %d\r\n\r\n" % len(content)
+            self.transport.write(b"".join([response_head(status), last, content]))
         self.transport.close()
 
     # The fast path.
@@ -185,7 +349,7 @@ class ServiceConnection(HttpToolsProtocol):
         service.metrics.in_flight += 1
         policy, route, headers, _ = head
         try:
-            service.authorise(headers, "writer", policy)
+            service.keys.authorise(headers, "writer", policy)
             if takes_long(service.engine, policy, route):
                 answer = self.loop.run_in_executor(None, HANDLERS[route], service.engine, policy, body)
                 answer.add_done_callback(partial(self._handled, route, began))
@@ -229,24 +393,11 @@ class ServiceConnection(HttpToolsProtocol):
         if self._closing:
             self.transport.close()
             return
-        self._answered = self.loop.time()
-        if self.timeout_keep_alive_task is None:
-            self._check_later(self.timeout_keep_alive)
+        self._turn_since = self.loop.time()
         if self._early:
             early, self._early = self._early, b""
             self.transport.resume_reading()
             self.data_received(early)
-
-    def _check_later(self, seconds: float) -> None:
-        self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
-
-    def timeout_keep_alive_handler(self) -> None:
-        """Close an idle connection. One timer serves many requests: setting one for each is slow."""
-        idle = 0.0 if self._busy else self.loop.time() - self._answered
-        if idle < self.timeout_keep_alive:
-            self._check_later(self.timeout_keep_alive - idle)
-        else:
-            super().timeout_keep_alive_handler()
 
     def shutdown(self) -> None:
         """Close when the answer under way is sent; streams of the page end soon."""
@@ -264,4 +415,5 @@ def _problem(error: Exception, route: str) -> tuple[int, bytes]:
 
 def connection_type(service: HTTPService) -> type[ServiceConnection]:
     """Return the protocol class of a service, which uvicorn instantiates for each connection."""
-    return type("ConnectionOfService", (ServiceConnection,), {"service": service})
+    members = {"service": service, "heads": HeadReader(service.admission)}
+    return type("ConnectionOfService", (ServiceConnection,), members)

@@ -12,12 +12,14 @@ from coterie.service.messages import Problem
 
 REF = "#/components/schemas/{name}"
 PROBLEMS = {
-    400: "The body is not JSON.",
+    400: "The body is not JSON, or a header is wrong.",
     401: "A key is needed.",
-    403: "The key does not have the role, or is for another policy.",
+    403: "The key does not have the role, or is for another policy; or a page of another site sent this.",
     404: "No such policy, user, item or decision.",
     409: "The id was used before, for something else.",
     413: "The body is too long.",
+    415: "The body has another content type than JSON.",
+    421: "The Host is not a name of this service.",
     422: "A field cannot be used; the sentence says which, and what would do.",
     431: "The headers are too long.",
     503: "The store cannot be written now, or too many requests are in flight; try again.",
@@ -67,7 +69,7 @@ def _operation(route: Endpoint) -> dict[str, Any]:
     if route.handler.__name__ == "import_log":
         operation["requestBody"] = {
             "required": True,
-            "content": {"text/plain": {"schema": {"type": "string"}}},
+            "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
         }
     if route.request is not None:
         body = {"application/json": {"schema": _ref(route.request)}}
@@ -82,8 +84,10 @@ def _problems(route: Endpoint) -> dict[str, Any]:
 
 def _path_parameters(path: str) -> list[dict[str, Any]]:
     found = []
-    for name, kind in re.findall(r"{(\w+)(?::(\w+))?}", path):
-        schema: dict[str, Any] = {"type": "integer", "minimum": 0} if kind == "int" else {"type": "string"}
+    for name in re.findall(r"{(\w+)(?::\w+)?}", path):
+        schema: dict[str, Any] = {"type": "string"}
+        if name == "cluster":
+            schema = {"type": "integer", "minimum": 0}
         found.append({"name": name, "in": "path", "required": True, "schema": schema})
     return found
 

@@ -13,12 +13,13 @@ import msgspec
 import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from coterie.errors import StoreError
 from coterie.service.core.live_policy import LivePolicy
 from coterie.service.core.queries import user_labels
 from coterie.service.http.problems import Refusal
-from coterie.service.http.prometheus import Histogram, sigma_of
+from coterie.service.http.prometheus import Histogram, Metrics, sigma_of
 from coterie.service.http.service import HTTPService, policy_of
 from coterie.types import Floats, Ints
 
@@ -63,26 +64,40 @@ def _static_file(name: str) -> bytes | None:
 async def stream(request: Request) -> Response:
     """Stream samples as server-sent events until the reader goes; first those of the last five minutes."""
     monitors: PolicyMonitors = request.app.state.monitors
-    events = _events(monitors.monitor(policy_of(request)))
-    return StreamingResponse(events, media_type="text/event-stream")
+    return monitors.response(policy_of(request))
+
+
+class SampleStream(StreamingResponse):
+    """The samples of a policy for one page, which counts until the response has ended in whatever way."""
+
+    def __init__(self, monitor: PolicyMonitor, metrics: Metrics) -> None:
+        """Count one more page."""
+        super().__init__(_events(monitor), media_type="text/event-stream")
+        self._monitor, self._metrics = monitor, metrics
+        monitor.viewers += 1
+        metrics.streams += 1
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send samples."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:  # not in the generator: one that was never started would not get there
+            self._monitor.viewers -= 1
+            self._metrics.streams -= 1
 
 
 async def _events(monitor: PolicyMonitor) -> AsyncIterator[bytes]:
-    monitor.viewers += 1
-    try:
-        if past := monitor.past():
-            yield b"event: past\ndata: " + encode(past) + b"\n\n"
+    if past := monitor.past():
+        yield b"event: past\ndata: " + encode(past) + b"\n\n"
+    number = monitor.number
+    await monitor.newer(number)
+    while not monitor.ended:
         number = monitor.number
+        if monitor.problem is not None:
+            yield b"event: problem\ndata: " + encode(monitor.problem) + b"\n\n"
+        else:
+            yield b"data: " + encode(monitor.latest) + b"\n\n"
         await monitor.newer(number)
-        while not monitor.ended:
-            number = monitor.number
-            if monitor.problem is not None:
-                yield b"event: problem\ndata: " + encode(monitor.problem) + b"\n\n"
-            else:
-                yield b"data: " + encode(monitor.latest) + b"\n\n"
-            await monitor.newer(number)
-    finally:
-        monitor.viewers -= 1
 
 
 class PolicyMonitors:
@@ -93,15 +108,16 @@ class PolicyMonitors:
         self._service = service
         self._monitors: dict[str, PolicyMonitor] = {}
 
-    def monitor(self, live: LivePolicy) -> PolicyMonitor:
-        """Return the monitor of a policy, for one more viewer."""
-        most = self._service.limits.viewers
-        if sum(one.viewers for one in self._monitors.values()) >= most:
+    def response(self, live: LivePolicy) -> SampleStream:
+        """Return the samples of a policy for one more page."""
+        metrics, most = self._service.metrics, self._service.limits.streams
+        if metrics.streams >= most:
+            metrics.limited["streams"] += 1
             raise Refusal(503, f"{most} pages are open, and no more may be; try again")
         found = self._monitors.get(live.name)
         if found is None or found.ended:
             found = self._monitors[live.name] = PolicyMonitor(live, self._service)
-        return found
+        return SampleStream(found, metrics)
 
 
 class PolicyMonitor:
@@ -149,7 +165,7 @@ class PolicyMonitor:
         """Return what the page draws now; points only if a page is open."""
         with self._live.reading() as state:
             labels = user_labels(self._live)
-            self._changes.compare(labels, self._live.epoch)
+            self._changes.compare(labels, self._live.snapshots.epoch)
             _, firsts, inverse, sizes = np.unique(
                 labels, return_index=True, return_inverse=True, return_counts=True
             )

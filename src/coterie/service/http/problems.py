@@ -7,11 +7,11 @@ from http import HTTPStatus
 
 import msgspec
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from coterie.errors import ArgumentError, Conflict, CoterieError, StoreError, UnknownName
-from coterie.service.messages import Problem
+from coterie.service.messages import Problem, sentence
 
 STATUS: tuple[tuple[type[CoterieError], int], ...] = (
     (Conflict, 409),
@@ -39,6 +39,14 @@ class Refusal(CoterieError):
         """The status, and a sentence."""
         super().__init__(detail)
         self.status = status
+
+
+def header(headers: Headers, name: bytes) -> bytes:
+    """Return the first value of a header, or nothing."""
+    for key, value in headers:
+        if key == name:
+            return value
+    return b""
 
 
 def status_of(error: CoterieError) -> int:
@@ -73,10 +81,14 @@ def refused(error: Exception, where: str) -> tuple[int, str]:
     """The status and the sentence of an error; of a fault of ours, the log tells more than the answer."""
     if isinstance(error, CoterieError):
         return status_of(error), str(error)
+    if isinstance(error, ClientDisconnect):
+        return 400, "the client has closed the connection"
     if isinstance(error, msgspec.ValidationError):
-        return 422, _sentence(str(error))
+        return 422, sentence(str(error), "the body")
     if isinstance(error, msgspec.MsgspecError):
         return 400, f"the body is not JSON: {error}"
+    if isinstance(error, RecursionError):  # raised by the decoder: nothing else here is recursive
+        return 400, "the body is nested too deeply"
     logger.error("%s failed", where, exc_info=error)
     return 500, "the service has failed to answer this request; its log says why"
 
@@ -96,14 +108,9 @@ async def http_problem(request: Request, error: Exception) -> Response:
 
 EXCEPTION_HANDLERS = {
     CoterieError: any_problem,
+    ClientDisconnect: any_problem,
     msgspec.MsgspecError: any_problem,
+    RecursionError: any_problem,
     HTTPException: http_problem,
     Exception: any_problem,
 }
-
-
-def _sentence(said: str) -> str:
-    """What msgspec says of a field, with the field first: `rewards[0].reward: expected float, got str`."""
-    message, _, where = said.partition(" - at `$")
-    field = where.strip("`").removeprefix(".") or "the body"
-    return f"{field}: {message[:1].lower()}{message[1:]}".replace("`", "")

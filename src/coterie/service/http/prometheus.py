@@ -15,6 +15,10 @@ BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 
 """Upper ends of the buckets of latencies, in seconds."""
 
 
+LIMITS = ("in_flight", "bodies", "head", "streams", "exports", "connections")
+"""Limits of the settings whose refusals are counted."""
+
+
 class Histogram:
     """How long something took: counts in buckets, and the sum."""
 
@@ -59,7 +63,9 @@ class Metrics:
         self.reward_seconds = Histogram()
         self.routes = {"decisions": self.decision_seconds, "rewards": self.reward_seconds}
         self.responses: Counter[int] = Counter()
-        self.in_flight = 0
+        self.in_flight = self.body_bytes = self.connections = 0
+        self.streams = self.exports = 0
+        self.limited: Counter[str] = Counter()
 
 
 def exposition(engine: PolicyEngine, metrics: Metrics) -> str:
@@ -76,10 +82,17 @@ def _service_lines(engine: PolicyEngine, metrics: Metrics) -> Iterator[str]:
         yield f'coterie_responses_total{{status="{status}"}} {count}'
     for name, value, told in (
         ("coterie_requests_in_flight", metrics.in_flight, "Requests that are being answered."),
+        ("coterie_body_bytes", metrics.body_bytes, "Bytes of the bodies of requests in flight."),
+        ("coterie_connections", metrics.connections, "Open connections."),
+        ("coterie_streams", metrics.streams, "Open web pages."),
+        ("coterie_exports", metrics.exports, "Exports that are under way."),
         ("coterie_queue_depth", journal.depth, "Events that are not durable yet."),
     ):
         yield from _typed(name, "gauge", told)
         yield f"{name} {value}"
+    yield from _typed("coterie_limited_total", "counter", "Refusals by the limit that was reached.")
+    for limit in LIMITS:
+        yield f'coterie_limited_total{{limit="{limit}"}} {metrics.limited[limit]}'
     for name, amount, told in (
         ("coterie_commits_total", float(journal.commits), "Commits of groups of events."),
         ("coterie_commit_seconds_total", journal.commit_seconds, "Seconds that commits took."),
@@ -124,9 +137,9 @@ def _policy_lines(engine: PolicyEngine) -> Iterator[str]:
             "coterie_users": told.users,
             "coterie_clusters": told.clusters,
             "coterie_pending_decisions": told.waiting,
-            "coterie_snapshot_age_events": live.state.seq - live.snapshot_seq,
-            "coterie_snapshot_age_seconds": _age(engine, live.snapshot_at),
-            "coterie_snapshot_failures": live.retry.failures,
+            "coterie_snapshot_age_events": live.state.seq - live.snapshots.seq,
+            "coterie_snapshot_age_seconds": _age(engine, live.snapshots.at),
+            "coterie_snapshot_failures": live.snapshots.retry.failures,
             "coterie_sigma": sigma_of(live.state.policy.learner.numbers()),
             "coterie_decisions_total": events["decision"],
             "coterie_rewards_total": events["reward"] + events["feedback"],

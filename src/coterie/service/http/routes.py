@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET
-from starlette.concurrency import run_in_threadpool
+from starlette.concurrency import iterate_in_threadpool, run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
-from coterie.errors import UnknownName
+from coterie.errors import StoreError, UnknownName
 from coterie.service import messages
 from coterie.service.core import queries as inspection
 from coterie.service.core.live_policy import LivePolicy
@@ -20,11 +24,14 @@ from coterie.service.http.api_keys import Role
 from coterie.service.http.decision_routes import by_id
 from coterie.service.http.problems import Refusal, problem
 from coterie.service.http.prometheus import exposition
-from coterie.service.http.service import policy_of, raw_body, service_of
+from coterie.service.http.service import HTTPService, policy_of, raw_body, service_of
 from coterie.service.settings import PolicySettings
 from coterie.service.storage import export as exports
 
 M = TypeVar("M")
+T = TypeVar("T")
+PIECE = 2**18
+"""Bytes of a file that are sent at a time."""
 encode = msgspec.json.Encoder().encode
 new_policy = msgspec.json.Decoder(messages.NewPolicy)
 policy_changes = msgspec.json.Decoder(messages.PolicyChanges)
@@ -44,8 +51,11 @@ def json_response(message: Any, status: int = 200) -> Response:
 def integer_parameter(request: Request, name: str, default: int, most: int) -> int:
     """Return a whole number of the query, from 0 to `most`."""
     text = request.query_params.get(name)
-    if text is None:
-        return default
+    return default if text is None else whole_number(name, text, most)
+
+
+def whole_number(name: str, text: str, most: int) -> int:
+    """Return a whole number of a path or a query, from 0 to `most`."""
     if not (text.isascii() and text.isdigit() and len(text) < 12 and int(text) <= most):
         raise Refusal(422, f"{name} must be a whole number from 0 to {most}, got {text[:40]!r}")
     return int(text)
@@ -182,23 +192,64 @@ async def list_clusters(request: Request) -> Response:
 
 async def cluster_members(request: Request) -> Response:
     """The users of a cluster."""
-    found = inspection.members(policy_of(request), request.path_params["cluster"])
+    # The route takes any text: a converter of Starlette would read the number before the key is checked.
+    cluster = whole_number("cluster", request.path_params["cluster"], 2**31)
+    found = inspection.members(policy_of(request), cluster)
     if not found:
-        raise Refusal(404, f"no cluster {request.path_params['cluster']}")
+        raise Refusal(404, f"no cluster {cluster}")
     return json_response(messages.MembersAnswer(users=found))
 
 
 async def export_log(request: Request) -> Response:
     """The log as a table, as JSON lines or Parquet."""
-    live, store = policy_of(request), service_of(request).engine.store
-    rows = exports.export_rows(store, live.name, live.state.settings.dim)
     form = request.query_params.get("format", "jsonl")
-    if form == "parquet":
-        content = await run_in_threadpool(exports.parquet, rows)
-        return Response(content, media_type="application/vnd.apache.parquet")
-    if form != "jsonl":
+    if form not in ("jsonl", "parquet"):
         raise Refusal(422, f"format must be jsonl or parquet, got {form[:40]!r}")
-    return StreamingResponse(exports.json_lines(rows), media_type="application/x-ndjson")
+    service, live = service_of(request), policy_of(request)
+    metrics, most = service.metrics, service.limits.exports
+    if metrics.exports >= most:
+        metrics.limited["exports"] += 1
+        raise Refusal(503, f"{most} exports are under way, and no more may be; try again")
+    rows = _until_closing(
+        service, exports.export_rows(service.engine.store, live.name, live.state.settings.dim)
+    )
+    return ExportResponse(service, rows, parquet=form == "parquet")
+
+
+def _until_closing(service: HTTPService, rows: Iterator[T]) -> Iterator[T]:
+    """Yield rows until the service ends, which must not wait for an export."""
+    for row in rows:
+        if service.closing:
+            raise StoreError("the service ends")
+        yield row
+
+
+class ExportResponse(StreamingResponse):
+    """Rows of the log, read and written by threads; a Parquet file is on the disk before it is sent."""
+
+    def __init__(self, service: HTTPService, rows: Iterator[exports.ExportRow], *, parquet: bool) -> None:
+        """Count one more export."""
+        self._metrics, self._rows, self._parquet = service.metrics, rows, parquet
+        self._folder = service.engine.store.folder
+        kind = "application/vnd.apache.parquet" if parquet else "application/x-ndjson"
+        super().__init__(exports.json_lines(rows), media_type=kind)
+        self._metrics.exports += 1
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the rows."""
+        try:
+            if not self._parquet:
+                await super().__call__(scope, receive, send)
+                return
+            with TemporaryDirectory(dir=self._folder, prefix="export-") as folder:
+                file = Path(folder, "log.parquet")
+                await run_in_threadpool(exports.write_parquet, self._rows, file)
+                self.headers["content-length"] = str(file.stat().st_size)
+                with file.open("rb") as content:
+                    self.body_iterator = iterate_in_threadpool(iter(partial(content.read, PIECE), b""))
+                    await super().__call__(scope, receive, send)
+        finally:
+            self._metrics.exports -= 1
 
 
 async def import_log(request: Request) -> Response:
@@ -219,9 +270,11 @@ async def ready_check(request: Request) -> Response:
     engine = service_of(request).engine
     if engine.journal.failure is not None:
         return problem(503, str(engine.journal.failure))
-    failed = [live.retry for live in list(engine.policies.values()) if live.retry.failures]
-    told = [f"snapshots fail, {one.failures} in a row by now: {one.why}" for one in failed]
-    return json_response(messages.Health(status="ready", warnings=told))
+    retries = [live.snapshots.retry for live in list(engine.policies.values())]
+    warnings = [
+        f"snapshots fail, {one.failures} in a row by now: {one.reason}" for one in retries if one.failures
+    ]
+    return json_response(messages.Health(status="ready", warnings=warnings))
 
 
 async def show_metrics(request: Request) -> Response:
@@ -356,7 +409,7 @@ ROUTES: list[Endpoint] = [
     ),
     Endpoint(
         "GET",
-        f"{ONE}/clusters/{{cluster:int}}",
+        f"{ONE}/clusters/{{cluster}}",
         cluster_members,
         "reader",
         "Users of a cluster",

@@ -5,17 +5,18 @@ from __future__ import annotations
 import gc
 import logging
 import sys
-from dataclasses import dataclass
+from collections.abc import Generator
+from contextlib import contextmanager
 from ipaddress import ip_address
+from signal import SIGINT, SIGTERM, signal
 from socket import AI_PASSIVE, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, getaddrinfo, socket
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 from coterie.errors import ArgumentError
-from coterie.policies.registry import find
 from coterie.service.core.engine import PolicyEngine
-from coterie.service.settings import PolicySettings
-from coterie.service.storage.postgresql import open_store
-from coterie.validation import whole
+from coterie.service.settings import PolicySettings, ServerSettings
+from coterie.service.storage.location import open_store
 
 if TYPE_CHECKING:
     from coterie.service.http.service import HTTPLimits
@@ -23,55 +24,6 @@ if TYPE_CHECKING:
 SWITCH_INTERVAL = 0.0005
 """Seconds that requests may keep commits waiting; Python's 0.005 is as long as a commit."""
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerSettings:
-    """All that `coterie serve` can be told.
-
-    Parameters
-    ----------
-    host, port
-        Where to listen. Another address than this machine's own needs keys, or `insecure`.
-    store : str
-        The path of a SQLite file, `sqlite:///PATH`, or `postgresql://…`.
-    policy : str
-        The kind of the first policy, called `default`; made only in a store that has none.
-    dim : int
-        The length of its vectors.
-    insecure : bool
-        Let everybody in who can reach the address, without a key.
-    snapshot_every : int
-        Events of a policy after which a snapshot is taken.
-    body_limit : int
-        Bytes that the body of a request may have.
-    in_flight_limit : int
-        Requests that may be answered at the same time; more get 503.
-    log_level : str
-        What is logged: debug, info, warning or error.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8000
-    store: str = "coterie.db"
-    policy: str = "AutoCLUB"
-    dim: int = 8
-    insecure: bool = False
-    snapshot_every: int = 50_000
-    body_limit: int = 4 * 2**20
-    in_flight_limit: int = 1_024
-    log_level: str = "info"
-
-    def __post_init__(self) -> None:
-        """Check every setting."""
-        find(self.policy)
-        whole("port", self.port, 0, 65_535)
-        whole("dim", self.dim, 1, 4_096)
-        whole("snapshot_every", self.snapshot_every, 1)
-        whole("body_limit", self.body_limit, 1_024)
-        whole("in_flight_limit", self.in_flight_limit, 1)
-        if self.log_level not in ("debug", "info", "warning", "error"):
-            raise ArgumentError(f"log_level must be debug, info, warning or error, got {self.log_level!r}")
 
 
 def is_loopback(host: str) -> bool:
@@ -83,15 +35,15 @@ def is_loopback(host: str) -> bool:
 
 
 def open_engine(settings: ServerSettings) -> PolicyEngine:
-    """The engine of a service, with a first policy; refused where strangers could come in without a key."""
+    """Return the engine of a service, with a first policy; refused if others could use it without a key."""
     from coterie.service.http.api_keys import list_keys
 
     engine = PolicyEngine(open_store(settings.store), snapshot_every=settings.snapshot_every, patience=0.25)
     try:
         if not (is_loopback(settings.host) or settings.insecure or list_keys(engine.store)):
             raise ArgumentError(
-                f"{settings.host} can be reached by others, and there are no keys: make one with "
-                f"`coterie keys create`, or say --insecure"
+                f"{settings.host} can be reached from other machines, and the store has no keys: make one "
+                f"with `coterie keys create`, or say --insecure"
             )
         if not engine.policies:
             engine.create("default", PolicySettings(dim=settings.dim, policy=settings.policy))
@@ -143,13 +95,32 @@ def make_server(settings: ServerSettings, engine: PolicyEngine, limits: HTTPLimi
     """Return a server of uvicorn that is not running yet; `limits` replaces those of the settings."""
     import uvicorn
 
+    from coterie.service.http.admission import Admission
     from coterie.service.http.application import build_app
     from coterie.service.http.connection import connection_type
-    from coterie.service.http.service import HTTPLimits
+    from coterie.service.http.service import BACKLOG, HTTPLimits
 
-    limits = limits or HTTPLimits(body=settings.body_limit, in_flight=settings.in_flight_limit)
-    app = build_app(engine, limits)
-    return uvicorn.Server(
+    limits = limits or HTTPLimits.of(settings)
+    admission = Admission.to(settings.host, settings.allowed_host)
+    app = build_app(engine, limits, admission=admission, insecure=settings.insecure)
+
+    class Server(uvicorn.Server):
+        """A server after whose end the process goes on, to close the engine."""
+
+        @contextmanager
+        def capture_signals(self) -> Generator[None, None, None]:
+            """End at SIGTERM and SIGINT; uvicorn's own method sends the signal again, which would kill."""
+            if current_thread() is not main_thread():
+                yield
+                return
+            before = {one: signal(one, self.handle_exit) for one in (SIGTERM, SIGINT)}
+            try:
+                yield
+            finally:
+                for one, handler in before.items():
+                    signal(one, handler)
+
+    return Server(
         uvicorn.Config(
             app,
             host=settings.host,
@@ -159,8 +130,10 @@ def make_server(settings: ServerSettings, engine: PolicyEngine, limits: HTTPLimi
             server_header=False,
             proxy_headers=False,  # the address of the client is of no use here
             http=connection_type(app),
+            ws="none",  # a WebSocket library that is installed would get requests before any check
             lifespan="off",
+            backlog=BACKLOG,
             timeout_keep_alive=limits.idle_seconds,
-            timeout_graceful_shutdown=5,
+            timeout_graceful_shutdown=settings.stop_timeout,
         )
     )

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from starlette.requests import ClientDisconnect, Request
@@ -15,16 +12,21 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from coterie.errors import StoreError
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.live_policy import LivePolicy
-from coterie.service.http.api_keys import APIKeys, Key, Role
-from coterie.service.http.problems import SECURITY_HEADERS, Headers, Refusal, problem
+from coterie.service.http.admission import Admission
+from coterie.service.http.api_keys import APIKeys
+from coterie.service.http.problems import SECURITY_HEADERS, Refusal, header, problem
 from coterie.service.http.prometheus import Metrics
-from coterie.service.storage.journal import unavailable
+from coterie.service.settings import ServerSettings
+from coterie.service.storage.journal import Acknowledge, Acknowledgements
 
-Acknowledge = Callable[[StoreError | None], None]
-COLLECT = 0.001
-"""Seconds that a commit waits for more requests at most."""
 STREAM = re.compile(r"/v1/policies/[^/]+/live")
 """Paths whose responses last as long as a page is open; their number has a limit of its own."""
+BODY_BYTES = "coterie.body_bytes"
+"""Name in the scope of a request for the bytes of its body that have been read."""
+BACKLOG = 100
+"""Connections that wait to be accepted; all of them may be accepted before the first one is looked at."""
+OTHER_FILES = 64
+"""File descriptors that the store, temporary files and libraries may use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,73 +38,59 @@ class HTTPLimits:
     body : int
         Bytes of the body of one request.
     bodies : int
-        Bytes of all bodies that are being read.
+        Bytes of the bodies of all requests that are being answered.
+    head : int
+        Bytes of the first line and the headers of a request, and of the trailers of a chunked body.
     in_flight : int
         Requests that are being answered; more get 503.
-    viewers : int
+    streams : int
         Pages that are open.
+    exports : int
+        Exports that are under way.
+    connections : int
+        Connections, apart from a few that are kept for health checks.
     idle_seconds : int
         Seconds after which a connection without requests is closed.
+    request_seconds : int
+        Seconds in which a request must have come, and in which a client must have read a part of its answer.
     """
 
     body: int = 4 * 2**20
     bodies: int = 128 * 2**20
+    head: int = 65_536
     in_flight: int = 1_024
-    viewers: int = 100
+    streams: int = 100
+    exports: int = 4
+    connections: int = 1_000
     idle_seconds: int = 5
+    request_seconds: int = 30
+
+    @classmethod
+    def of(cls, settings: ServerSettings) -> HTTPLimits:
+        """Return the limits of the settings, with no more connections than the process may open files."""
+        return cls(
+            body=settings.body_limit,
+            bodies=settings.bodies_limit,
+            head=settings.head_limit,
+            in_flight=settings.in_flight_limit,
+            streams=settings.stream_limit,
+            exports=settings.export_limit,
+            connections=min(settings.connection_limit, most_connections()),
+            idle_seconds=settings.idle_timeout,
+            request_seconds=settings.request_timeout,
+        )
 
 
-class Acknowledgements:
-    """Requests that wait until their events are durable; one callback per commit wakes all of them.
-
-    A commit takes as long for one request as for many. So it begins when half as many wait as the last
-    commit served, since most of those clients come back, or after a millisecond.
-    """
-
-    def __init__(self, engine: PolicyEngine, loop: asyncio.AbstractEventLoop) -> None:
-        """Subscribe to the journal of an engine."""
-        self._journal = engine.journal
-        self._loop = loop
-        self._waiting: deque[tuple[int, Acknowledge]] = deque()
-        self._timer: asyncio.TimerHandle | None = None
-        self._scheduled = False
-        self._served = 0
-        self._journal.subscribe(self._committed)
-
-    def _committed(self, durable: int, error: StoreError | None) -> None:
-        """Called on the journal's thread."""
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._wake, durable, error)
-
-    def _wake(self, durable: int, error: StoreError | None) -> None:
-        before = len(self._waiting)
-        while self._waiting and (error is not None or self._waiting[0][0] <= durable):
-            seq, acknowledge = self._waiting.popleft()
-            acknowledge(None if seq <= durable else error)
-        self._served = before - len(self._waiting)
-
-    def when_durable(self, acknowledge: Acknowledge) -> None:
-        """Call this once everything that happened so far is durable, or with an error if it never will be."""
-        journal = self._journal
-        seq = journal.last
-        if journal.failure is not None or journal.is_lost(seq):
-            acknowledge(journal.failure or unavailable("the commit failed"))
-            return
-        if seq <= journal.durable:
-            acknowledge(None)
-            return
-        self._waiting.append((seq, acknowledge))
-        if self._timer is None:
-            self._timer = self._loop.call_later(COLLECT, self._commit)
-        if len(self._waiting) > self._served // 2 and not self._scheduled:
-            self._scheduled = True
-            self._loop.call_soon(self._commit)  # after all requests that are ready now
-
-    def _commit(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer, self._scheduled = None, False
-        self._journal.wake()
+def most_connections() -> int:
+    """Return how many connections leave file descriptors for the store and for those being accepted."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return 2**31
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if allowed == resource.RLIM_INFINITY:
+        return 2**31
+    return max(int(allowed) - OTHER_FILES - BACKLOG, 16)
 
 
 class HTTPService:
@@ -114,6 +102,10 @@ class HTTPService:
         Open.
     limits : HTTPLimits
         On bodies, requests and pages.
+    admission : Admission
+        Decides which requests come in.
+    insecure : bool
+        Whether requests need no key while the store has none, even if it had one.
 
     Notes
     -----
@@ -123,25 +115,33 @@ class HTTPService:
     app: ASGIApp
     """All routes; set by `build_app`, since handlers need the service."""
 
-    def __init__(self, engine: PolicyEngine, limits: HTTPLimits) -> None:
+    def __init__(
+        self, engine: PolicyEngine, limits: HTTPLimits, *, admission: Admission, insecure: bool = False
+    ) -> None:
         """Read the keys of the engine's store."""
         self.engine = engine
-        self.keys = APIKeys(engine.store)
+        self.keys = APIKeys(engine.store, insecure=insecure)
+        self.admission = admission
         self.metrics = Metrics()
         self.limits = limits
         self.closing = False
-        self._reading = 0
         self._acknowledgements: Acknowledgements | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, unless too many are in flight."""
+        """Answer a request, unless it may not come in or too many are in flight."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         path, metrics, send = scope["path"], self.metrics, self._with_headers(send)
+        try:
+            self.admission.check(scope["method"], path, scope["headers"], version=scope["http_version"])
+        except Refusal as error:
+            await problem(error.status, str(error))(scope, receive, send)
+            return
         if STREAM.fullmatch(path):
             await self.app(scope, receive, send)
         elif not self.has_room() and not path.startswith("/health"):
+            metrics.limited["in_flight"] += 1
             refusal = problem(
                 503, f"{metrics.in_flight} requests are in flight, and no more may be; try again"
             )
@@ -152,6 +152,11 @@ class HTTPService:
                 await self.app(scope, receive, send)
             finally:
                 metrics.in_flight -= 1
+                metrics.body_bytes -= scope.get(BODY_BYTES, 0)
+
+    def close(self) -> None:
+        """Stop reading keys."""
+        self.keys.close()
 
     def has_room(self) -> bool:
         """Tell whether one more request may be answered."""
@@ -173,7 +178,7 @@ class HTTPService:
     def when_durable(self, acknowledge: Acknowledge) -> None:
         """Call this once everything that happened so far is durable, or with an error if it never will be."""
         if self._acknowledgements is None:
-            self._acknowledgements = Acknowledgements(self.engine, asyncio.get_running_loop())
+            self._acknowledgements = Acknowledgements(self.engine.journal, asyncio.get_running_loop())
         self._acknowledgements.when_durable(acknowledge)
 
     async def durable(self) -> None:
@@ -185,68 +190,34 @@ class HTTPService:
         if error is not None:
             raise error
 
-    def authorise(
-        self, headers: Headers, role: Role, policy: str | None, *, any_scope: bool = False
-    ) -> Key | None:
-        """Check that the key of a request has a role for a policy; without any keys, everybody may.
-
-        `any_scope` lets keys of a single policy pass, too.
-        """
-        self.keys.refresh()
-        if not len(self.keys):
-            return None
-        scheme, _, token = header(headers, b"authorization").decode("latin-1").partition(" ")
-        key = self.keys.find(token.strip()) if scheme.lower() == "bearer" else None
-        if key is None:
-            raise Refusal(401, "a key is needed: Authorization: Bearer ck_…; `coterie keys create` makes one")
-        if not key.allows(role, key.policy if any_scope else policy):
-            where = "" if policy is None else f" of policy {policy!r}"
-            raise Refusal(403, f"this needs the role {role}{where}, and the key does not have it")
-        return key
-
     async def read_body(self, scope: Scope, receive: Receive) -> bytes | None:
-        """Read the body of a request, within the limits; None if the client is gone."""
-        pieces: list[bytes] = []
-        with self._body_counter(scope) as count:
-            more = True
-            while more:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    return None
-                pieces.append(message.get("body", b""))
-                count(pieces[-1])
-                more = message.get("more_body", False)
-        return b"".join(pieces)
+        """Read the body of a request, within the limits; None if the client is gone.
 
-    @contextmanager
-    def _body_counter(self, scope: Scope) -> Iterator[Callable[[bytes], None]]:
-        """Count the bytes of a body while it is read; too many of it, or of all together, are refused."""
-        limit, size = self.limits.body, 0
+        Its bytes count until the request is answered: handlers may wait for a thread or for the store.
+        """
+        limits, metrics = self.limits, self.metrics
         announced = header(scope["headers"], b"content-length")
-        if announced.isdigit() and int(announced) > limit:
-            raise Refusal(413, f"a body may have {limit} bytes, got {int(announced)}")
-
-        def count(piece: bytes) -> None:
-            nonlocal size
-            size += len(piece)
-            self._reading += len(piece)
-            if size > limit:
-                raise Refusal(413, f"a body may have {limit} bytes, got more")
-            if self._reading > max(self.limits.bodies, limit):
-                raise Refusal(503, "too many long bodies are being read; try again")
-
-        try:
-            yield count
-        finally:
-            self._reading -= size
-
-
-def header(headers: Headers, name: bytes) -> bytes:
-    """Return the first value of a header, or nothing."""
-    for key, value in headers:
-        if key == name:
-            return value
-    return b""
+        if announced.isdigit() and len(announced) < 20 and int(announced) > limits.body:
+            raise Refusal(413, f"a body may have {limits.body} bytes, got {int(announced)}")
+        pieces: list[bytes] = []
+        size, more = 0, True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            pieces.append(message.get("body", b""))
+            size += len(pieces[-1])
+            metrics.body_bytes += len(pieces[-1])
+            scope[BODY_BYTES] = size
+            if size > limits.body:
+                raise Refusal(413, f"a body may have {limits.body} bytes, got more")
+            if metrics.body_bytes > max(limits.bodies, limits.body):
+                metrics.limited["bodies"] += 1
+                raise Refusal(
+                    503, f"{limits.bodies} bytes of bodies are in flight, and no more may be; try again"
+                )
+            more = message.get("more_body", False)
+        return b"".join(pieces)
 
 
 def service_of(request: Request) -> HTTPService:

@@ -6,13 +6,12 @@ import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from coterie.service.core import log_events as events
-from coterie.service.core.log_events import Event, chosen_vectors, written
-from coterie.service.storage.event_store import COLUMNS, EventStore
+from coterie.service.storage import event_store as events
+from coterie.service.storage.event_store import COLUMNS, Event, EventStore, encode_detail
 
 KEPT = ("ranking", "drawn", "generator", "version")
 """Fields of a decision that are needed to learn from it again."""
-AT_ONCE = 1_000
+ROWS_PER_TRANSACTION = 1_000
 """Decisions that are written in one transaction."""
 
 
@@ -56,7 +55,7 @@ def _pages(store: EventStore, before: float) -> Iterator[list[Event]]:
     )
     statement = (
         f"SELECT {COLUMNS} FROM log WHERE seq > ? AND kind = ? AND at < ? AND EXISTS ({settled}) "
-        f"ORDER BY seq LIMIT {AT_ONCE}"
+        f"ORDER BY seq LIMIT {ROWS_PER_TRANSACTION}"
     )
     after = 0
     while rows := store.query(statement, (after, events.DECISION, before, events.REWARD, events.EXPIRED)):
@@ -68,8 +67,9 @@ def _pages(store: EventStore, before: float) -> Iterator[list[Event]]:
 
 def _shortened(event: Event, dim: int) -> tuple[bytes, str]:
     """The vectors and the detail that are left of a decision."""
-    told = event.fields()
-    return chosen_vectors(event, dim).tobytes(), written({name: told[name] for name in KEPT if name in told})
+    fields = event.fields()
+    kept = {name: fields[name] for name in KEPT if name in fields}
+    return event.chosen_vectors(dim).tobytes(), encode_detail(kept)
 
 
 def _size(x: bytes | None, told: str | None) -> int:

@@ -1,25 +1,58 @@
-"""What keeps the log and the snapshots: statements that SQLite and PostgreSQL both understand."""
+"""The log: its records, and the store of them and of snapshots, in SQL that both databases understand.
+
+State is a function of the log. Whatever was random is in it: an event says what was decided, and where the
+policy's generator stood afterwards if the decision moved it.
+"""
 
 from __future__ import annotations
 
-import logging
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
-from io import BufferedIOBase, BytesIO
+from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
-from coterie.errors import StoreError
-from coterie.policies.array_files import Archive
-from coterie.service.core.log_events import CONFIGURED, CREATED, EXPIRED, RETIRED, Event
+import numpy as np
 
-FORMAT = 1
-"""The version of the tables; a store of another one is refused."""
-PART = 2**22
-"""Bytes of a snapshot that are written at a time, so that rewards do not wait for all of it."""
+from coterie.types import Floats
+
+_decode: Callable[[str], Any] = json.loads
+_encode: Callable[[Any], str] = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+if find_spec("msgspec") is not None:  # the same text, ten times faster
+    import msgspec
+
+    _decode = msgspec.json.Decoder().decode
+
+    def _encode(value: Any) -> str:
+        """Return the same text as the encoder of the standard library."""
+        return msgspec.json.encode(value).decode()
+
+
+CREATED = "created"
+"""A policy was made; `detail` holds its settings."""
+CONFIGURED = "configured"
+"""Settings that may change have changed; `detail` holds all of them."""
+ITEMS = "items"
+"""Items were set (`put`, vectors in `x`) or `removed`; with `all` the catalogue is cleared first."""
+DECISION = "decision"
+"""An arm or a list of arms was chosen for a user."""
+REWARD = "reward"
+"""The reward of a decision came; with `x` when the decision was not waiting any more."""
+FEEDBACK = "feedback"
+"""A reward came for an arm that something else chose; `decision` is the id of the feedback."""
+EXPIRED = "expired"
+"""No reward came in time; the default reward was counted."""
+RETIRED = "retired"
+"""The policy serves no more; its log remains."""
+
+REWARDED = (REWARD, FEEDBACK)
+"""Kinds of event that settle a decision's id with a reward."""
+
+FORMAT = 2
+"""The version of the tables. A store of another version is refused: nothing was released that wrote one."""
 PAGE = 5_000
 """Events that are read at a time."""
 BLOCK = 1_024
@@ -32,14 +65,11 @@ TABLES = (
        x {bytes}, detail TEXT)""",
     "CREATE INDEX IF NOT EXISTS log_decision ON log (decision) WHERE decision IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS log_kind ON log (kind) WHERE kind IN ('created', 'retired')",
-    "DROP INDEX IF EXISTS log_user",  # of earlier versions: each event wrote a page of its own
     f"CREATE INDEX IF NOT EXISTS log_block ON log ((seq / {BLOCK}), user_id) WHERE user_id IS NOT NULL",
-    """CREATE TABLE IF NOT EXISTS snapshot (policy TEXT NOT NULL, seq BIGINT NOT NULL, parts BIGINT NOT NULL,
-       digest TEXT NOT NULL, PRIMARY KEY (policy, seq))""",
-    """CREATE TABLE IF NOT EXISTS snapshot_part (policy TEXT NOT NULL, seq BIGINT NOT NULL,
-       part BIGINT NOT NULL, content {bytes} NOT NULL, PRIMARY KEY (policy, seq, part))""",
-    """CREATE TABLE IF NOT EXISTS snapshot_base (policy TEXT NOT NULL, seq BIGINT NOT NULL,
-       base BIGINT NOT NULL, PRIMARY KEY (policy, seq))""",
+    """CREATE TABLE IF NOT EXISTS snapshot (policy TEXT NOT NULL, seq BIGINT NOT NULL,
+       manifest {bytes} NOT NULL, digest {bytes} NOT NULL, PRIMARY KEY (policy, seq))""",
+    """CREATE TABLE IF NOT EXISTS chunk (policy TEXT NOT NULL, digest {bytes} NOT NULL,
+       content {bytes} NOT NULL, PRIMARY KEY (policy, digest))""",
     """CREATE TABLE IF NOT EXISTS key (id TEXT PRIMARY KEY, digest TEXT NOT NULL, role TEXT NOT NULL,
        policy TEXT, label TEXT NOT NULL, created {double} NOT NULL)""",
 )
@@ -48,29 +78,76 @@ OF_USER = f"""WITH RECURSIVE block (number, least) AS (
     UNION ALL SELECT number - 1, least FROM block WHERE number > least)
     SELECT {{columns}} FROM block CROSS JOIN log
     WHERE seq / {BLOCK} = number AND user_id = ? AND policy = ?"""
-"""The events of a user, by a look into the index of each block."""
-
-logger = logging.getLogger(__name__)
+"""The events of a user: one lookup in the index for each block of the log."""
 
 
-class Content(NamedTuple):
-    """The bytes of a snapshot, in a file that is gone when it is closed, and their checksum."""
+class Event(NamedTuple):
+    """One record of the log.
 
-    file: BufferedIOBase
-    size: int
-    digest: str
-
-    def archive(self) -> Archive:
-        """The arrays within."""
-        return Archive(self.file, self.size)
-
-
-class StoredSnapshot(NamedTuple):
-    """A snapshot that is whole: the last event in it, its content, and, of an increment, that of its base."""
+    `seq` numbers the events of a whole store from 1. `x` holds float64 values, rows first; `detail` is JSON.
+    """
 
     seq: int
-    content: Content
-    base: Content | None = None
+    policy: str
+    kind: str
+    at: float
+    decision: str | None = None
+    user: str | None = None
+    item: str | None = None
+    reward: float | None = None
+    x: bytes | None = None
+    detail: str | None = None
+
+    def fields(self) -> dict[str, Any]:
+        """Return the decoded detail; it is shared, and must not be changed."""
+        return _decoded(self.detail) if self.detail else {}
+
+    def vectors(self, dim: int) -> Floats:
+        """Return the vectors of `x`, one a row, read-only."""
+        return np.frombuffer(self.x or b"").reshape(-1, dim)
+
+    def chosen_vectors(self, dim: int) -> Floats:
+        """Return the vectors that a decision chose, from all that were offered or stored alone."""
+        rows, picked = self.vectors(dim), self.fields().get("arms")
+        return rows if picked is None else rows[picked]
+
+
+def detail(**fields: Any) -> str:
+    """Encode fields as the detail of an event, without those that are None."""
+    return encode_detail({name: value for name, value in fields.items() if value is not None})
+
+
+def encode_detail(fields: dict[str, Any]) -> str:
+    """Encode fields as compact JSON; they must not be changed afterwards, since they are cached."""
+    text = _encode(fields)
+    _cache_detail(text, fields)
+    return text
+
+
+_DETAILS: dict[str, dict[str, Any]] = {}
+"""The latest details: an event is read several times in a row while it is handled."""
+
+
+def _decoded(text: str) -> dict[str, Any]:
+    found = _DETAILS.get(text)
+    if found is None:
+        found = _decode(text)
+        _cache_detail(text, found)
+    return found
+
+
+def _cache_detail(text: str, fields: dict[str, Any]) -> None:
+    if len(_DETAILS) >= 100:
+        _DETAILS.clear()
+    _DETAILS[text] = fields
+
+
+def first(events: Sequence[Event], *kinds: str) -> Event | None:
+    """Return the first event of one of these kinds, if there is one."""
+    for event in events:
+        if event.kind in kinds:
+            return event
+    return None
 
 
 class EventStore(ABC):
@@ -102,7 +179,7 @@ class EventStore(ABC):
 
     @abstractmethod
     def query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """All rows of a statement, on the connection that reads."""
+        """Return all rows of a statement, on the connection that reads."""
 
     @abstractmethod
     def check_place(self) -> None:
@@ -110,7 +187,7 @@ class EventStore(ABC):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All statements within, or none of them."""
+        """Perform all statements within, or none of them."""
         self.execute("BEGIN")
         try:
             yield
@@ -136,27 +213,27 @@ class EventStore(ABC):
         self.execute(f"INSERT INTO log ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", events)
 
     def read(self, policy: str, after: int = 0) -> Iterator[Event]:
-        """The events of a policy after this number, in order."""
+        """Yield the events of a policy after this number, in order."""
         statement = f"SELECT {COLUMNS} FROM log WHERE policy = ? AND seq > ? ORDER BY seq LIMIT {PAGE}"
         while rows := self.query(statement, (policy, after)):
             yield from (Event(*row) for row in rows)
             after = rows[-1][0]
 
     def find(self, policy: str, decision: str) -> list[Event]:
-        """All events of a decision, or of a feedback's id."""
+        """Return all events of a decision, or of a feedback's id."""
         found = self.query(
             f"SELECT {COLUMNS} FROM log WHERE decision = ? AND policy = ? ORDER BY seq", (decision, policy)
         )
         return [Event(*row) for row in found]
 
     def history(self, policy: str, user: str, limit: int) -> list[Event]:
-        """The latest events of a user, in order."""
+        """Return the latest events of a user, in order."""
         statement = f"{OF_USER.format(columns=COLUMNS)} ORDER BY seq DESC LIMIT ?"
         found = self.query(statement, (user, policy, limit))
         return [Event(*row) for row in found][::-1]
 
     def policies(self) -> list[str]:
-        """The names of the policies that serve, in the order in which they were made."""
+        """Return the names of the policies that serve, in the order in which they were made."""
         found = self.query(
             "SELECT policy, kind FROM log WHERE kind IN (?, ?) ORDER BY seq", (CREATED, RETIRED)
         )
@@ -164,33 +241,34 @@ class EventStore(ABC):
         return [name for name, kind in found if kind == CREATED and name not in retired]
 
     def configurations(self, policy: str) -> list[tuple[int, str]]:
-        """The numbers and details of the events that hold settings of a policy."""
+        """Return the numbers and details of the events that hold settings of a policy."""
         found = self.query(
             "SELECT seq, detail FROM log WHERE policy = ? AND kind IN (?, ?) ORDER BY seq",
             (policy, CREATED, CONFIGURED),
         )
-        return [(int(seq), str(told)) for seq, told in found]
+        return [(int(seq), str(text)) for seq, text in found]
 
     def last(self) -> tuple[int, float]:
-        """The number of the last event, and the latest time of any."""
+        """Return the number of the last event, and the latest time of any."""
         (row,) = self.query("SELECT COALESCE(MAX(seq), 0) FROM log")
+        # Times go up with numbers, but for a few around a rewrite: the last events are enough.
         (time,) = self.query("SELECT COALESCE(MAX(at), 0) FROM log WHERE seq > ?", (row[0] - 1000,))
         return int(row[0]), float(time[0])
 
     def forget_user(self, policy: str, user: str, settings: Sequence[tuple[int, str]] = ()) -> None:
-        """Remove all events of a user, and the snapshots, which know of it.
+        """Remove all events of a user, and the snapshots, which contain the user.
 
         `settings` replaces the details of events, by number, that name the user.
         """
         with self.transaction():
             theirs = OF_USER.format(columns="seq")
             self.execute(f"DELETE FROM log WHERE seq IN ({theirs})", [(user, policy)])
-            for seq, told in settings:
-                self.execute("UPDATE log SET detail = ? WHERE seq = ?", [(told, seq)])
+            for seq, text in settings:
+                self.execute("UPDATE log SET detail = ? WHERE seq = ?", [(text, seq)])
             self._drop_snapshots(policy)
 
     def replace_default(self, decision: str, event: Event) -> None:
-        """Let a decision's reward take the place of the default that was counted."""
+        """Replace the default that was counted for a decision by its reward."""
         with self.transaction():
             which = (event.policy, decision, EXPIRED)
             self.execute("DELETE FROM log WHERE policy = ? AND decision = ? AND kind = ?", [which])
@@ -199,99 +277,84 @@ class EventStore(ABC):
 
     def _drop_snapshots(self, policy: str) -> None:
         self.execute("DELETE FROM snapshot WHERE policy = ?", [(policy,)])
-        self.execute("DELETE FROM snapshot_part WHERE policy = ?", [(policy,)])
-        self.execute("DELETE FROM snapshot_base WHERE policy = ?", [(policy,)])
+        self.execute("DELETE FROM chunk WHERE policy = ?", [(policy,)])
 
-    # Snapshots: parts first, then the row that says that it is whole.
+    # Snapshots: chunks of content first, named by their digest, then the manifest that lists them. A manifest
+    # is written only when all of its chunks are durable, so that a snapshot is whole or not there.
 
-    def put_part(self, policy: str, seq: int, part: int, content: bytes) -> None:
-        """Write a part of a snapshot."""
+    def put_chunks(self, policy: str, chunks: Sequence[tuple[bytes, bytes]]) -> None:
+        """Add chunks that are not there yet: a digest and its content each."""
         with self.transaction():
-            if part == 0:
-                self.execute("DELETE FROM snapshot_part WHERE policy = ? AND seq = ?", [(policy, seq)])
-            self.execute("INSERT INTO snapshot_part VALUES (?, ?, ?, ?)", [(policy, seq, part, content)])
+            rows = [(policy, digest, content) for digest, content in chunks]
+            self.execute("INSERT INTO chunk (policy, digest, content) VALUES (?, ?, ?)", rows)
 
-    def complete(
-        self, policy: str, seq: int, parts: int, digest: str, *, base: int | None = None, keep: int = 2
-    ) -> None:
-        """Say that a snapshot is whole; older ones than the last `keep` and their bases go.
+    def chunk_digests(self, policy: str) -> set[bytes]:
+        """Return the digests of all chunks of a policy."""
+        found = self.query("SELECT digest FROM chunk WHERE policy = ?", (policy,))
+        return {bytes(digest) for (digest,) in found}
 
-        `base` is the number of the snapshot that it builds on, if it is an increment.
-        """
+    def read_chunks(self, policy: str, digests: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Return the content of those of these chunks that are there and undamaged."""
+        marks = ", ".join("?" * len(digests))
+        statement = f"SELECT content FROM chunk WHERE policy = ? AND digest IN ({marks})"
+        return {
+            digest_of(content): bytes(content) for (content,) in self.query(statement, (policy, *digests))
+        }
+
+    def remove_chunks(self, policy: str, digests: Sequence[bytes]) -> None:
+        """Remove chunks that no manifest lists any more."""
+        marks = ", ".join("?" * len(digests))
+        with self.transaction():
+            self.execute(f"DELETE FROM chunk WHERE policy = ? AND digest IN ({marks})", [(policy, *digests)])
+
+    def put_manifest(self, policy: str, seq: int, manifest: bytes, *, keep: int = 2) -> None:
+        """Add the manifest of a snapshot after event `seq`; older ones than the last `keep` go."""
         with self.transaction():
             self.execute("DELETE FROM snapshot WHERE policy = ? AND seq = ?", [(policy, seq)])
-            self.execute("DELETE FROM snapshot_base WHERE policy = ? AND seq = ?", [(policy, seq)])
-            self.execute("INSERT INTO snapshot VALUES (?, ?, ?, ?)", [(policy, seq, parts, digest)])
-            if base is not None:
-                self.execute("INSERT INTO snapshot_base VALUES (?, ?, ?)", [(policy, seq, base)])
+            row = (policy, seq, manifest, digest_of(manifest))
+            self.execute("INSERT INTO snapshot (policy, seq, manifest, digest) VALUES (?, ?, ?, ?)", [row])
             kept = "SELECT seq FROM snapshot WHERE policy = ? ORDER BY seq DESC LIMIT ?"
-            bases = f"SELECT base FROM snapshot_base WHERE policy = ? AND seq IN ({kept})"
-            old = f"policy = ? AND seq NOT IN ({kept}) AND seq NOT IN ({bases})"
-            for table in ("snapshot", "snapshot_part"):
-                self.execute(
-                    f"DELETE FROM {table} WHERE {old}", [(policy, policy, keep, policy, policy, keep)]
-                )
-            gone = "policy = ? AND seq NOT IN (SELECT seq FROM snapshot WHERE policy = ?)"
-            self.execute(f"DELETE FROM snapshot_base WHERE {gone}", [(policy, policy)])
-
-    def drop_parts(self, policy: str | None = None) -> None:
-        """Remove parts of snapshots that never became whole, of one policy or of all."""
-        whole = "SELECT 1 FROM snapshot s WHERE s.policy = snapshot_part.policy AND s.seq = snapshot_part.seq"
-        with self.transaction():
             self.execute(
-                f"DELETE FROM snapshot_part WHERE policy = COALESCE(?, policy) AND NOT EXISTS ({whole})",
-                [(policy,)],
+                f"DELETE FROM snapshot WHERE policy = ? AND seq NOT IN ({kept})", [(policy, policy, keep)]
             )
 
-    def snapshots(self, policy: str) -> Generator[StoredSnapshot, None, None]:
-        """The snapshots that are whole, the latest first, an increment with its base; each until the next."""
-        bases = dict(self.query("SELECT seq, base FROM snapshot_base WHERE policy = ?", (policy,)))
-        listed = self.query("SELECT seq FROM snapshot WHERE policy = ? ORDER BY seq DESC", (policy,))
-        for (seq,) in listed:
-            with ExitStack() as files:
-                content = self._snapshot(policy, seq, files)
-                base = self._snapshot(policy, bases[seq], files) if seq in bases else None
-                if content is not None and (seq not in bases or base is not None):
-                    yield StoredSnapshot(int(seq), content, base)
+    def manifests(self, policy: str) -> list[tuple[int, bytes]]:
+        """Return the manifests of a policy that are undamaged with their numbers, the latest first."""
+        found = self.query(
+            "SELECT seq, manifest, digest FROM snapshot WHERE policy = ? ORDER BY seq DESC", (policy,)
+        )
+        return [(int(seq), bytes(one)) for seq, one, digest in found if digest_of(one) == bytes(digest)]
 
-    def _snapshot(self, policy: str, seq: int, files: ExitStack) -> Content | None:
-        """The content of a snapshot, if it is whole: copied to a file, so that it takes no memory.
+    def chunk_owners(self) -> list[str]:
+        """Return the names of policies that have chunks."""
+        return [str(name) for (name,) in self.query("SELECT DISTINCT policy FROM chunk")]
 
-        Where the disk has no room, it is copied to memory: a full disk is no reason not to start.
-        """
-        told = self.query("SELECT parts, digest FROM snapshot WHERE policy = ? AND seq = ?", (policy, seq))
-        if not told:
-            return None
-        parts, digest = told[0]
-        file: BufferedIOBase | None = None
-        try:
-            file = files.enter_context(TemporaryFile(dir=self.folder))
-            return self._copied(policy, seq, parts, digest, file)
-        except StoreError:
-            raise
-        except OSError as error:
-            logger.warning("snapshot of policy %s: read into memory, the disk has no room: %s", policy, error)
-            if file is not None:
-                with suppress(OSError):
-                    file.close()
-            return self._copied(policy, seq, parts, digest, BytesIO())
+    # The format.
 
-    def _copied(self, policy: str, seq: int, parts: int, digest: str, file: BufferedIOBase) -> Content | None:
-        """The parts of a snapshot in a file, if they are those that were written."""
-        one = "SELECT content FROM snapshot_part WHERE policy = ? AND seq = ? AND part = ?"
-        found = blake2b(digest_size=16)
-        for part in range(parts):
-            for (content,) in self.query(one, (policy, seq, part)):
-                file.write(content)
-                found.update(content)
-        file.flush()
-        return Content(file, file.tell(), digest) if found.hexdigest() == digest else None
+    @abstractmethod
+    def has_table(self, name: str) -> bool:
+        """Tell whether a table exists."""
 
     def check_format(self) -> None:
-        """Enter the version of the tables, or see that it is ours."""
+        """Raise ValueError if the tables are those of another version; called before anything is written."""
+        if not self.has_table("meta"):
+            return
         found = self.query("SELECT value FROM meta WHERE name = 'format'")
-        if not found:
+        if found and found[0][0] != str(FORMAT):
+            raise ValueError(f"it has format {found[0][0]}, and this Coterie reads format {FORMAT}")
+
+    def set_format(self) -> None:
+        """Enter the version of the tables in a new store."""
+        if not self.query("SELECT value FROM meta WHERE name = 'format'"):
             with self.transaction():
                 self.execute("INSERT INTO meta VALUES ('format', ?)", [(str(FORMAT),)])
-        elif found[0][0] != str(FORMAT):
-            raise ValueError(f"it has format {found[0][0]}, and this Coterie reads format {FORMAT}")
+
+
+def digest_of(content: bytes) -> bytes:
+    """Return the name of a chunk: 16 bytes of its BLAKE2b hash."""
+    return blake2b(content, digest_size=16).digest()
+
+
+def one_line(error: BaseException) -> str:
+    """Return the message of an error, on one line."""
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,22 +1,25 @@
-"""The one writer: a thread that owns the store, commits events in groups and tells who waits for them."""
+"""The way of events to the store: requests take turns, one thread commits, and callers wait for it."""
 
 from __future__ import annotations
 
 import time
+from asyncio import AbstractEventLoop, TimerHandle
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from threading import Condition, Thread
+from contextlib import contextmanager
+from threading import Condition, RLock, Thread
 from typing import TypeVar
 
 from coterie.errors import StoreError
-from coterie.service.core.log_events import Event
-from coterie.service.storage.event_store import EventStore
-from coterie.service.storage.postgresql import one_line
+from coterie.service.storage.event_store import Event, EventStore, one_line
 
 R = TypeVar("R")
 Subscriber = Callable[[int, StoreError | None], None]
 Task = Callable[[], None]
+Acknowledge = Callable[[StoreError | None], None]
+COLLECT = 0.001
+"""Seconds that a commit waits for more requests at most."""
 
 
 class Journal:
@@ -54,6 +57,11 @@ class Journal:
         return self._start + time.monotonic() - self._ticks
 
     @property
+    def next_seq(self) -> int:
+        """The number of the next event."""
+        return self.last + 1
+
+    @property
     def depth(self) -> int:
         """Events that are not durable yet."""
         return self.last - self.durable
@@ -89,6 +97,11 @@ class Journal:
     def is_lost(self, seq: int) -> bool:
         """Was the event of this number given up, since its commit failed?"""
         return bool(self._lost) and any(low < seq <= high for low, high in self._lost)
+
+    def flush(self) -> None:
+        """Return when the store has everything that happened so far, so that it can be read there."""
+        if self.depth:
+            self.run(lambda: None)
 
     def subscribe(self, subscriber: Subscriber) -> None:
         """Call this after every commit, on the journal's thread: with what is durable now, or an error."""
@@ -212,3 +225,144 @@ class Journal:
 def unavailable(why: str) -> StoreError:
     """The store cannot be written; the sentence says that nothing was counted."""
     return StoreError(f"the store cannot be written now, and nothing was counted: {why}")
+
+
+class RequestLock:
+    """One request at a time, as long as the store can be written: `with requests: ...`.
+
+    A request changes the state in memory before its event is durable. When a commit fails, or a change breaks
+    off halfway, memory is no longer a function of the log: it is `suspect`, and recovered before the next
+    request.
+
+    Parameters
+    ----------
+    journal : Journal
+        Where events go.
+    patience : float
+        Seconds that a request waits for its turn; −1 waits for ever.
+    recover : callable
+        Reads the state from the store again.
+
+    Attributes
+    ----------
+    now : float
+        The time of the request whose turn it is: all that it does happens at once.
+    suspect, rewriting, copying : bool
+        The state may be ahead of the log; a policy learns anew from its log; a snapshot's copy is finished.
+    """
+
+    def __init__(self, journal: Journal, patience: float, recover: Callable[[], None]) -> None:
+        """Start without a request."""
+        self.journal = journal
+        self._patience, self._recover = patience, recover
+        self.lock = RLock()
+        self.now = 0.0
+        self.suspect = self.rewriting = self.copying = False
+        self.change = Change(self)
+
+    def __enter__(self) -> None:
+        """Take the lock, if the store can be written."""
+        patience = self._patience
+        if self.copying:
+            patience = -1  # this takes a moment, and then the request can be answered
+        elif self.rewriting and patience > 0:
+            patience = 0.0
+        if not self.lock.acquire(True, patience):
+            busy = "is learning anew from its log" if self.rewriting else "is busy"
+            raise StoreError(f"the policy {busy}; try again soon")
+        try:
+            if self.journal.failure is not None:
+                raise self.journal.failure
+            if self.suspect:
+                self._recover()
+            self.now = self.journal.now()
+        except BaseException:
+            self.lock.release()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        """Let the next request have its turn."""
+        self.lock.release()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep requests waiting, however little patience they have; StoreError if the state is suspect."""
+        self.copying = True
+        try:
+            with self.lock:
+                if self.suspect:
+                    raise StoreError(
+                        "a change has broken off, and the state is read from the log again first"
+                    )
+                yield
+        finally:
+            self.copying = False
+
+
+class Change:
+    """`with requests.change`: the state and its event change together; an error makes the state suspect."""
+
+    def __init__(self, requests: RequestLock) -> None:
+        """Guard changes of a request."""
+        self._requests = requests
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Distrust the state in memory after an error."""
+        if kind is not None:
+            self._requests.suspect = True
+
+
+class Acknowledgements:
+    """Requests that wait until their events are durable; one callback per commit wakes all of them.
+
+    A commit takes as long for one request as for many. So it begins when half as many wait as the last
+    commit served, since most of those clients come back, or after a millisecond.
+    """
+
+    def __init__(self, journal: Journal, loop: AbstractEventLoop) -> None:
+        """Subscribe to a journal."""
+        self._journal = journal
+        self._loop = loop
+        self._waiting: deque[tuple[int, Acknowledge]] = deque()
+        self._timer: TimerHandle | None = None
+        self._scheduled = False
+        self._served = 0
+        self._journal.subscribe(self._committed)
+
+    def _committed(self, durable: int, error: StoreError | None) -> None:
+        """Called on the journal's thread."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._wake, durable, error)
+
+    def _wake(self, durable: int, error: StoreError | None) -> None:
+        before = len(self._waiting)
+        while self._waiting and (error is not None or self._waiting[0][0] <= durable):
+            seq, acknowledge = self._waiting.popleft()
+            acknowledge(None if seq <= durable else error)
+        self._served = before - len(self._waiting)
+
+    def when_durable(self, acknowledge: Acknowledge) -> None:
+        """Call this once everything that happened so far is durable, or with an error if it never will be."""
+        journal = self._journal
+        seq = journal.last
+        if journal.failure is not None or journal.is_lost(seq):
+            acknowledge(journal.failure or unavailable("the commit failed"))
+            return
+        if seq <= journal.durable:
+            acknowledge(None)
+            return
+        self._waiting.append((seq, acknowledge))
+        if self._timer is None:
+            self._timer = self._loop.call_later(COLLECT, self._commit)
+        if len(self._waiting) > self._served // 2 and not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._commit)  # after all requests that are ready now
+
+    def _commit(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._scheduled = None, False
+        self._journal.wake()

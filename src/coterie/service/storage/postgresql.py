@@ -9,9 +9,9 @@ from contextlib import suppress
 from threading import RLock
 from typing import Any
 
-from coterie.errors import ArgumentError, StoreError
+from coterie.errors import StoreError
 from coterie.extras import install_command
-from coterie.service.storage.event_store import TABLES, EventStore
+from coterie.service.storage.event_store import TABLES, EventStore, one_line
 
 LOCK = 0x436F7465726965  # "Coterie"
 """The number of the advisory lock; it holds for one database."""
@@ -50,10 +50,11 @@ class PostgresStore(EventStore):
             self._writer = self._connection()
             if lock:
                 self._take_lock()
+            self._reader = self._connection()
+            self.check_format()  # before anything is written
             for table in TABLES:
                 self._writer.execute(table.format(number="BIGINT", double="DOUBLE PRECISION", bytes="BYTEA"))
-            self._reader = self._connection()
-            self.check_format()
+            self.set_format()
         except (self._psycopg.Error, OSError, ValueError) as error:
             self.close()
             if isinstance(error, StoreError):
@@ -115,6 +116,10 @@ class PostgresStore(EventStore):
             except self._psycopg.Error as error:
                 raise StoreError(f"PostgreSQL cannot be read: {one_line(error)}") from None
 
+    def has_table(self, name: str) -> bool:
+        """Tell whether a table exists."""
+        return self.query("SELECT to_regclass(?)", (name,)) != [(None,)]
+
     def check_place(self) -> None:
         """A commit that returned is in the database."""
 
@@ -125,11 +130,6 @@ class PostgresStore(EventStore):
             self._writer.execute("ROLLBACK")
 
 
-def one_line(error: BaseException) -> str:
-    """What an error says, on one line."""
-    return " ".join(str(error).split()) or type(error).__name__
-
-
 def without_secrets(text: str, url: str) -> str:
     """A text without what a URL says of a password, even one that broke the URL."""
     rest = url.partition("://")[2]
@@ -138,41 +138,3 @@ def without_secrets(text: str, url: str) -> str:
     for piece in sorted(pieces, key=len, reverse=True):
         text = text.replace(piece, "…") if len(piece) > 2 else text
     return text
-
-
-def shown_store(where: str) -> str:
-    """Where a store is, without user and password."""
-    scheme, mark, rest = where.partition("://")
-    return re.sub(r"password=[^&]*", "password=…", f"{scheme}{mark}{rest.rpartition('@')[2]}")
-
-
-SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-
-
-def open_store(where: str | None) -> EventStore:
-    """Return the store of a location, not open yet.
-
-    Parameters
-    ----------
-    where : str or None
-        The path of a SQLite file, `sqlite:///PATH`, or `postgresql://…`; None keeps everything in memory.
-
-    Raises
-    ------
-    ArgumentError
-        If `where` is a URL of another kind. Without this check it would be taken for the path of a file.
-    """
-    from coterie.service.storage.sqlite import SQLiteStore
-
-    scheme = None if where is None else SCHEME.match(where)
-    if where is None or scheme is None:
-        return SQLiteStore(where)
-    if scheme[1] in ("postgresql", "postgres"):
-        return PostgresStore(where)
-    path = where.removeprefix("sqlite:///")
-    if path in (where, ""):
-        raise ArgumentError(
-            f"store must be the path of a SQLite file, sqlite:///PATH or postgresql://…, "
-            f"got {shown_store(where)!r}"
-        )
-    return SQLiteStore(path)

@@ -1,29 +1,40 @@
-"""Takes snapshots of policies while they serve: when they are due, and again later where one failed."""
+"""Takes snapshots of a policy while it serves: when one is due, and again later where one failed.
+
+The policy's arrays are first copied to temporary files, piece by piece, and requests are answered between the
+pieces. Then, while nothing changes, all of it is compared with the policy, and what has changed meanwhile is
+copied again. So a snapshot takes no memory, and requests wait for the comparison alone.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from errno import ENOSPC
 from functools import partial
+from math import prod
+from pathlib import Path
+from shutil import disk_usage
+from tempfile import TemporaryFile, gettempdir
+from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import IO
+
+import numpy as np
 
 from coterie.errors import StoreError
+from coterie.policies.array_files import Array, FileArray
 from coterie.policies.kernel.learner import Learner
-from coterie.service.storage import state_snapshots as snapshots
-from coterie.service.storage.copies import DiskCopy
-from coterie.service.storage.event_store import PART
-from coterie.service.storage.increments import base_of, increment
-from coterie.service.storage.postgresql import one_line
+from coterie.service.core.state import PolicyState
+from coterie.service.storage import state_snapshots
+from coterie.service.storage.event_store import one_line
+from coterie.service.storage.journal import RequestLock
 
-if TYPE_CHECKING:
-    from coterie.service.core.engine import PolicyEngine
-    from coterie.service.core.live_policy import LivePolicy
-
-DELAY = 2.0
-"""Seconds after which the log is told of a snapshot that is written or read."""
+PIECE = 2**20
+"""Bytes that are copied or compared at a time."""
+LOG_AFTER = 2.0
+"""Seconds after which the log says how far a snapshot is that is written or read."""
 FIRST_PAUSE = 1.0
 """Seconds until a snapshot that failed is tried again; twice as long after each further failure."""
 LONGEST_PAUSE = 300.0
@@ -33,135 +44,217 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Retry:
-    """Attempts at a snapshot that failed since the last one that was written, and when the next one is."""
+    """Attempts at a snapshot that failed since the last one was written, and when to try again."""
 
     failures: int = 0
-    why: str | None = None
+    reason: str | None = None
     pause: float = 0.0
     _next: float = 0.0
 
-    def fail(self, why: str) -> None:
-        """One more attempt failed."""
-        self.failures, self.why = self.failures + 1, why
+    def fail(self, reason: str) -> None:
+        """Count a failed attempt."""
+        self.failures, self.reason = self.failures + 1, reason
         self.pause = min(2 * self.pause, LONGEST_PAUSE) if self.pause else FIRST_PAUSE
         self._next = monotonic() + self.pause
 
     def is_due(self) -> bool:
-        """Has enough time passed since the last failure?"""
+        """Tell whether enough time has passed since the last failure."""
         return monotonic() >= self._next
 
 
-class SnapshotWriter:
-    """What writes the snapshots of an engine's policies; events go on whether or not it can.
+class DiskCopy:
+    """The arrays of a learner in files that are gone when they are closed, or the process ends.
 
     Parameters
     ----------
-    engine : PolicyEngine
-        Whose policies are written to its store.
-    every : int
-        Events of a policy after which a new snapshot is due.
+    folder : Path, optional
+        A folder on a disk with room for the policy; the system's for temporary files by default.
     """
 
-    def __init__(self, engine: PolicyEngine, every: int) -> None:
-        """Nothing is written yet."""
-        self._engine, self._every = engine, every
+    def __init__(self, folder: Path | None = None) -> None:
+        """Start without files."""
+        self._folder, self._opened = folder, ExitStack()
+        self._files: dict[str, IO[bytes]] = {}
 
-    def take_due(self, live: LivePolicy) -> None:
-        """Take a snapshot if there are enough new events, unless one has failed just now; never raises."""
-        if self._engine.store.durable and live.state.seq - live.snapshot_seq >= self._every:
-            if live.retry.is_due():
-                with suppress(StoreError):
-                    self.take(live)
+    def __enter__(self) -> DiskCopy:
+        """Close all files afterwards."""
+        return self
 
-    def take(self, live: LivePolicy) -> None:
-        """Write a snapshot, or what has changed since the last whole one; requests go on meanwhile.
+    def __exit__(self, *_: object) -> None:
+        """Close all files."""
+        self._opened.close()
 
-        Parameters
-        ----------
-        live : LivePolicy
-            What is written.
+    def prepare(self, look: Callable[[], AbstractContextManager[Learner]]) -> None:
+        """Copy each piece as it is while `look` lets nothing change; the whole is of no single moment.
+
+        OSError if there is no room for the copy and for as much again, which a snapshot of it may take: the
+        log is on the same disk, and must not find it full.
+        """
+        with look() as learner:
+            sizes = {name: learner.array(name).nbytes for name in learner.names()}
+        needed, free = 2 * sum(sizes.values()), disk_usage(self._folder or gettempdir()).free
+        if needed > free:
+            raise OSError(ENOSPC, f"{needed} bytes of disk are needed, and {free} are free")
+        for name in sizes:
+            file, start = self._file(name), 0
+            while True:
+                with look() as learner:
+                    piece = next(row_pieces(learner.array(name), start), np.empty(0)).copy()
+                if not len(piece):
+                    break
+                file.write(piece.data)
+                start += len(piece)
+
+    def finish(self, learner: Learner) -> dict[str, FileArray]:
+        """Write what has changed since; the caller sees to it that nothing changes meanwhile."""
+        return {name: self._finish(name, learner.array(name)) for name in learner.names()}
+
+    def _finish(self, name: str, array: Array) -> FileArray:
+        file, place = self._file(name), 0
+        for piece in row_pieces(array):
+            content = np.ascontiguousarray(piece).reshape(-1).view(np.uint8)
+            file.seek(place)
+            if not np.array_equal(np.frombuffer(file.read(len(content)), np.uint8), content):
+                file.seek(place)
+                file.write(content.data)
+            place += len(content)
+        file.truncate(place)
+        return FileArray(file, array.shape, array.dtype)
+
+    def _file(self, name: str) -> IO[bytes]:
+        if name not in self._files:
+            self._files[name] = self._opened.enter_context(TemporaryFile(dir=self._folder))
+        return self._files[name]
+
+
+def row_pieces(array: Array, start: int = 0) -> Iterator[Array]:
+    """Return the rows of an array from one on, about a megabyte at a time; views."""
+    rows = max(1, PIECE // max(1, array.itemsize * prod(array.shape[1:])))
+    return (array[k : k + rows] for k in range(start, len(array), rows))
+
+
+class SnapshotWriter:
+    """Writes the snapshots of one policy; events go on whether or not it can.
+
+    Parameters
+    ----------
+    policy : str
+        The policy's name.
+    state : callable
+        Returns its state, which may be another one after a recovery.
+    requests : RequestLock
+        Held for moments while the state is copied.
+    seq, at : int, float or None
+        The last event in the latest snapshot, and when it happened.
+
+    Attributes
+    ----------
+    epoch : int
+        Counts the times that the log of the policy was rewritten or read again. A snapshot whose copy was
+        begun in an earlier epoch may hold what is no longer in the log, and is thrown away.
+    retry : Retry
+        Failures since the latest snapshot.
+    """
+
+    def __init__(
+        self,
+        policy: str,
+        state: Callable[[], PolicyState],
+        requests: RequestLock,
+        *,
+        seq: int = 0,
+        at: float | None = None,
+    ) -> None:
+        """Write nothing yet."""
+        self._policy, self._state, self._requests = policy, state, requests
+        self._journal, self._store = requests.journal, requests.journal.store
+        self._taking = Lock()
+        self.seq, self.at = seq, at
+        self.epoch = 0
+        self.retry = Retry()
+
+    def take_due(self, every: int) -> None:
+        """Take a snapshot after `every` new events, unless one has failed just now; never raises."""
+        if self._store.durable and self._state().seq - self.seq >= every and self.retry.is_due():
+            with suppress(StoreError):
+                self.take()
+
+    def take(self) -> None:
+        """Write a snapshot; requests go on meanwhile.
 
         Raises
         ------
         StoreError
-            If it cannot be written. The log is told why, and `live.retry` when to try again.
+            If it cannot be written. The log says why, and `retry` when to try again.
         """
-        try:
-            with DiskCopy(self._engine.store.folder) as copy:
-                self._write(live, copy)
-        except Exception as error:  # whatever it was, timers and the next attempt must go on
-            self._fail(live, error)
-            raise StoreError(f"no snapshot of policy {live.name!r}: {one_line(error)}") from error
-        if live.retry.failures:
-            logger.info("snapshot of policy %s: written, after %d failures", live.name, live.retry.failures)
-            live.retry = Retry()
+        # One at a time: removing unreferenced chunks would remove those of another snapshot under way.
+        with self._taking:
+            try:
+                with DiskCopy(self._store.folder) as copy:
+                    self._write(copy)
+            except Exception as error:  # whatever it was, timers and the next attempt must go on
+                self._fail(error)
+                raise StoreError(f"no snapshot of policy {self._policy!r}: {one_line(error)}") from error
+            if self.retry.failures:
+                logger.info(
+                    "snapshot of policy %s: written, after %d failures", self._policy, self.retry.failures
+                )
+                self.retry = Retry()
 
-    def _fail(self, live: LivePolicy, error: Exception) -> None:
-        """Say so, and give back the room that parts have taken."""
-        live.retry.fail(one_line(error))
+    def _fail(self, error: Exception) -> None:
+        """Say so, and give back the room that chunks have taken."""
+        self.retry.fail(one_line(error))
         logger.warning(
             "snapshot of policy %s failed, nothing is lost, and it is tried again in %.0f s: %s",
-            live.name,
-            live.retry.pause,
-            live.retry.why,
+            self._policy,
+            self.retry.pause,
+            self.retry.reason,
             exc_info=None if isinstance(error, OSError) else error,
         )
         with suppress(StoreError):
-            self._engine.journal.attempt(partial(self._engine.store.drop_parts, live.name))
+            self._remove_unreferenced()
 
-    def _write(self, live: LivePolicy, copy: DiskCopy) -> None:
-        engine = self._engine
-
-        @contextmanager
-        def look() -> Iterator[Learner]:
-            if engine.journal.failure is not None:
-                raise engine.journal.failure  # the thread that copies is the one that recovers
-            with engine.turn.lock, live.state.policy.lock:
-                yield live.state.policy.learner
-
-        copy.prepare(look)
-        with self._still():
-            captured, epoch, base = snapshots.capture(live.state, copy), live.epoch, live.base
-            at = engine.journal.now()
-        arrays = snapshots.arrays_of(captured)
-        changes = None if base is None or base.seq == captured.seq else increment(arrays, base, copy.new_file)
-        put = self._put_part(live.name, captured.seq)
-        count, digest = snapshots.write(arrays if changes is None else changes, put)
-        after = base if changes is not None else base_of(captured.seq, digest, arrays)
+    def _write(self, copy: DiskCopy) -> None:
+        copy.prepare(self._look)
+        with self._requests.held():
+            state, epoch, at = self._state(), self.epoch, self._journal.now()
+            with state.policy.lock:
+                captured = state_snapshots.capture(state, copy.finish(state.policy.learner))
+        arrays = state_snapshots.arrays_of(captured)
+        manifest = state_snapshots.write_chunks(arrays, self._store.chunk_digests(self._policy), self._put())
 
         def complete() -> None:
-            if live.epoch == epoch:
-                built_on = None if changes is None or base is None else base.seq
-                engine.store.complete(live.name, captured.seq, count, digest, base=built_on)
-                live.base, live.snapshot_seq, live.snapshot_at = after, captured.seq, at
-            else:
-                engine.store.drop_parts(live.name)
+            if self.epoch == epoch:
+                self._store.put_manifest(self._policy, captured.seq, manifest.encode())
+                self.seq, self.at = captured.seq, at
 
-        engine.journal.attempt(complete)
+        self._journal.attempt(complete)
+        self._remove_unreferenced()
 
     @contextmanager
-    def _still(self) -> Iterator[None]:
-        """Nothing changes within, and requests wait for its end; StoreError if the state is distrusted."""
-        self._engine.copying = True
-        try:
-            with self._engine.turn.lock:
-                if self._engine.suspect:
-                    raise StoreError(
-                        "a change has broken off, and the state is read from the log again first"
-                    )
-                yield
-        finally:
-            self._engine.copying = False
+    def _look(self) -> Iterator[Learner]:
+        """Lend the learner while nothing changes."""
+        if self._journal.failure is not None:
+            raise self._journal.failure  # the thread that copies is the one that recovers
+        with self._requests.lock:
+            policy = self._state().policy
+            with policy.lock:
+                yield policy.learner
 
-    def _put_part(self, name: str, seq: int) -> Callable[[int, bytes], None]:
-        """What writes the parts of a snapshot, and tells the log how far it is where that takes long."""
-        told, engine = monotonic(), self._engine
+    def _put(self) -> Callable[[Sequence[tuple[bytes, bytes]]], None]:
+        """Return what writes chunks, and logs how far it is where that takes long."""
+        logged, written = monotonic(), 0
 
-        def put(number: int, part: bytes) -> None:
-            nonlocal told
-            engine.journal.attempt(partial(engine.store.put_part, name, seq, number, part))
-            if monotonic() - told > DELAY:
-                told = monotonic()
-                logger.info("snapshot of policy %s: %d MB are written", name, (number + 1) * PART // 10**6)
+        def put(chunks: Sequence[tuple[bytes, bytes]]) -> None:
+            nonlocal logged, written
+            self._journal.attempt(partial(self._store.put_chunks, self._policy, chunks))
+            written += sum(len(content) for _, content in chunks)
+            if monotonic() - logged > LOG_AFTER:
+                logged = monotonic()
+                logger.info("snapshot of policy %s: %d MB are written", self._policy, written // 10**6)
 
         return put
+
+    def _remove_unreferenced(self) -> None:
+        for digests in state_snapshots.unreferenced_chunks(self._store, self._policy):
+            self._journal.attempt(partial(self._store.remove_chunks, self._policy, digests))

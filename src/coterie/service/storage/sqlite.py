@@ -67,12 +67,13 @@ class SQLiteStore(EventStore):
         if self._inode is not None:
             self.check_place()  # never go on with an empty file where there was a full one
         self._writer = self._writer or self._connection()
+        self._reader = self._writer if self.path is None else self._connection()
+        self.check_format()  # before anything is written
         for table in TABLES:
             self._writer.execute(table.format(number="INTEGER", double="REAL", bytes="BLOB"))
-        self._reader = self._writer if self.path is None else self._connection()
         if self.path is not None:
             self._inode = _inode(self.path)
-        self.check_format()
+        self.set_format()
 
     def _connection(self) -> sqlite3.Connection:
         made = sqlite3.connect(self.path or ":memory:", isolation_level=None, check_same_thread=False)
@@ -122,6 +123,10 @@ class SQLiteStore(EventStore):
                 return self._reader.execute(statement, values).fetchall()
             except sqlite3.Error as error:
                 raise StoreError(f"the store {self.path} cannot be read: {error}") from None
+
+    def has_table(self, name: str) -> bool:
+        """Tell whether a table exists."""
+        return bool(self.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)))
 
     def check_place(self) -> None:
         """Raise if the file was removed or replaced: the commit went to one that nobody will find."""

@@ -1,16 +1,21 @@
-"""Snapshots of a policy's state: copied to the disk, stored at leisure, read back bit for bit."""
+"""Snapshots of a policy's state: named arrays, cut into chunks that are stored once, and a manifest of them.
+
+A chunk is named by the digest of its content. A snapshot writes the chunks that the store does not have yet,
+then its manifest; so the second snapshot of a large policy writes little more than what has changed. Nothing
+that is read is believed: digests and sizes are checked.
+"""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
-from hashlib import blake2b
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.errors import CoterieError, SnapshotError
+from coterie.errors import CoterieError, SnapshotError, StoreError
 from coterie.policies import snapshot_format
 from coterie.policies import snapshots as policy_snapshots
 from coterie.policies.array_files import (
@@ -18,22 +23,163 @@ from coterie.policies.array_files import (
     Array,
     Arrays,
     ArraySource,
+    Bytes,
     FileArray,
     PrefixedArrays,
-    write_arrays,
+    pieces,
 )
-from coterie.service.core.ids import Catalogue, Users
-from coterie.service.core.state import PolicyState, Waiting
+from coterie.service.core.state import Catalogue, PolicyState, Users, Waiting
 from coterie.service.settings import PolicySettings
-from coterie.service.storage.copies import DiskCopy
-from coterie.service.storage.event_store import PART, StoredSnapshot
-from coterie.service.storage.increments import PatchedArrays, base_digest
+from coterie.service.storage.event_store import EventStore, digest_of
 from coterie.types import Floats
 
-FORMAT = "coterie-recommender"
-VERSION = 2
+CHUNK = 2**14
+"""Bytes of a chunk. Smaller ones share more between snapshots; larger ones make fewer rows: 65,536 a GB."""
+CHUNKS_AT_ONCE = 256
+"""Chunks that are written, read or removed in one statement, so that events do not wait for all of them."""
+DIGEST = 16
+"""Bytes of a digest."""
 POLICY = "policy/"
 """What the names of the policy's arrays begin with."""
+
+
+class ChunkedArray(NamedTuple):
+    """An array in a manifest: its shape and type, and the digests of its chunks, joined."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    digests: bytes
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the array."""
+        return prod(self.shape) * self.dtype.itemsize
+
+
+class Manifest(NamedTuple):
+    """The arrays of a snapshot by name, and the size of a chunk; the last one of an array is shorter."""
+
+    chunk: int
+    arrays: dict[str, ChunkedArray]
+
+    def encode(self) -> bytes:
+        """Return a line of JSON, then all digests."""
+        described = [[name, one.dtype.str, one.shape] for name, one in self.arrays.items()]
+        head = json.dumps({"chunk": self.chunk, "arrays": described}).encode()
+        return b"\n".join([head, b"".join([one.digests for one in self.arrays.values()])])
+
+    @classmethod
+    def decode(cls, content: bytes) -> Manifest:
+        """Read what `encode` wrote; SnapshotError if sizes contradict each other."""
+        try:
+            head, _, digests = content.partition(b"\n")
+            described = json.loads(head)
+            chunk, start, arrays = int(described["chunk"]), 0, {}
+            for name, kind, shape in described["arrays"]:
+                one = ChunkedArray(tuple(int(n) for n in shape), np.dtype(kind), b"")
+                if one.dtype.hasobject or min(one.shape, default=0) < 0:
+                    raise ValueError(f"{name!r} has an impossible type or shape")
+                end = start + DIGEST * -(-one.nbytes // chunk)
+                arrays[str(name)] = one._replace(digests=digests[start:end])
+                start = end
+            if start != len(digests):
+                raise ValueError("it lists another number of chunks than its arrays have")
+        except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
+            raise SnapshotError(f"the manifest contradicts itself: {error}") from None
+        return cls(chunk, arrays)
+
+    def digests(self) -> set[bytes]:
+        """Return the digests of all chunks."""
+        return {digest for one in self.arrays.values() for digest in _split(one.digests, DIGEST)}
+
+
+def write_chunks(
+    arrays: Mapping[str, Array | FileArray],
+    known: set[bytes],
+    put: Callable[[Sequence[tuple[bytes, bytes]]], None],
+    chunk: int = CHUNK,
+) -> Manifest:
+    """Hand on the chunks of arrays that are not `known` yet, some at a time; the manifest of all.
+
+    `known` is changed: a chunk that occurs twice is written once.
+    """
+    fresh: list[tuple[bytes, bytes]] = []
+    listed: dict[str, ChunkedArray] = {}
+    for name, array in arrays.items():
+        digests = []
+        for content in _chunks(array, chunk):
+            digests.append(digest_of(content))
+            if digests[-1] not in known:
+                known.add(digests[-1])
+                fresh.append((digests[-1], content))
+            if len(fresh) == CHUNKS_AT_ONCE:
+                put(fresh)
+                fresh = []
+        listed[name] = ChunkedArray(array.shape, array.dtype, b"".join(digests))
+    if fresh:
+        put(fresh)
+    return Manifest(chunk, listed)
+
+
+def _chunks(array: Array | FileArray, chunk: int) -> Iterator[bytes]:
+    """Yield the bytes of an array, rows first, some at a time."""
+    rest = b""
+    for piece in pieces(np.ascontiguousarray(array) if isinstance(array, np.ndarray) else array):
+        rest += piece.tobytes()
+        whole = len(rest) - len(rest) % chunk
+        yield from _split(rest[:whole], chunk)
+        rest = rest[whole:]
+    if rest:
+        yield rest
+
+
+def _split(content: bytes, size: int) -> list[bytes]:
+    return [content[start : start + size] for start in range(0, len(content), size)]
+
+
+class ChunkedArrays:
+    """The arrays of a manifest; their chunks are read when an array is asked for.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        What there is.
+    read_chunks : callable
+        Returns the content of some digests, without those that are missing or damaged.
+    """
+
+    def __init__(
+        self, manifest: Manifest, read_chunks: Callable[[Sequence[bytes]], Mapping[bytes, bytes]]
+    ) -> None:
+        """Read no chunk yet."""
+        self.stored, self._chunk, self._read_chunks = manifest.arrays, manifest.chunk, read_chunks
+
+    def read(self, name: str) -> Array:
+        """Return one array, in memory of its own."""
+        made = np.empty(self.stored[name].shape, self.stored[name].dtype)
+        for _ in self.fill(name, made):
+            pass
+        return made
+
+    def fill(self, name: str, out: Array) -> Iterator[Array]:
+        """Write an array into another of its shape and type; yield what was just written, piece by piece."""
+        target = out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
+        self._fill_bytes(name, target.reshape(-1).view(np.uint8))
+        if target is not out:
+            out[...] = target
+        yield from (piece.view(out.dtype) for piece in pieces(target))
+
+    def _fill_bytes(self, name: str, content: Bytes) -> None:
+        digests, start = _split(self.stored[name].digests, DIGEST), 0
+        for first in range(0, len(digests), CHUNKS_AT_ONCE):
+            some = digests[first : first + CHUNKS_AT_ONCE]
+            found = self._read_chunks(list(set(some)))
+            for digest in some:
+                chunk = found.get(digest, b"")
+                if len(chunk) != min(self._chunk, len(content) - start):
+                    raise SnapshotError(f"a chunk of {name!r} is missing or damaged")
+                content[start : start + len(chunk)] = np.frombuffer(chunk, np.uint8)
+                start += len(chunk)
 
 
 class Capture(NamedTuple):
@@ -51,15 +197,12 @@ class Capture(NamedTuple):
     at: float
 
 
-def capture(state: PolicyState, copy: DiskCopy) -> Capture:
-    """Finish a copy of a state; the caller sees to it that nothing changes meanwhile."""
+def capture(state: PolicyState, arrays: Mapping[str, FileArray]) -> Capture:
+    """Copy a state whose policy's arrays were copied to files; nothing may change meanwhile."""
     items = state.catalogue.ids
-    with state.policy.lock:
-        policy = snapshot_format.content_of(snapshot_format.shared(state.policy)._replace(arrays={}))
-        arrays = copy.finish(state.policy.learner)
     return Capture(
         settings=state.settings,
-        policy=policy,
+        policy=snapshot_format.content_of(snapshot_format.shared(state.policy)._replace(arrays={})),
         arrays={f"state/{name}": array for name, array in arrays.items()},
         users=state.users.ids,
         items=items,
@@ -72,11 +215,9 @@ def capture(state: PolicyState, copy: DiskCopy) -> Capture:
 
 
 def arrays_of(captured: Capture) -> dict[str, Array | FileArray]:
-    """A state as named arrays: its own, and those of its policy under `policy/`."""
+    """Return a state as named arrays: its own, and those of its policy under `policy/`."""
     waiting = captured.waiting
     header = {
-        "format": FORMAT,
-        "version": VERSION,
         "settings": captured.settings.to_json(),
         "items": captured.items,
         "waiting": [
@@ -88,8 +229,8 @@ def arrays_of(captured: Capture) -> dict[str, Array | FileArray]:
     }
     vectors = b"".join([one.x for one in waiting.values()])
     arrays: dict[str, Array | FileArray] = {
-        "header": _text(header),
-        "users": _text(captured.users),
+        "header": _json_array(header),
+        "users": _json_array(captured.users),
         "items": captured.vectors,
         "waiting": np.frombuffer(vectors).reshape(-1, captured.settings.dim),
     }
@@ -97,79 +238,26 @@ def arrays_of(captured: Capture) -> dict[str, Array | FileArray]:
     return arrays | {f"{POLICY}{name}": array for name, array in policy.items()}
 
 
-def _text(value: object) -> Array:
+def _json_array(value: object) -> Array:
     return np.frombuffer(json.dumps(value).encode(), np.uint8)
 
 
-class PartWriter:
-    """A file that hands on what is written to it part by part.
-
-    Parameters
-    ----------
-    put : callable
-        Called as put(number, part) with each part.
-    """
-
-    def __init__(self, put: Callable[[int, bytes], None]) -> None:
-        """Nothing is written yet."""
-        self._put, self._rest, self._digest, self.count = put, bytearray(), blake2b(digest_size=16), 0
-
-    def write(self, content: bytes | memoryview) -> int:
-        """Take some bytes."""
-        self._rest += memoryview(content)
-        while len(self._rest) >= PART:
-            self._hand_on(PART)
-        return memoryview(content).nbytes
-
-    def flush(self) -> None:
-        """Do nothing: parts are handed on when they are full."""
-
-    def _hand_on(self, size: int) -> None:
-        part = bytes(self._rest[:size])
-        del self._rest[:size]
-        self._digest.update(part)
-        self._put(self.count, part)
-        self.count += 1
-
-    def finish(self) -> str:
-        """Hand on what is left; the checksum of everything."""
-        if self._rest:
-            self._hand_on(len(self._rest))
-        return self._digest.hexdigest()
-
-
-def write(arrays: Mapping[str, Array | FileArray], put: Callable[[int, bytes], None]) -> tuple[int, str]:
-    """Write a snapshot or an increment part by part: how many there are, and their checksum."""
-    file = PartWriter(put)
-    write_arrays(file, arrays)
-    digest = file.finish()
-    return file.count, digest
-
-
-def load(stored: StoredSnapshot) -> PolicyState:
-    """The state of a snapshot, or of an increment and its base; it goes on as if it had never stopped."""
+def load(store: EventStore, policy: str, manifest: bytes) -> PolicyState:
+    """Return the state of a snapshot, bit for bit as it was; SnapshotError if it cannot be read."""
     try:
-        source: ArraySource = stored.content.archive()
-        if "increment" in source.stored:
-            if stored.base is None or stored.base.digest != base_digest(source):
-                raise SnapshotError("an increment whose base is not there")
-            source = PatchedArrays(source, stored.base.archive())
-        return _rebuilt(source)
+        source = ChunkedArrays(Manifest.decode(manifest), lambda digests: store.read_chunks(policy, digests))
+        return _rebuild(source)
+    except StoreError:
+        raise  # the snapshot may be fine: the store cannot be read now
     except (CoterieError, *UNREADABLE) as error:
         raise SnapshotError(f"the snapshot cannot be read: {' '.join(str(error).split())}") from None
 
 
-def _rebuilt(source: ArraySource) -> PolicyState:
+def _rebuild(source: ArraySource) -> PolicyState:
     header = json.loads(source.read("header").tobytes())
-    if header["format"] != FORMAT or header["version"] not in (1, VERSION):
-        raise SnapshotError(f"a snapshot of version {header['version']} cannot be read by this Coterie")
-    if header["version"] == 1:  # the policy was a file within the file, and users stood in the header
-        policy, users = policy_snapshots.loads(source.read("policy").tobytes()), header["users"]
-    else:
-        policy = policy_snapshots.from_arrays(PrefixedArrays(source, POLICY))
-        users = json.loads(source.read("users").tobytes())
+    policy = policy_snapshots.from_arrays(PrefixedArrays(source, POLICY))
     state = PolicyState(PolicySettings.from_json(header["settings"]), policy)
-    state.users = Users(users)
+    state.users = Users(json.loads(source.read("users").tobytes()))
     state.catalogue = Catalogue(state.settings.dim, header["items"], source.read("items"))
     start, vectors_of_all = 0, source.read("waiting")
     for key, user, ids, count, expires, drawn in header["waiting"]:
@@ -179,3 +267,16 @@ def _rebuilt(source: ArraySource) -> PolicyState:
     state.counts = Counter(header["counts"])
     state.seq, state.at = header["seq"], header["at"]
     return state
+
+
+def unreferenced_chunks(store: EventStore, policy: str) -> list[list[bytes]]:
+    """Return the chunks that no manifest lists, in groups that can be removed at once.
+
+    A process that was killed leaves the chunks of a snapshot without its manifest, and each new snapshot
+    leaves chunks that only an older one needed.
+    """
+    listed: set[bytes] = set()
+    for _, manifest in store.manifests(policy):
+        listed |= Manifest.decode(manifest).digests()
+    gone = sorted(store.chunk_digests(policy) - listed)
+    return [gone[start : start + CHUNKS_AT_ONCE] for start in range(0, len(gone), CHUNKS_AT_ONCE)]
