@@ -15,7 +15,8 @@ MESON_ARGS ?=
 BIN := .venv/bin
 BUILD := build/editable
 PIP := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
-SANITIZED := tests/contracts $(wildcard $(patsubst %,tests/policies/test_%*.py,snapshots linalg choice graph schedule explanations autoclub_scale kd_tree sclub))
+SANITIZED := tests/contracts tests/policies/snapshots $(patsubst %,tests/policies/%.py,kernel/test_linalg kernel/test_choice \
+	kernel/test_schedule club/test_graph sclub/test_kd_tree sclub/test_dissimilar_users autoclub/test_explanations autoclub/test_autoclub_scale)
 
 export MESON_ARGS
 .DEFAULT_GOAL := help
@@ -33,9 +34,10 @@ demo: .venv/.installed-cli compile ## the paper's main comparison on synthetic d
 test: .venv/.installed-test compile ## run all tests, on PROCESSES processes (2)
 	@$(BIN)/python -m pytest -n $(PROCESSES) $(PYTEST_ARGS)
 
-torture: .venv/.installed-test compile ## kill a serving process 1,000 times on SQLite, 100 times on PostgreSQL
+torture: .venv/.installed-test compile ## kill a serving process 1,100 times, and torment PostgreSQL for 10 minutes
 	@cd tests && ../$(BIN)/python -m service.crashing --cycles 1000
 	@cd tests && ../$(BIN)/python -m service.crashing --cycles 100 --postgresql
+	@cd tests && ../$(BIN)/python -m service.chaos --seconds 600
 
 lint: .venv/.installed-lint ## check style, types, who imports whom, and workflows
 	$(BIN)/ruff check .

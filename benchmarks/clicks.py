@@ -48,15 +48,15 @@ def main() -> None:
     )
     grids = {name: candidates(name, SPEC) for name in TUNED}
     found: dict[str, list[float]] = {}
-    with progress_bar(sum(map(len, grids.values())) + len(UNTUNED) + len(TUNED), "settings") as told:
+    with progress_bar(sum(map(len, grids.values())) + len(UNTUNED) + len(TUNED), "settings") as advance:
         for name in (*UNTUNED, *TUNED):
             tried = grids.get(name, [PolicySpec(name)])
             scores = [0.0] * len(tried)
             for k, spec in enumerate(tried if len(tried) > 1 else ()):
                 scores[k] = sum(played(spec, seed) for seed in TRIALS)
-                told(1)
+                advance(1)
             found[name] = [played(tried[int(np.argmax(scores))], seed) for seed in SEEDS]
-            told(1)
+            advance(1)
     best = max(TUNED, key=lambda name: np.mean(found[name]))
     Table(
         f"Clicks on Last.fm, {ROUNDS:,} rounds, seeds {SEEDS[0]} to {SEEDS[-1]}",

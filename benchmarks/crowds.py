@@ -1,4 +1,4 @@
-"""Many users: rounds among them, memory, and letting them in one by one."""
+"""Many users: time of rounds, memory, and adding users one by one."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def time_crowd(crowd: Crowd) -> tuple[str, ...]:
 
 
 def large_graphs() -> Table:
-    """CLUB's round where everybody is everybody's neighbour, or nearly so."""
+    """CLUB's round in a complete graph, or nearly so."""
     heads = ("users", "after", "µs until then", "edges", "µs", "bare µs", "ratio", "wanted", "")
     return Table(
         "CLUB in large graphs, K = 20, against the bare comparison of one user with all",
@@ -111,8 +111,8 @@ def own_neighbours(constant: int = 100) -> Table:
                 each = 1e3 * spent / (neighbours + constant)
                 first = first or each
                 verdict = at_most(each / first, 4) if users > 1_000 else ("1.00", "", "")
-                told = (f"{spent:.1f}", f"{neighbours:,.0f}", f"{components:,}", f"{each:.1f}")
-                rows.append((f"{name}, α = {alpha:g}, {users:,} users", *told, *verdict))
+                cells = (f"{spent:.1f}", f"{neighbours:,.0f}", f"{components:,}", f"{each:.1f}")
+                rows.append((f"{name}, α = {alpha:g}, {users:,} users", *cells, *verdict))
     return Table(
         f"graphs of users, d = 10, ten rewards each: processor time by own neighbours + {constant}",
         ("", "µs", "own neighbours", "components", "ns each", "× 1,000 users", "wanted", ""),

@@ -1,9 +1,9 @@
-"""Do intervals from logs cover the truth?  Simulated worlds, where it is known.
+"""Coverage of the intervals from logs, in simulated environments, where the truth is known.
 
     python -m benchmarks.evaluation [SHARE ...]
 
 6 users in 2 clusters, d = 4, 4 arms, σ = 0.3. A log of 1,000 events comes from LinUCBOne with an ε of uniform
-play (0.4 and 1 unless told); 200 logs of the same users, each from rounds of its own. 95 % intervals should
+play (0.4 and 1 by default); 200 logs of the same users, each from rounds of its own. 95 % intervals should
 cover in 90 % or more.
 
 The truth of `replay` is the mean reward of the policy's first m rounds, m being the events that counted: its

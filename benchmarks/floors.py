@@ -1,4 +1,4 @@
-"""How far a round is from the arithmetic it cannot do without, timed as bare operations in the same run."""
+"""Time of a round beside that of its indispensable arithmetic, timed as bare operations in the same run."""
 
 from __future__ import annotations
 

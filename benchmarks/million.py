@@ -2,7 +2,7 @@
 
 python -m benchmarks.million                                   10⁶ users, 10⁷ rounds; under an hour
 python -m benchmarks.million --users 100000 --rounds 1000000   what `make bench` plays; minutes
-python -m benchmarks.million --users 100000 --rounds 1500000 --even --clusters 100000   nobody is like another
+python -m benchmarks.million --users 100000 --rounds 1500000 --even --clusters 100000   no two users alike
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Played(NamedTuple):
 def play(policy: coterie.LinearBandit, world: World, rounds: int, label: str) -> Played:
     """Decide and learn, one call after another, as a service does."""
     updates, spent, missed, best = np.zeros(rounds, np.float32), 0.0, 0.0, 0.0
-    with progress_bar(rounds, "rounds", label=label) as told:
+    with progress_bar(rounds, "rounds", label=label) as advance:
         for start in range(0, rounds, CHUNK):
             n = min(CHUNK, rounds - start)
             for k, (user, offered, noise) in enumerate(zip(*world.draw(n), strict=True)):
@@ -75,7 +75,7 @@ def play(policy: coterie.LinearBandit, world: World, rounds: int, label: str) ->
                 spent += ended - began
                 missed += expected.max() - expected[arm]
                 best += expected.max()
-            told(n)
+            advance(n)
     return Played(1e6 * spent / rounds, 1e6 * float(np.quantile(updates, 0.99)), missed / best)
 
 

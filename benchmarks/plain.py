@@ -1,7 +1,7 @@
-"""The same policies in plain, vectorised NumPy: good code that people write, for comparison only.
+"""The same policies in plain, vectorised NumPy, for comparison only.
 
 Sherman–Morrison updates, all arms scored with one matrix product, edges as a Boolean matrix. They play
-through the same `coterie.simulate` as everybody else.
+through `coterie.simulate`, as all policies do.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Users and rewards that lie: AutoCLUB's regret of the honest, beside that without the lies.
+"""Corrupted users and rewards: AutoCLUB's regret of the other users, beside that without corruption.
 
     python -m benchmarks.poison [SEED ...]
 
@@ -25,7 +25,7 @@ Reward = Callable[[np.random.Generator, int, float, float], float]
 
 
 class Attack(NamedTuple):
-    """The number of liars, and what they answer; with none, what becomes of single rewards."""
+    """The number of corrupted users and their rewards; with none, the change of single rewards."""
 
     liars: int
     answer: Reward
@@ -86,20 +86,20 @@ def rounds(world: Stochastic) -> Iterator[tuple[int, int, np.ndarray, np.ndarray
 
 
 def honest_regret(seed: int, attack: Attack, *, absent: bool = False) -> float:
-    """Regret of those who do not lie; liars are left out if they are absent."""
+    """Regret of honest users; corrupted users are left out if they are absent."""
     data = coterie.datasets.load("synthetic", dim=20, n_users=1000, n_items=1000)
     world = Stochastic(data, n_users=50, n_clusters=10, n_arms=100, noise=0.1, seed=seed)
     policy, rng, regret = coterie.AutoCLUB(50, 20), np.random.default_rng(seed), 0.0
     for turn, user, arms, means, noise in rounds(world):
-        lies = user < attack.liars
-        if lies and absent:
+        corrupted = user < attack.liars
+        if corrupted and absent:
             continue
         arm = policy.recommend(user, arms)
         reward = float(means[arm]) + noise
-        if not absent and (lies or attack.liars == 0):
+        if not absent and (corrupted or attack.liars == 0):
             reward = attack.answer(rng, turn, float(means[arm]), reward)
         policy.update(user, arms[arm], reward)
-        regret += 0.0 if lies else float(means.max() - means[arm])
+        regret += 0.0 if corrupted else float(means.max() - means[arm])
     return regret
 
 

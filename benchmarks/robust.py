@@ -1,4 +1,4 @@
-"""Policies for lies, for outcomes and for means that are not linear, against what they imply."""
+"""Policies for corrupted users, duels and means that are not linear, against the arithmetic they imply."""
 
 from __future__ import annotations
 

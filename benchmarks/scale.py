@@ -51,8 +51,10 @@ def many_users() -> Table:
     )
 
 
-def time_strangers(users: int, pulls: int = PULLS, alpha: float = 0.05, dim: int = 20) -> tuple[float, int]:
-    """Microseconds of a reward to SCLUB where nobody is like another, and clusters in the end."""
+def time_distinct_users(
+    users: int, pulls: int = PULLS, alpha: float = 0.05, dim: int = 20
+) -> tuple[float, int]:
+    """Microseconds of a reward to SCLUB where no two users are alike, and the clusters at the end."""
     policy = coterie.SCLUB(users, dim, confidence=coterie.Tuned(alpha=alpha, beta=0.1))
     rng, rounds, spent = np.random.default_rng(0), pulls * users, 0.0
     tastes = rng.standard_normal((users, dim)) / dim**0.5
@@ -65,12 +67,12 @@ def time_strangers(users: int, pulls: int = PULLS, alpha: float = 0.05, dim: int
     return 1e6 * spent / rounds, len(np.unique(policy.labels()))
 
 
-def strangers() -> Table:
+def distinct_users() -> Table:
     """SCLUB with about as many clusters as users, among which Merge looks for close ones."""
-    few, found = min(time_strangers(FEW) for _ in range(3))
-    many, most = min(time_strangers(10 * FEW) for _ in range(3))
+    few, found = min(time_distinct_users(FEW) for _ in range(3))
+    many, most = min(time_distinct_users(10 * FEW) for _ in range(3))
     return Table(
-        f"SCLUB among {10 * FEW:,} users against {FEW:,}, nobody alike, d = 20, {PULLS} rewards each",
+        f"SCLUB among {10 * FEW:,} users against {FEW:,}, no two alike, d = 20, {PULLS} rewards each",
         ("clusters", f"µs, {FEW:,}", f"µs, {10 * FEW:,}", "ratio", "wanted", ""),
         [(f"{found:,} and {most:,}", f"{few:.1f}", f"{many:.1f}", *at_most(many / few, 3))],
     )
@@ -109,10 +111,10 @@ def snapshots(dim: int = 50) -> Table:
             saved, written = _cpu(partial(policy.save, path), partial(_write, bare, content))
             del content
             loaded, read = _cpu(partial(coterie.load, path), partial(_read, bare, size))
-        told = f"{name}, {users:,} users, {readable(size)}"
+        label = f"{name}, {users:,} users, {readable(size)}"
         rows += [
-            (f"save {told}", f"{saved:.2f}", f"{written:.2f}", *at_most(saved / written, 1.3)),
-            (f"load {told}", f"{loaded:.2f}", f"{read:.2f}", *at_most(loaded / read, 2)),
+            (f"save {label}", f"{saved:.2f}", f"{written:.2f}", *at_most(saved / written, 1.3)),
+            (f"load {label}", f"{loaded:.2f}", f"{read:.2f}", *at_most(loaded / read, 2)),
         ]
     return Table(
         f"a snapshot, d = {dim}, CPU seconds, against a bare copy between memory and a file with a checksum",
@@ -175,7 +177,7 @@ def _read(path: Path, size: int) -> None:
 
 def tables() -> Iterator[Table]:
     yield many_users()
-    yield strangers()
+    yield distinct_users()
     yield newcomer_cost()
     yield snapshots()
     yield increments()

@@ -28,12 +28,12 @@ def memory() -> float:
 
 def visit(engine: PolicyEngine, rng: np.random.Generator) -> None:
     """Each user comes twice in a row."""
-    live = engine.create("default", PolicySettings(dim=DIM))
+    live = engine.create("default", PolicySettings(dim=DIM)).result
     live.change_items({f"item-{n}": x for n, x in enumerate(VECTORS)})
     for visit in range(2 * USERS):
         user = visit // 2
         shown = rng.choice(ITEMS, ARMS, replace=False)
-        decision = live.decide(f"user-{user}", items=[f"item-{n}" for n in shown])
+        decision = live.decide(f"user-{user}", items=[f"item-{n}" for n in shown]).result
         x = VECTORS[int(decision.chosen[5:])]
         live.reward(decision.id, float(x @ TASTES[user % KINDS] + 0.1 * rng.normal()))
         if visit % 64 == 0:
@@ -56,13 +56,13 @@ def paused(users: int = 48_000, dim: int = 50) -> None:
     with TemporaryDirectory() as folder:
         engine = PolicyEngine(SQLiteStore(Path(folder, "a.db")), snapshot_every=10**9)
         names = tuple(str(n) for n in range(users))
-        live = engine.create("default", PolicySettings(dim=dim, policy="LinUCBInd", users=names))
+        live = engine.create("default", PolicySettings(dim=dim, policy="LinUCBInd", users=names)).result
         size, before = live.state.policy.memory().total / 2**20, memory()
 
         def serve() -> None:
             for user in cycle(names):
                 began = time.perf_counter()
-                decision = live.decide(user, arms=arms)
+                decision = live.decide(user, arms=arms).result
                 waits.append(time.perf_counter() - began)
                 live.reward(decision.id, 1.0)
                 engine.journal.wake()

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.startup`: what a policy costs before its first decision, in a fresh process.
+"""`python -m benchmarks.startup`: the cost of a policy until its first decision, in a fresh process.
 
 CPU seconds, user and system, of importing the library, making a policy, one `recommend` and one `update`,
 from an installed wheel; the least of five processes.

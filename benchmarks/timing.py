@@ -1,4 +1,4 @@
-"""How everything is timed, and how it is shown. Every round is played by `coterie.simulate`."""
+"""Timing and tables of results. Every round is played by `coterie.simulate`."""
 
 from __future__ import annotations
 

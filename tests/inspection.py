@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 
 import coterie.datasets.lines
@@ -20,15 +21,18 @@ import coterie.experiments.fingerprint
 import coterie.experiments.run_store
 import coterie.simulation.rand_index
 import coterie.simulation.simulator
-from coterie import Recommender
+from coterie import AutoCLUB, LinearBandit, Recommender
 from coterie.datasets import Dataset
+from coterie.policies.autoclub.average import Levelled
 from coterie.policies.kernel.learner import Learner
 from coterie.service.core import live_policy, recovery
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.live_policy import LivePolicy
-from coterie.service.storage import snapshot_writer
+from coterie.service.storage import postgresql, snapshot_writer
 from coterie.service.storage.event_store import EventStore
+from coterie.service.storage.journal import Holder, PendingResult
 from coterie.service.storage.snapshot_writer import DiskCopy
+from coterie.service.storage.sqlite import SQLiteStore
 
 
 def read_blocks_of(size: int, patch: pytest.MonkeyPatch) -> list[int]:
@@ -175,6 +179,25 @@ def release(recommender: Recommender) -> None:
     recommender._engine.journal.close()
 
 
+def is_rewriting(engine: PolicyEngine) -> bool:
+    """Is a policy learning anew from its log?"""
+    return engine.requests.holder is Holder.REWRITE
+
+
+def give_up_after(patching: pytest.MonkeyPatch, seconds: float) -> None:
+    """Wait less long for a PostgreSQL that does not answer."""
+    patching.setattr(postgresql, "LONGEST_STATEMENT", seconds)
+
+
+def release_lock(store: Any) -> None:
+    """Let another process open the store, too."""
+    if isinstance(store, SQLiteStore):
+        assert store._lock is not None
+        store._lock.release()
+    else:
+        store._writer.execute("SELECT pg_advisory_unlock_all()")
+
+
 def connection_of(store: Any) -> Any:
     """The connection of a store that writes."""
     return store._writer
@@ -221,7 +244,7 @@ def during_copy(
 def broken_change(recommender: Recommender) -> Iterator[None]:
     """Break off a change of the state halfway."""
     try:
-        with recommender._engine.requests.change:
+        with recommender._live._change:
             yield
             raise ZeroDivisionError
     except ZeroDivisionError:
@@ -257,7 +280,7 @@ def break_expiry_once(patching: pytest.MonkeyPatch) -> None:
     """Let the first look at timers fail as nobody expects it to."""
     expire, broken = LivePolicy.expire, iter([True])
 
-    def expire_later(self: LivePolicy) -> int:
+    def expire_later(self: LivePolicy) -> PendingResult[int]:
         if next(broken, False):
             raise RuntimeError("broken")
         return expire(self)
@@ -274,3 +297,57 @@ def before_commits(engine: PolicyEngine, call: Callable[[], object]) -> None:
         append(events)
 
     patch.object(engine.store, "append", call_and_append).start()
+
+
+def learner_of(policy: LinearBandit) -> Any:
+    """The compiled learner of a policy."""
+    return policy.learner
+
+
+def replace_learner(policy: LinearBandit, learner: Learner) -> None:
+    """Let a policy decide and learn by another learner."""
+    policy._learner = learner
+
+
+def keep_posteriors_of(policy: AutoCLUB, users: int) -> Any:
+    """Let a new AutoCLUB keep the posteriors of only so many users; its learner."""
+    learner = Levelled(
+        policy.n_users,
+        policy.dim,
+        ridge=policy.arguments["ridge"],
+        schedule=policy.exploration,
+        generator=policy.generator,
+        seats=users,
+    )
+    replace_learner(policy, learner)
+    return learner
+
+
+def array_names(policy: LinearBandit) -> list[str]:
+    """The names of the arrays of a policy's state."""
+    return list(policy.learner.names())
+
+
+def state_array(policy: LinearBandit, name: str) -> np.ndarray[Any, Any]:
+    """One array of a policy's state, in the policy's own memory."""
+    return policy.learner.array(name)
+
+
+def state_arrays(policy: LinearBandit) -> dict[str, np.ndarray[Any, Any]]:
+    """Copies of all arrays of a policy's state."""
+    return policy.learner.arrays()
+
+
+def state_numbers(policy: LinearBandit) -> dict[str, float]:
+    """The single numbers of a policy's state."""
+    return policy.learner.numbers()
+
+
+def allocated_bytes(policy: LinearBandit) -> dict[str, int]:
+    """Bytes of each array of a policy's state, spare capacity included."""
+    return policy.learner.held()
+
+
+def set_rounds(policy: LinearBandit, rounds: int) -> None:
+    """Let a policy have absorbed so many rewards."""
+    policy.learner.rounds = rounds

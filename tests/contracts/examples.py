@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,7 +46,9 @@ from coterie import (
     UniCLUB,
     UniSCLUB,
 )
+from coterie.policies import REGISTRY
 from coterie.types import Floats, Ints
+from inspection import state_arrays, state_numbers
 
 TUNED = Tuned(alpha=0.4, beta=0.3, explore=12, phase=4, growth=1)
 THEORY = Theory(horizon=1000, lambda_x=1e4, gamma=50.0, delta=0.5)
@@ -182,6 +185,16 @@ EXAMPLES: dict[str, Maker] = {
     ),
 }
 """By the policy's name, followed by the option that makes it a variant."""
+
+
+def plain(name: str, m: Make) -> LinearBandit:
+    """A policy with nothing but what it must be given."""
+    offered: dict[str, Any] = {"confidence": TUNED, "labels": halves(m.n_users), "graph": ring(m.n_users)}
+    given = {key: value for key, value in offered.items() if key in REGISTRY[name].parameters}
+    return REGISTRY[name].make(m.n_users, m.dim, **given, ridge=m.ridge, seed=m.seed)
+
+
+EXAMPLES |= {name: partial(plain, name) for name in REGISTRY if name not in EXAMPLES}
 ALL = sorted(EXAMPLES)
 SAMPLING = [example for example in ALL if example.startswith(("LinTS", "HierTS", "CoDBand"))]
 """Decisions of these are drawn, and no argmax of scores."""
@@ -255,8 +268,8 @@ Memory = dict[str, tuple[tuple[int, ...], str, bytes]]
 
 def memory(policy: LinearBandit) -> Memory:
     """All that a policy remembers, bit for bit: its arrays, its numbers and its generator."""
-    held = {n: (a.shape, a.dtype.str, a.tobytes()) for n, a in policy.learner.arrays().items()}
-    said = {name: repr(number) for name, number in policy.learner.numbers().items()}
+    held = {n: (a.shape, a.dtype.str, a.tobytes()) for n, a in state_arrays(policy).items()}
+    said = {name: repr(number) for name, number in state_numbers(policy).items()}
     said["generator"] = json.dumps(policy.generator.bit_generator.state)
     said["n_users"] = str(policy.n_users)
     return held | {name: ((), "", text.encode()) for name, text in said.items()}

@@ -13,6 +13,7 @@ import pytest
 from contracts.examples import ALL, changed, grow, make, memory, play
 from coterie import LinearBandit
 from coterie.validation import counted
+from inspection import array_names, state_array
 
 COPIES: dict[str, Callable[[LinearBandit], LinearBandit]] = {
     "pickle": lambda policy: pickle.loads(pickle.dumps(policy)),
@@ -35,8 +36,8 @@ def test_twins_go_on_alike_and_share_nothing(example: str, how: str, rounds: int
     assert changed(before, policy) == []
     assert play(policy, 200, seed=3) == arms
     assert changed(policy, twin) == []
-    for name in policy.learner.names():
-        assert not np.shares_memory(policy.learner.array(name), twin.learner.array(name))
+    for name in array_names(policy):
+        assert not np.shares_memory(state_array(policy, name), state_array(twin, name))
     assert twin.generator is not policy.generator
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from contracts.examples import ALL, changed, feedback, grow, make, memory, play
 from coterie import ArgumentError
+from inspection import state_arrays
 
 
 @pytest.mark.parametrize("example", ALL)
@@ -28,9 +29,9 @@ def test_known_users_keep_their_pulls_and_estimates(example: str, more: int) -> 
 def test_known_users_keep_every_statistic_of_their_own(example: str) -> None:
     policy = make(example)
     play(policy, 150)
-    own = {n: a for n, a in policy.learner.arrays().items() if n.startswith(("users.", "grams", "joint."))}
+    own = {n: a for n, a in state_arrays(policy).items() if n.startswith(("users.", "grams", "joint."))}
     grow(policy, 2)
-    held = policy.learner.arrays()
+    held = state_arrays(policy)
     for name, array in own.items():
         assert np.array_equal(held[name][tuple(map(slice, array.shape))], array), name
 

@@ -23,6 +23,7 @@ from contracts.examples import (
 )
 from coterie import Scores
 from coterie.policies import REGISTRY
+from inspection import array_names, state_array
 
 POOLED = ("CascadeLinUCB", "LinTSOne", "LinTSOracle", "LinUCBOne", "LinUCBOracle")
 """Policies whose estimates are those of told clusters."""
@@ -256,7 +257,7 @@ def test_what_comes_in_is_neither_modified_nor_kept(example: str) -> None:
     policy.update(0, x := xs[0].copy(), 0.5)
     assert all(np.array_equal(a, b) for a, b in zip((users, xs, rewards), copies, strict=True))
     assert np.array_equal(arms, np.eye(3))
-    before, held = memory(policy), [policy.learner.array(name) for name in policy.learner.names()]
+    before, held = memory(policy), [state_array(policy, name) for name in array_names(policy)]
     for given in (users, xs, rewards, arms, x):
         assert not any(np.shares_memory(given, array) for array in held)
         given[...] = 3

@@ -14,6 +14,7 @@ import coterie
 from contracts.examples import ALL, World, changed, make, play
 from coterie import LinearBandit, simulate
 from coterie.environments import Stochastic
+from inspection import learner_of, state_array
 
 THREADS, TURNS = 8, 250
 
@@ -85,8 +86,8 @@ def test_the_statistics_of_sclub_are_the_sums_of_what_eight_threads_told_it() ->
     np.add.at(moments, users.ravel(), rewards.ravel()[:, None] * xs.reshape(-1, 3))
     assert policy.rounds == THREADS * TURNS
     np.testing.assert_array_equal(policy.pulls, np.bincount(users.ravel(), minlength=12))
-    np.testing.assert_allclose(policy.learner.array("grams"), grams, atol=1e-9)
-    np.testing.assert_allclose(policy.learner.array("users.moment"), moments, atol=1e-9)
+    np.testing.assert_allclose(state_array(policy, "grams"), grams, atol=1e-9)
+    np.testing.assert_allclose(state_array(policy, "users.moment"), moments, atol=1e-9)
 
 
 def test_users_may_join_while_others_are_served() -> None:
@@ -126,7 +127,7 @@ def test_snapshots_and_copies_are_taken_between_rounds() -> None:
     player.start()
     try:
         for _ in range(60):
-            twin = pickle.loads(pickle.dumps(policy)).learner
+            twin = learner_of(pickle.loads(pickle.dumps(policy)))
             used = twin.array("sizes") > 0
             assert twin.array("pools.pulls")[used].sum() == twin.array("users.pulls").sum() == twin.rounds
     finally:

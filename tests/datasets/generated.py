@@ -225,3 +225,16 @@ def tweeted_films(n_films: int = 60) -> str:
     genres, words = ("Drama", "Comedy|Short", "Crime|Drama", ""), ("xero", "yero", "zero")
     films = range(1, n_films + 1)
     return "".join(f"{i:07d}::Fantômas no {words[i % 3]} (19{i})::{genres[i % 4]}\n" for i in films)
+
+
+def sushi_orders(count: int = 40, n_items: int = 6, seed: int = 0) -> list[tuple[int, list[int]]]:
+    """How many people have an order, and the order."""
+    rng = stream(seed, "tests", "sushi")
+    return [(1 + int(rng.integers(3)), (rng.permutation(n_items) + 1).tolist()) for _ in range(count)]
+
+
+def soc(orders: Sequence[tuple[int, Sequence[int]]]) -> str:
+    """A file of PrefLib: remarks, then the orders."""
+    names = [f"# ALTERNATIVE NAME {item}: kind {item} (of fish)" for item in sorted(orders[0][1])]
+    lines = [f"{count}: {','.join(map(str, order))}" for count, order in orders]
+    return "\n".join(["# FILE NAME: 00014-00000001.soc", "# DATA TYPE: soc", *names, *lines]) + "\n"

@@ -13,7 +13,7 @@ FILES = [name for name in datasets.names() if datasets.about(name).files]
 
 
 def test_the_datasets_are_listed() -> None:
-    ratings = ("movielens", "lastfm", "yelp", "jester", "polis", "coat", "movietweetings")
+    ratings = ("movielens", "lastfm", "yelp", "jester", "polis", "coat", "movietweetings", "sushi")
     assert datasets.names() == ("synthetic", *ratings, "interactions")
 
 

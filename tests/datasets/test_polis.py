@@ -81,6 +81,18 @@ def test_several_conversations_are_one_dataset(folder: Path) -> None:
     assert one.n_users == sum(voter % 5 > 0 for voter in range(22))
 
 
+def test_one_conversation_can_be_named(folder: Path) -> None:
+    one = load_payoffs("polis", folder, vectors="text", dim=4, conversation="water")
+    same = load_payoffs("polis", folder / "polis" / "water", vectors="text", dim=4)
+    assert one.user_ids.tolist() == same.user_ids.tolist()
+    assert one.provenance == same.provenance
+    says = "no polis file of the conversation 'fire' beside taxes, water"
+    with pytest.raises(coterie.MissingData, match=says):
+        load_payoffs("polis", folder, vectors="text", conversation="fire")
+    with pytest.raises(coterie.ArgumentError, match="conversation is for 'polis', not for 'coat'"):
+        load_payoffs("coat", folder, conversation="fire")
+
+
 def test_words_make_vectors_that_no_vote_changes(folder: Path) -> None:
     before = load_payoffs("polis", folder, vectors="text", dim=5)
     assert set(before.items[:, 0].tolist()) == {5.0}

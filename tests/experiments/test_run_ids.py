@@ -17,6 +17,7 @@ OTHER = {
     "threshold": 3.0,
     "offers": "known",
     "vectors": "text",
+    "conversation": "taxes",
     "once": True,
     "dataset": "yelp",
     "setting": "smoothed",

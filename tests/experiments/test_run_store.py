@@ -5,10 +5,10 @@ import os
 import numpy as np
 import pytest
 
+from coterie.atomic_files import atomic_write
 from coterie.errors import DataError
 from coterie.experiments.run_store import COLUMNS, Run, Store, as_parquet
 from coterie.experiments.runner import DataFiles
-from coterie.storage import atomic_write
 
 
 def test_a_kept_run_reads_back_as_it_was(run: Run, store: Store, data: DataFiles) -> None:

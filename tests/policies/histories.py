@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from contracts.examples import grow
 from coterie import LinearBandit
 from coterie.types import Bools, Floats, Ints, Words
+from inspection import state_arrays
 
 DIM = 3
 VECTORS = np.array(
@@ -86,7 +87,7 @@ def live(policy: LinearBandit, history: list[Event]) -> Sums:
 
 def rows(policy: LinearBandit) -> dict[int, Ints]:
     """The rows of pooled statistics in use, with their members."""
-    held = policy.learner.arrays()
+    held = state_arrays(policy)
     if "sharers" in held:
         members = unpacked(held["members"], policy.n_users)
         return {int(r): np.flatnonzero(members[r]) for r in np.flatnonzero(held["sharers"])}

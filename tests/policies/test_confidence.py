@@ -26,6 +26,7 @@ from coterie import (
 )
 from coterie.policies.confidence import FOREVER, KINDS, Schedule
 from coterie.theory import Radius
+from inspection import state_array
 from reference import numbers
 
 CASES = settings(deadline=None, derandomize=True, max_examples=100)
@@ -248,4 +249,4 @@ def test_the_compiled_radius_is_that_of_the_shape(confidence: Any, make: Callabl
     for _ in range(50):
         policy.update(1, [1.0, 0.5], 0.3)
         wanted = [shape.at(pulls) for pulls in policy.pulls]
-        np.testing.assert_allclose(policy.learner.array("radii"), wanted, rtol=1e-12)
+        np.testing.assert_allclose(state_array(policy, "radii"), wanted, rtol=1e-12)

@@ -13,8 +13,8 @@ import pytest
 import coterie
 from contracts.examples import THEORY, TUNED, feedback, halves, play
 from coterie.policies import REGISTRY
-from policies import test_agreement_locb
 from policies.agreeing import ROUNDS, TIE, alpha, clusters, radius
+from policies.neighbours import test_agreement_locb
 from reference import club, linucb, locb, phase, sclub
 from worlds import World, world
 

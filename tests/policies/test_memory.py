@@ -12,6 +12,7 @@ from contracts.examples import ALL, grow, make, play
 from coterie import CLUB, ArgumentError, PhaseUniCLUB, Tuned
 from coterie.policies import memory_use
 from coterie.policies.memory_use import MemoryUse, available_memory, readable
+from inspection import allocated_bytes, array_names, state_arrays
 
 TUNED = Tuned(alpha=1.0, beta=0.1, explore=1, phase=1, growth=2)
 
@@ -21,11 +22,11 @@ def test_every_byte_of_the_state_is_counted_once(example: str) -> None:
     policy = make(example)
     play(policy, 50)
     told = policy.memory()
-    used = sum(array.nbytes for array in policy.learner.arrays().values())
+    used = sum(array.nbytes for array in state_arrays(policy).values())
     given = sum(value.nbytes for value in policy.arguments.values() if isinstance(value, np.ndarray))
     assert told.total == sum(told.parts.values())
     assert told.parts.get("arguments", 0) == given
-    assert told.total - given - told.parts["work space"] == sum(policy.learner.held().values()) >= used
+    assert told.total - given - told.parts["work space"] == sum(allocated_bytes(policy).values()) >= used
     assert set(told.parts) <= {
         *("statistics of users", "statistics of clusters", "graph", "labels and counts"),
         *("effects of items", "work space", "arguments"),
@@ -37,7 +38,7 @@ def test_room_for_users_to_come_is_counted(example: str) -> None:
     policy = make(example)
     before = policy.memory().total
     grow(policy, 10)
-    used = sum(array.nbytes for array in policy.learner.arrays().values())
+    used = sum(array.nbytes for array in state_arrays(policy).values())
     assert policy.memory().total >= max(before, used)
 
 
@@ -99,10 +100,10 @@ def test_arrays_are_allocated_anew_a_few_times_while_users_join_one_by_one(name:
     """Capacity doubles: 1,000 newcomers cause at most log2(1,000) allocations of each array, not 1,000."""
     options: dict[str, Any] = {} if name in ("LinUCBInd", "AutoCLUB", "HierUCB") else {"confidence": TUNED}
     policy = getattr(coterie, name)(2, 2, **options)
-    sizes: dict[str, set[int]] = {field: set() for field in policy.learner.FIELDS}
+    sizes: dict[str, set[int]] = {field: set() for field in array_names(policy)}
     while policy.n_users < 1_000:
         policy.add_users(1)
-        for field, held in policy.learner.held().items():
+        for field, held in allocated_bytes(policy).items():
             sizes[field].add(held)
     for field, seen in sizes.items():
         assert len(seen) <= 15, field  # users and, of graphs, words grow each by doubling

@@ -51,7 +51,7 @@ class Averaged(ByEvidence):
         return np.array(found)
 
     def learn_effect(self, user: int, x: Array, reward: float) -> None:
-        """Rows 1 to 4 of item-effects.md, by both models; no effect of the reward that restarts everything."""
+        """Rows 1 to 4 of item-effects.md, by both models; not of the reward that restarts everything."""
         trust, (mean, variance, other, others) = self.trust(), self.foretold(user, x)
         spread = (1.0 - trust) * variance / self.noise2 + trust * others / self.people.noise2
         if not self.restarting:

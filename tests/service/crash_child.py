@@ -1,4 +1,4 @@
-"""A process that serves several threads until it is killed, and tells its parent what was acknowledged."""
+"""A process that serves several threads until it is killed, and reports what was acknowledged."""
 
 from __future__ import annotations
 
@@ -58,28 +58,28 @@ def serve(where: str, acknowledged: Connection, cycle: int, point: CrashPoint | 
         arm(store, point)
     recommender = Recommender(store=store, snapshot_every=25, **(OPTIONS if cycle == 0 else {}))
     keep_house_every(engine_of(recommender), 0.005)
-    telling = threading.Lock()
+    reporting = threading.Lock()
 
-    def tell(*what: Any) -> None:
-        with telling:
+    def report(*what: Any) -> None:
+        with reporting:
             acknowledged.send(what)
 
-    tell("ready")
+    report("ready")
     for thread in range(THREADS):
         threading.Thread(
-            target=client, args=(recommender, f"{cycle}-{thread}", tell, cycle * 10 + thread)
+            target=client, args=(recommender, f"{cycle}-{thread}", report, cycle * 10 + thread)
         ).start()
 
 
-def client(recommender: Recommender, name: str, tell: Any, seed: int) -> None:
-    """Decide, reward, repeat, for ever; every acknowledged answer is told."""
+def client(recommender: Recommender, name: str, report: Any, seed: int) -> None:
+    """Decide, reward, repeat, for ever; report every acknowledged answer."""
     rng = np.random.default_rng(seed)
     open_decisions: list[tuple[str, int]] = []
     for number in range(1_000_000):
         user, k, decision = f"u{rng.integers(8)}", 1 + int(rng.random() < 0.2), f"{name}-{number}"
         offer = arms(int(rng.integers(1000)))
         answer = recommender.decide(user, arms=offer, k=k, decision_id=decision)
-        tell("decision", decision, answer)
+        report("decision", decision, answer)
         open_decisions.append((decision, k))
         chance = rng.random()
         if chance < 0.7:
@@ -91,10 +91,10 @@ def client(recommender: Recommender, name: str, tell: Any, seed: int) -> None:
                     recommender.reward(decision, reward)
                 except CoterieError:  # settled before with another reward
                     break
-                tell("reward", decision)
+                report("reward", decision)
         elif chance < 0.8:
             recommender.feedback(user, 0.5, x=offer[0], feedback_id=f"f{decision}")
-            tell("reward", f"f{decision}")
+            report("reward", f"f{decision}")
 
 
 def arm(store: EventStore, point: CrashPoint) -> None:

@@ -47,8 +47,8 @@ class Uninterrupted:
         offered = dict(zip(event.fields()["offered"], event.vectors(3), strict=True))
         k = len(event.fields().get("ranking") or [1])
         given = self.recommender.decide(event.user or "", arms=offered, k=k, decision_id=event.decision)
-        told = answer(event)
-        assert given._replace(policy_version=0) == told._replace(policy_version=0)
+        reported = answer(event)
+        assert given._replace(policy_version=0) == reported._replace(policy_version=0)
 
     def reward(self, event: Event) -> None:
         assert event.reward is not None
@@ -77,11 +77,11 @@ class Tally:
         self.rewarded: Counter[str] = Counter()
         self.expired: Counter[str] = Counter()
 
-    def take(self, told: tuple[Any, ...]) -> None:
-        if told[0] == "decision":
-            self.decisions[told[1]] = told[2]
-        elif told[0] == "reward":
-            self.rewards.add(told[1])
+    def take(self, reported: tuple[Any, ...]) -> None:
+        if reported[0] == "decision":
+            self.decisions[reported[1]] = reported[2]
+        elif reported[0] == "reward":
+            self.rewards.add(reported[1])
 
     def check(self, found: list[Event]) -> None:
         """Everything acknowledged is in the log, once, as it was answered; `found` is what is new there."""
@@ -91,7 +91,7 @@ class Tally:
                 self.made[key] = answer(event)
             self.rewarded[key] += event.kind in events.REWARDED
             self.expired[key] += event.kind == events.EXPIRED
-        assert all(self.made[decision] == told for decision, told in self.decisions.items())
+        assert all(self.made[decision] == reported for decision, reported in self.decisions.items())
         assert all(self.rewarded[decision] for decision in self.rewards)
         assert max(self.rewarded.values(), default=0) <= 1
         assert max(self.expired.values(), default=0) <= 1
@@ -120,15 +120,15 @@ def torture(where: str, cycles: int, seed: int = 0, longest: float = 0.3) -> Tal
 
 
 def collect(receiving: Connection, process: Any, tally: Tally, seconds: float) -> None:
-    """Take what is told, and kill the process when its time is over."""
+    """Take what the process reports, and kill the process when its time is over."""
     until = None
     try:
         while until is None or time.monotonic() < until:
             if receiving.poll(0.01 if until else 30):
-                told = receiving.recv()
-                if told[0] == "ready":
+                reported = receiving.recv()
+                if reported[0] == "ready":
                     until = time.monotonic() + seconds
-                tally.take(told)
+                tally.take(reported)
         process.kill()
         while True:
             tally.take(receiving.recv())

@@ -9,7 +9,7 @@ import numpy as np
 import coterie
 
 
-class Asked(NamedTuple):
+class MadeDecision(NamedTuple):
     """A decision: for whom, among what, what was chosen, and until when it waits."""
 
     user: str
@@ -33,12 +33,12 @@ class Refused(Exception):
 
 
 class NaiveRecommender:
-    """Ridge regression for each user, one item a decision; everything is recomputed when it is asked for."""
+    """Ridge regression for each user, one item a decision; everything is recomputed for each request."""
 
     def __init__(self, items: dict[str, list[float]], wait: float, default: float, late: str) -> None:
         self.items, self.wait, self.default, self.late = dict(items), wait, default, late
         self.time = 0.0
-        self.asked: dict[str, Asked] = {}
+        self.made: dict[str, MadeDecision] = {}
         self.waiting: list[str] = []
         self.settled: dict[str, float] = {}
         self.happened: list[Learnt] = []
@@ -57,8 +57,8 @@ class NaiveRecommender:
         return policy, users
 
     def decide(self, user: str, items: list[str], decision: str) -> str:
-        if decision in self.asked:
-            first = self.asked[decision]
+        if decision in self.made:
+            first = self.made[decision]
             if (first.user, first.items) != (user, tuple(items)):
                 raise Refused("Conflict")
             return first.chosen
@@ -68,18 +68,20 @@ class NaiveRecommender:
         policy, users = self.taught()
         vectors = np.array([self.items[item] for item in items])
         chosen: str = items[policy.recommend(users.index(user), vectors)]
-        self.asked[decision] = Asked(user, tuple(items), chosen, self.items[chosen], self.time + self.wait)
+        self.made[decision] = MadeDecision(
+            user, tuple(items), chosen, self.items[chosen], self.time + self.wait
+        )
         self.waiting.append(decision)
         return chosen
 
     def expire(self, only: str | None = None) -> None:
-        for decision in sorted(self.waiting, key=lambda one: self.asked[one].expires):
-            if self.asked[decision].expires <= self.time and only in (None, decision):
+        for decision in sorted(self.waiting, key=lambda one: self.made[one].expires):
+            if self.made[decision].expires <= self.time and only in (None, decision):
                 self.waiting.remove(decision)
                 self._learn(decision, self.default)
 
     def reward(self, decision: str, reward: float) -> str:
-        if decision not in self.asked:
+        if decision not in self.made:
             raise Refused("UnknownName")
         if decision in self.settled:
             if self.settled[decision] != reward:
@@ -99,15 +101,15 @@ class NaiveRecommender:
         return "counted" if in_time else "late"
 
     def _learn(self, decision: str, reward: float) -> None:
-        asked = self.asked[decision]
-        self.happened.append(Learnt(decision, asked.user, asked.x, reward))
+        made = self.made[decision]
+        self.happened.append(Learnt(decision, made.user, made.x, reward))
 
     def remove(self, user: str) -> None:
         if user not in self.taught()[1]:
             raise Refused("UnknownName")
         self.happened = [one for one in self.happened if one.user != user]
-        for decision in [one for one, asked in self.asked.items() if asked.user == user]:
-            del self.asked[decision]
+        for decision in [one for one, made in self.made.items() if made.user == user]:
+            del self.made[decision]
             self.settled.pop(decision, None)
             if decision in self.waiting:
                 self.waiting.remove(decision)

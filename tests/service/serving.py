@@ -24,8 +24,8 @@ class Served:
 
 
 @contextmanager
-def served(store: str, port: int = 0, limits: HTTPLimits | None = None, **options: Any) -> Iterator[Served]:
-    """Serve until the end of the block, on a free port unless told."""
+def served(store: Any, port: int = 0, limits: HTTPLimits | None = None, **options: Any) -> Iterator[Served]:
+    """Serve until the end of the block, on a free port unless one is given."""
     if not port:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""Every field of the interface: what is wrong is told in one sentence, and nothing has changed."""
+"""Every field of the interface: an error is one sentence, and nothing has changed."""
 
 from __future__ import annotations
 

@@ -24,13 +24,16 @@ BODY = json.dumps({"user": "alice"}).encode()
 
 def request(body: bytes = BODY, path: str = PATH, **headers: str) -> bytes:
     """The bytes of a request."""
-    told = {
+    fields = {
         "Host": "localhost",
         "Content-Type": "application/json",
         "Content-Length": str(len(body)),
         **headers,
     }
-    lines = [f"POST {path} HTTP/1.1", *(f"{name.replace('_', '-')}: {text}" for name, text in told.items())]
+    lines = [
+        f"POST {path} HTTP/1.1",
+        *(f"{name.replace('_', '-')}: {text}" for name, text in fields.items()),
+    ]
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 

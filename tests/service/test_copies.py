@@ -134,7 +134,7 @@ def test_a_service_keeps_requests_waiting_while_a_copy_is_finished(
 ) -> None:
     """However little patience it has with other requests."""
     engine = PolicyEngine(SQLiteStore(tmp_path / "a.db"), patience=0.01)
-    live, begun = engine.create("shop", PolicySettings(dim=3)), Event()
+    live, begun = engine.create("shop", PolicySettings(dim=3)).result, Event()
 
     def finish_late() -> None:
         begun.set()

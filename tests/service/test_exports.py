@@ -60,17 +60,17 @@ def test_of_a_list_the_first_position_is_told() -> None:
 def test_shares_of_first_positions_agree_with_their_propensities() -> None:
     one = shop(uniform_share=0.6, mode="frozen")
     counts = dict.fromkeys(ITEMS, 0)
-    told: dict[str, float] = {}
+    exported_fields: dict[str, float] = {}
     for n in range(3000):
         decision = one.decide("alice", k=2, decision_id=f"d{n}")
         one.reward(decision.id, 0.0)
         counts[decision.chosen] += 1
     for row in exported(one):
         assert row.propensity is not None
-        told[row.ids[row.arm]] = row.propensity
-    assert sum(told.values()) == pytest.approx(1.0)
+        exported_fields[row.ids[row.arm]] = row.propensity
+    assert sum(exported_fields.values()) == pytest.approx(1.0)
     for item, count in counts.items():
-        assert count / 3000 == pytest.approx(told[item], abs=0.04)
+        assert count / 3000 == pytest.approx(exported_fields[item], abs=0.04)
 
 
 def test_in_shadow_mode_the_arm_is_what_the_product_showed() -> None:
@@ -139,18 +139,24 @@ def test_a_wrong_line_refuses_all(wrong: dict[str, Any], sentence: str) -> None:
 
 @pytest.mark.parametrize("other", [{"reward": 0.0}, {"user": "yan"}, {"x": [0.0, 1.0]}])
 def test_lines_that_contradict_each_other_refuse_all(other: dict[str, Any]) -> None:
-    one, told = shop(), {**GOOD, "decision_id": "twice"}
+    one, exported_fields = shop(), {**GOOD, "decision_id": "twice"}
     with pytest.raises(Conflict, match="line 3: an earlier line has this decision_id"):
-        import_lines(live_of(one), [json.dumps(line).encode() for line in (told, told, {**told, **other})])
+        import_lines(
+            live_of(one),
+            [
+                json.dumps(line).encode()
+                for line in (exported_fields, exported_fields, {**exported_fields, **other})
+            ],
+        )
     assert one.policy.rounds == 0
-    assert import_lines(live_of(one), [json.dumps(told).encode()] * 2) == (1, 1)
+    assert import_lines(live_of(one), [json.dumps(exported_fields).encode()] * 2).result == (1, 1)
 
 
 def test_long_ids_that_begin_alike_are_two_lines() -> None:
     one = shop()
     lines = [json.dumps({**GOOD, "decision_id": "a" * 255 + end}).encode() for end in "bc"]
-    assert import_lines(live_of(one), lines) == (2, 0)
-    assert import_lines(live_of(one), lines) == (0, 2)
+    assert import_lines(live_of(one), lines).result == (2, 0)
+    assert import_lines(live_of(one), lines).result == (0, 2)
 
 
 def test_a_line_that_is_nested_deeply_is_refused() -> None:

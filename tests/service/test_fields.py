@@ -90,8 +90,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def test_every_field_of_every_request_is_here() -> None:
-    asked = {route.request for route in ROUTES if route.request is not None}
-    kinds = {kind.__name__: kind for kind in asked}
+    requested = {route.request for route in ROUTES if route.request is not None}
+    kinds = {kind.__name__: kind for kind in requested}
     from coterie.service import messages
 
     kinds |= {"Reward": messages.Reward, "Arm": messages.Arm}

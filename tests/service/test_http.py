@@ -53,8 +53,8 @@ def test_decide_reward_and_look(client: Client) -> None:
         client.reward(decision.decision_id, 0.0)
     with pytest.raises(UnknownName, match="no decision 'nothing'"):
         client.reward("nothing", 0.0)
-    told = client.describe()
-    assert (told.users, told.rounds, told.items, told.waiting) == (1, 1, 3, 0)
+    reported = client.describe()
+    assert (reported.users, reported.rounds, reported.items, reported.waiting) == (1, 1, 3, 0)
     assert client.explain("alice").rewards == 1
     assert [one.kind for one in client.history("alice")] == ["decision", "reward"]
     assert client.clusters()[0].first_user == "alice"
@@ -139,10 +139,10 @@ def test_answers_that_are_lost_are_asked_for_again_and_count_once(service: Serve
             lossy.reward_many([{"user": "u0", "item": "tea", "reward": 0.5}])
     proxy.close()
     assert proxy.cut >= 20
-    told = client.describe()
-    assert told.rounds == 40
-    assert told.events["decision"] == 20
-    assert told.waiting == 0
+    reported = client.describe()
+    assert reported.rounds == 40
+    assert reported.events["decision"] == 20
+    assert reported.waiting == 0
 
 
 def test_a_store_that_fails_answers_503_and_nothing_is_counted(
@@ -191,7 +191,7 @@ def test_keys_open_what_their_role_and_policy_allow(service: Served, http: httpx
         403,
     ]
     listed = http.get("/v1/policies", headers={"Authorization": f"Bearer {keys['other']}"})
-    assert listed.json() == {"policies": []}  # none but its own, which is not there
+    assert listed.json() == {"policies": [], "failed": []}  # none but its own, which is not there
     assert status(None, "GET", "/health/live") == 200
     assert status(None, "GET", "/metrics") == 401
     digests = str(store.query("SELECT * FROM key"))
@@ -297,9 +297,9 @@ def test_what_cannot_be_used_is_told_as_problem_json(
 ) -> None:
     answer = http.request(method, path, content=body, headers={"Content-Type": "application/json"})
     assert answer.headers["content-type"] == "application/problem+json"
-    told = answer.json()
-    assert answer.status_code == told["status"] == status, told
-    assert sentence in told["detail"]
+    reported = answer.json()
+    assert answer.status_code == reported["status"] == status, reported
+    assert sentence in reported["detail"]
 
 
 def test_metrics_tell_what_happened(client: Client, http: httpx.Client) -> None:
@@ -342,10 +342,10 @@ def test_the_log_goes_out_with_propensities_and_comes_in_once(
     with Client(service.url, "warm") as warm:
         warm.create_policy(2)
         for expected in ((12, 0), (0, 12)):
-            told = http.post(
+            reported = http.post(
                 "/v1/policies/warm/import", content=lines, headers={"Content-Type": "application/x-ndjson"}
             ).json()
-            assert (told["counted"], told["duplicates"]) == expected
+            assert (reported["counted"], reported["duplicates"]) == expected
         assert warm.describe().rounds == 12
         assert warm.explain("u1").estimate == client.explain("u1").estimate
 

@@ -15,7 +15,7 @@ import pytest
 
 from coterie import Client, StoreError, UnknownName
 from coterie.service.http.service import HTTPLimits
-from inspection import before_recovery
+from inspection import before_recovery, is_rewriting
 from service.serving import Served, served
 from service.shops import ITEMS
 
@@ -77,8 +77,8 @@ def test_limits_hold(tmp_path: Path) -> None:
 def test_what_is_no_request_is_told_as_problem_json(tmp_path: Path, request_: bytes) -> None:
     with served(str(tmp_path / "a.db")) as one, connected(one) as connection:
         connection.sendall(request_)
-        status, told = answered(connection)
-        assert (status, told["detail"]) == (400, "this is not an HTTP/1.1 request")
+        status, reported = answered(connection)
+        assert (status, reported["detail"]) == (400, "this is not an HTTP/1.1 request")
 
 
 def test_headers_that_do_not_end_are_not_read_on(tmp_path: Path) -> None:
@@ -95,8 +95,8 @@ def test_headers_that_do_not_end_are_not_read_on(tmp_path: Path) -> None:
         assert resident() - before < 30 * 2**20
         with connected(one) as other:
             other.sendall(b"GET / HTTP/1.1\r\nX-Long: " + b"a" * HTTPLimits().head)
-            status, told = answered(other)
-            assert (status, told["detail"]) == (431, "the headers of a request may have 65536 bytes")
+            status, reported = answered(other)
+            assert (status, reported["detail"]) == (431, "the headers of a request may have 65536 bytes")
         assert httpx.get(f"{one.url}/health/ready", trust_env=False).status_code == 200
 
 
@@ -113,8 +113,8 @@ def test_bodies_that_are_being_read_have_a_limit_together(tmp_path: Path) -> Non
                 connection.sendall(b" " * (4 * 2**20 - 1001))
             except OSError:  # refused meanwhile
                 pass
-        told = httpx.get(f"{one.url}/metrics", trust_env=False).text
-        assert 'coterie_responses_total{status="503"}' in told
+        reported = httpx.get(f"{one.url}/metrics", trust_env=False).text
+        assert 'coterie_responses_total{status="503"}' in reported
         assert resident() - before < 80 * 2**20
         for connection in held:
             connection.close()
@@ -143,7 +143,7 @@ def test_a_policy_that_learns_anew_keeps_nobody_else_waiting(tmp_path: Path, mon
         before_recovery(monkeypatch, lambda: slow.wait(10))
         late = threading.Thread(target=other.reward, args=(decision, 1.0))
         late.start()
-        while not one.engine.requests.rewriting:
+        while not is_rewriting(one.engine):
             time.sleep(0.01)
         began = time.monotonic()
         for _ in range(5):

@@ -24,7 +24,7 @@ SOME = st.lists(st.sampled_from([*ITEMS, "milk"]), min_size=1, max_size=3, uniqu
 
 
 class Serving(RuleBasedStateMachine):
-    """Whatever is asked in whatever order, both give the same answers and know the same."""
+    """Whatever the requests and their order, both give the same answers and know the same."""
 
     @initialize(late=st.sampled_from(["accept", "correct", "ignore"]))
     def start(self, late: str) -> None:

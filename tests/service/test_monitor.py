@@ -60,7 +60,7 @@ def test_frames_tell_what_happens(tmp_path: Path) -> None:
     with served(str(tmp_path / "a.db"), dim=2) as one:
         live = one.engine.find("default")
         live.change_items(ITEMS)
-        live.reward(live.decide("alice").id, 0.5)
+        live.reward(live.decide("alice").result.id, 0.5)
         live.decide("<b>")
         (first, second) = frames_of(one.url, 2)
     assert [point[0] for point in second["points"]] == ["alice", "<b>"]

@@ -36,7 +36,7 @@ schemathesis.serializer("application/x-ndjson")(json_lines)
 @pytest.fixture(scope="module")
 def schema() -> Iterator[Any]:
     engine = PolicyEngine(SQLiteStore())
-    live = engine.create("default", PolicySettings(dim=2))
+    live = engine.create("default", PolicySettings(dim=2)).result
     live.change_items({"tea": [1.0, 0.0], "coffee": [0.0, 1.0]})
     live.decide("alice", decision_id="d1")
     app = build_app(engine, admission=Admission(frozenset({"*"})))  # schemathesis calls it "testserver"

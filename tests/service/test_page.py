@@ -71,8 +71,8 @@ def test_clusters_appear_and_nothing_is_wider_than_the_screen(
         browser, service.url, viewport={"width": width, "height": 900}, color_scheme=scheme
     )
     until(page, "document.querySelector('#map').ariaLabel.includes('61 of 61 users')")
-    told = page.inner_text("#numbers")
-    assert "Clusters" in told
+    reported = page.inner_text("#numbers")
+    assert "Clusters" in reported
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.wait_for_timeout(1500)
     assert all(page.evaluate(PAINTED)[:2])
@@ -121,13 +121,13 @@ def test_it_says_when_it_is_not_live_and_comes_back(browser: Any, tmp_path: Path
 
 def test_who_comes_later_sees_the_past(browser: Any, service: Served) -> None:
     first, _ = opened(browser, service.url)
-    until(first, "frames.length >= 4")
+    until(first, "samples.length >= 4")
     second, complaints = opened(browser, service.url)
-    assert second.evaluate("frames.length") >= 4
+    assert second.evaluate("samples.length") >= 4
     first.close()
     second.reload()
     second.wait_for_selector("#state[data-live=yes]", timeout=20_000)
-    assert second.evaluate("frames.length") >= 4
+    assert second.evaluate("samples.length") >= 4
     assert complaints == []
     second.close()
 
@@ -160,7 +160,7 @@ SILENT = """() => {
 def test_a_stream_that_falls_silent_is_given_up(browser: Any, service: Served) -> None:
     page, _ = opened(browser, service.url)
     page.evaluate(SILENT)
-    said = "document.querySelector('#state').textContent.includes('nothing came for 10 seconds')"
+    said = "document.querySelector('#state').textContent.includes('no data for 10 seconds')"
     until(page, f"(heard = Date.now() - 11000, {said})")
     page.close()
 
@@ -193,7 +193,7 @@ def test_the_page_allows_nothing_from_elsewhere(service: Served) -> None:
         assert httpx.get(f"{service.url}/static/{file.name}", trust_env=False).status_code == 200
 
 
-def test_the_map_is_stable_from_frame_to_frame() -> None:
+def test_the_map_is_stable_from_sample_to_sample() -> None:
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(3, 8))
     estimates = centres[rng.integers(3, size=90)] + 0.05 * rng.normal(size=(90, 8))

@@ -288,21 +288,21 @@ def test_explaining_tells_who_one_learns_from_and_how_items_score() -> None:
     one = shop(policy="LinUCBOne")
     for user in ("alice", "bob", "carol"):
         one.reward(one.decide(user).id, 1.0)
-    told = one.explain("bob")
-    assert told.learns_from == ["alice", "carol"]
-    assert told.belongs is None  # which only AutoCLUB tells
-    assert (told.rewards, told.cluster, told.cluster_size) == (1, 0, 3)
-    assert [score.id for score in told.scores] == sorted(
+    explained = one.explain("bob")
+    assert explained.learns_from == ["alice", "carol"]
+    assert explained.belongs is None  # which only AutoCLUB has
+    assert (explained.rewards, explained.cluster, explained.cluster_size) == (1, 0, 3)
+    assert [score.id for score in explained.scores] == sorted(
         ITEMS, key=lambda item: -one.policy.scores(1, [ITEMS[item]]).ucb[0]
     )
     assert [event.kind for event in one.history("bob")] == ["decision", "reward"]
     assert one.summary.clusters == 1
     other = shop(policy="AutoCLUB")
     other.reward(other.decide("bob").id, 1.0)
-    told = other.explain("bob")
-    assert (told.belongs, told.counts_for, told.known) == (1.0, 1.0, 0.0)
+    explained = other.explain("bob")
+    assert (explained.belongs, explained.counts_for, explained.known) == (1.0, 1.0, 0.0)
     assert isinstance(other.policy, AutoCLUB)
-    assert told.degrees == other.policy.explain(0).people
+    assert explained.degrees == other.policy.explain(0).people
 
 
 def test_a_repeated_request_gets_its_first_answer_whatever_became_of_the_catalogue() -> None:

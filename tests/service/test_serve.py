@@ -107,28 +107,28 @@ def test_it_serves_without_any_configuration_and_goes_on_after_a_restart(tmp_pat
         assert httpx.get(f"{url}/v1/policies", trust_env=False).status_code == 401
 
 
-def load(url: str, name: str, told: list[tuple[str, str, str]]) -> None:
-    """Decide and reward over HTTP until nobody answers; what was acknowledged is told."""
+def load(url: str, name: str, acknowledged: list[tuple[str, str, str]]) -> None:
+    """Decide and reward over HTTP until the service is gone; append what was acknowledged."""
     arms = {"a": [1.0] * 8, "b": [0.5] * 8, "c": [0.0] * 8}
     with Client(url, retries=0) as client:
         for number in range(1_000_000):
             key = f"{name}-{number}"
             try:
-                told.append(
+                acknowledged.append(
                     ("decision", key, client.decide(f"u{number % 5}", arms=arms, decision_id=key).chosen)
                 )
-                told.append(("reward", key, client.reward(key, number % 2).status))
+                acknowledged.append(("reward", key, client.reward(key, number % 2).status))
             except CoterieError:
                 return
 
 
 @pytest.mark.slow
 def test_what_http_acknowledged_survives_kill_9(tmp_path: Path) -> None:
-    told: list[tuple[str, str, str]] = []
+    acknowledged: list[tuple[str, str, str]] = []
     for cycle in range(5):
         with process(tmp_path, end=signal.SIGKILL) as url:
             names = [f"{cycle}-{thread}" for thread in range(4)]
-            threads = [threading.Thread(target=load, args=(url, name, told)) for name in names]
+            threads = [threading.Thread(target=load, args=(url, name, acknowledged)) for name in names]
             for thread in threads:
                 thread.start()
             time.sleep(0.3 + 0.2 * cycle)
@@ -140,9 +140,9 @@ def test_what_http_acknowledged_survives_kill_9(tmp_path: Path) -> None:
     store.close()
     made = {event.decision: event.item for event in found if event.kind == "decision"}
     rewarded = [event.decision for event in found if event.kind == "reward"]
-    assert len(told) > 100
-    assert {key: chosen for kind, key, chosen in told if kind == "decision"}.items() <= made.items()
-    assert {key for kind, key, _ in told if kind == "reward"} <= set(rewarded)
+    assert len(acknowledged) > 100
+    assert {key: chosen for kind, key, chosen in acknowledged if kind == "decision"}.items() <= made.items()
+    assert {key for kind, key, _ in acknowledged if kind == "reward"} <= set(rewarded)
     assert len(rewarded) == len(set(rewarded))
 
 
@@ -183,27 +183,27 @@ def test_clusters_form_while_the_demo_runs(tmp_path: Path) -> None:
     with process(tmp_path, "--demo") as url, Client(url, "demo", retries=20) as client:
         for _ in range(600):
             try:
-                told = client.describe()
+                acknowledged = client.describe()
             except UnknownName:
                 time.sleep(0.1)
                 continue
-            if told.users > 20 and told.clusters > 1:
+            if acknowledged.users > 20 and acknowledged.clusters > 1:
                 break
             time.sleep(0.1)
-        assert told.clusters > 1
+        assert acknowledged.clusters > 1
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_visit_of_the_demo_is_repeatable(tmp_path: Path) -> None:
     from service.serving import served
 
-    told = []
+    acknowledged = []
     for name in ("a", "b"):
         with served(str(tmp_path / f"{name}.db")) as one:
             visit(one.url, 30)
             state = one.engine.find("demo").state
-            told.append((state.users.ids, state.policy.estimates.tolist()))
-    assert told[0] == told[1]
+            acknowledged.append((state.users.ids, state.policy.estimates.tolist()))
+    assert acknowledged[0] == acknowledged[1]
 
 
 def test_other_addresses_need_keys(tmp_path: Path) -> None:
@@ -270,15 +270,15 @@ def serve_until_it_ends(folder: Path, *options: str) -> str:
 def test_what_keeps_it_from_starting_is_told_in_a_sentence(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        told = serve_until_it_ends(tmp_path, "--port", str(port))
-    assert told == f"coterie: cannot listen on 127.0.0.1:{port}: Address already in use\n"
+        acknowledged = serve_until_it_ends(tmp_path, "--port", str(port))
+    assert acknowledged == f"coterie: cannot listen on 127.0.0.1:{port}: Address already in use\n"
     assert list(tmp_path.iterdir()) == []
     store = SQLiteStore(tmp_path / "a.db")
     store.open()
     create_key(store, "admin")
     store.close()
-    told = serve_until_it_ends(tmp_path, "--demo", "--store", "a.db", "--port", "0")
-    assert "visitors of the demo have no key: --demo needs a store that never had one" in told
+    acknowledged = serve_until_it_ends(tmp_path, "--demo", "--store", "a.db", "--port", "0")
+    assert "visitors of the demo have no key: --demo needs a store that never had one" in acknowledged
 
 
 def test_a_free_port_is_found_and_told() -> None:

@@ -126,7 +126,7 @@ def test_a_spec_makes_duels() -> None:
     world = spec.make(coterie.datasets.load("synthetic", dim=4, n_users=20, n_items=60), 2)
     assert isinstance(world, Duel)
     assert (world.sharpness, spec.reward_deviation) == (3.0, 0.5)
-    for wrong in ({"setting": "rated"}, {"liars": 1}, {"list_length": 2, "rewards": "bernoulli"}):
+    for wrong in ({"setting": "stream"}, {"liars": 1}, {"list_length": 2, "rewards": "bernoulli"}):
         unfit: dict[str, Any] = wrong
         with pytest.raises(coterie.ArgumentError, match="duels"):
             EnvironmentSpec(duels=1.0, **unfit)

@@ -38,17 +38,17 @@ def bench(
         list[str] | None,
         typer.Argument(help="Policies; all by default.", metavar="POLICY", autocompletion=complete_policy),
     ] = None,
-    rounds: Annotated[int, typer.Option(parser=whole_number, metavar="N", help="Rounds to play.")] = 20_000,
+    rounds: Annotated[int, typer.Option(parser=whole_number, metavar="N", help="Number of rounds.")] = 20_000,
     repeats: Annotated[int, typer.Option(help="Repetitions, of which the fastest counts.", min=1)] = 3,
     as_json: Json = False,
 ) -> None:
     """Time a round of each policy against plain BLAS.
 
-    The standard world: 50 users in 10 clusters, 100 of 5,000 arms a round, 50 dimensions. It is compared
-    with the one product X·M⁻¹ (100×50 by 50×50) that gives the widths of all arms; policies that compute few
-    of them are faster. Policies that take a graph play with 20 users and 20 arms, and are compared with one
-    rank-one update of a 1,000 × 1,000 matrix. One thread; drawing the rounds
-    is not counted.
+    The environment has 50 users in 10 clusters, 100 of 5,000 arms in each round, and 50 dimensions. The
+    time of a round is compared with that of the product X·M⁻¹ (100×50 by 50×50), which gives the widths
+    of all arms; policies that compute only some of them can be faster. Policies that take a graph play
+    with 20 users and 20 arms, and are compared with a rank-one update of a 1,000 × 1,000 matrix.
+    Everything runs on one thread, and drawing the rounds is not counted.
     """
     one_blas_thread()
     import_from_here()

@@ -228,9 +228,9 @@ class EvaluateResults(NamedTuple):
 
     def write(self, folder: Path) -> list[Path]:
         """Write `evaluation.csv` and the pictures; without matplotlib the table alone."""
+        from coterie.atomic_files import atomic_write
         from coterie.experiments.plotting import draw_estimates
         from coterie.extras import install_command
-        from coterie.storage import atomic_write
 
         table = folder / "evaluation.csv"
         atomic_write(table, self.found.to_frame().write_csv().encode())

@@ -23,11 +23,11 @@ StoreOption = Annotated[
     ),
 ]
 CREATE = examples(
-    ("a key for a product: it decides and gives rewards", "coterie keys create writer --label shop"),
-    ("one that may do everything with one policy", "coterie keys create admin --policy default"),
+    ("a key for a product, which decides and gives rewards", "coterie keys create writer --label shop"),
+    ("a key for everything with one policy", "coterie keys create admin --policy default"),
 )
 LIST = examples(("all keys, without their secrets", "coterie keys list"))
-REVOKE = examples(("let a key open nothing any more", "coterie keys revoke 1f2e3d4c"))
+REVOKE = examples(("revoke a key", "coterie keys revoke 1f2e3d4c"))
 app = typer.Typer(
     cls=GroupWithExamples,
     invoke_without_command=True,
@@ -44,7 +44,7 @@ def keys(ctx: typer.Context) -> None:
 
 @contextmanager
 def opened(store: str | None, *, lock: bool = False) -> Iterator[EventStore]:
-    """The store of a service, which may be running unless the lock is asked for."""
+    """Open the store of a service, which may be running unless `lock` is set."""
     from coterie.service.storage.location import open_store
 
     found = open_store(store or os.environ.get("COTERIE_STORE") or "coterie.db")
@@ -57,12 +57,12 @@ def opened(store: str | None, *, lock: bool = False) -> Iterator[EventStore]:
 
 @app.command(cls=CommandWithExamples, epilog=CREATE)
 def create(
-    role: Annotated[str, typer.Argument(help="reader looks, writer decides and rewards, admin does all.")],
+    role: Annotated[str, typer.Argument(help="reader: read; writer: decide and reward; admin: everything.")],
     policy: Annotated[str | None, typer.Option(help="Only for this policy.")] = None,
     label: Annotated[str, typer.Option(help="What the key is for.")] = "",
     store: StoreOption = None,
 ) -> None:
-    """Make a key and print it, once: only a digest is kept."""
+    """Make a key and print it, once: only a digest is stored."""
     from coterie.service.http.api_keys import create_key
 
     with opened(store) as found:
@@ -100,7 +100,7 @@ def revoke(
     key_id: Annotated[str, typer.Argument(help="The id, as `coterie keys list` shows it.")],
     store: StoreOption = None,
 ) -> None:
-    """Let a key open nothing any more; a running service notices within two seconds."""
+    """Revoke a key; a running service notices within two seconds."""
     from coterie.service.http.api_keys import list_keys, revoke_key
 
     with opened(store) as found:

@@ -23,7 +23,7 @@ EXIT_CODES = "0 done, 1 something failed, 2 wrong use, 3 data missing, 130 inter
 BOLD, CYAN, FAINT, PLAIN = "\x1b[1m", "\x1b[36m", "\x1b[2m", "\x1b[0m"
 
 PAPER_DATASETS = ("synthetic", "movielens", "lastfm", "yelp")
-DATASETS = (*PAPER_DATASETS, "jester", "polis", "coat", "movietweetings", "interactions")
+DATASETS = (*PAPER_DATASETS, "jester", "polis", "coat", "movietweetings", "sushi", "interactions")
 FIGURES = (
     "fig-1",
     "fig-2",

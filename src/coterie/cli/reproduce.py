@@ -37,14 +37,14 @@ Names = Annotated[
 Datasets = Annotated[
     str | None,
     typer.Option(
-        help=f"Datasets, with commas between: {', '.join(PAPER_DATASETS)}.", autocompletion=complete_datasets
+        help=f"Datasets separated by commas: {', '.join(PAPER_DATASETS)}.", autocompletion=complete_datasets
     ),
 ]
 Data = Annotated[
     list[str] | None,
     typer.Option(
         metavar="PATH|NAME=PATH",
-        help="The folder of data files ($COTERIE_DATA), or the file or folder of one dataset; repeatable.",
+        help="Folder of data files ($COTERIE_DATA), or file or folder of one dataset. Repeatable.",
     ),
 ]
 WidthsName = Annotated[
@@ -96,7 +96,7 @@ def reproduce(
     engine: EngineName = "local",
     as_json: Json = False,
 ) -> None:
-    """Reproduce figures and tables of the paper.
+    """Reproduce figures and tables of the paper, and ours.
 
     Finished runs are kept in --out and not repeated: after Ctrl-C the same command goes on where it stopped.
     """

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from math import isfinite
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 
 COLUMNS = ("policy", "regret", "± s.e.", "clusters", "ARI", "µs/round", "constants")
 REAL_COLUMNS = ("policy", "regret", "± s.e.", "reward", "× uniform", "clusters", "µs/round", "constants")
+GROUPED_COLUMNS = (*REAL_COLUMNS[:6], "ARI", *REAL_COLUMNS[6:])
+"""Real feedback of users whose groups are known."""
 OPTIONAL = ("constants", "µs/round", "ARI", "clusters", "reward", "± s.e.")
 """Columns that a narrow terminal does without, the least important first."""
 
@@ -235,8 +238,9 @@ def run(
 ) -> None:
     """Simulate policies in an environment and compare their regret.
 
-    An environment has a dataset (the vectors of users and items), a setting (how rounds are made from them)
-    and parameters such as --users and --noise; --set takes any other, such as zipf=1.
+    An environment has a dataset (the vectors of users and items), a setting (how rounds are made from
+    them) and parameters such as --users and --noise; --set takes any other, such as zipf=1. Defaults are
+    in brackets.
 
     All policies meet the same users, arms and noise. With --out, each finished run is kept as a Parquet file
     and not repeated: after Ctrl-C the same command goes on where it stopped.
@@ -335,6 +339,8 @@ class RunResults(NamedTuple):
         if not w.is_real:
             users = f"{users} in {counted(w.n_clusters, 'cluster')}"
             parts.insert(1, rewards_line(w))
+        elif w.duels or w.once:
+            parts.insert(1, "duels" if w.duels else "each item once")
         return f"{w.dataset}, {w.setting}: {', '.join([users, *parts])}"
 
     @property
@@ -365,7 +371,9 @@ class RunResults(NamedTuple):
         print_line(f"[bold]{escape(self.title)}[/bold]")
         if self.caution:
             print_line(self.caution)
-        columns = REAL_COLUMNS if self.plan.environment.is_real else COLUMNS
+        is_grouped = any(isfinite(one.result.final("ari").mean) for one in ranked)
+        real_columns = GROUPED_COLUMNS if is_grouped else REAL_COLUMNS
+        columns: tuple[str, ...] = real_columns if self.plan.environment.is_real else COLUMNS
         rows = [one.row(columns) for one in ranked]
         print_table(columns, rows, prose=("constants",), optional=OPTIONAL)
         if draw_chart or (draw_chart is None and out.is_terminal):
@@ -388,10 +396,10 @@ class RunResults(NamedTuple):
 
     def write(self, folder: Path) -> list[Path]:
         """Write `summary.csv` and the pictures; without matplotlib the table alone."""
+        from coterie.atomic_files import atomic_write
         from coterie.experiments.plotting import draw
         from coterie.experiments.tables import summary_csv, summary_rows
         from coterie.extras import is_installed
-        from coterie.storage import atomic_write
 
         panel = self.plan.panel(self.results)
         written = [folder / "summary.csv"]

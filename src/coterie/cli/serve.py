@@ -89,8 +89,8 @@ def serve(
 ) -> None:
     """Serve decisions and rewards over HTTP.
 
-    Every setting may also be an environment variable, such as COTERIE_STORE, or stand in a TOML file: options
-    come first, then variables, then the file. A reward is acknowledged when it is on the disk.
+    Every setting may also be an environment variable, such as COTERIE_STORE, or be in a TOML file. Options
+    override variables, and variables override the file. A reward is acknowledged when it is on the disk.
 
     Without --insecure, an address that other machines can reach needs keys (`coterie keys create`); on
     127.0.0.1, every request needs a key once the store has had one, even if all were revoked since.
@@ -110,19 +110,19 @@ def serve(
 def read_server_settings(
     given: dict[str, Any], config: Path | None, defaults: dict[str, Any] | None = None
 ) -> ServerSettings:
-    """Settings from options, then the environment, then a file."""
+    """Return settings from options, then the environment, then a file."""
     from coterie.cli.config import convert, read_toml
     from coterie.service.settings import ServerSettings
 
     names = [field.name for field in fields(ServerSettings)]
-    told = read_toml(config) if config is not None else {}
-    for name in told:
+    from_file = read_toml(config) if config is not None else {}
+    for name in from_file:
         if name not in names:
             raise unknown(f"setting in {config}:", name, names, "`coterie serve --help` lists all")
     variables = {
         name: os.environ[PREFIX + name.upper()] for name in names if PREFIX + name.upper() in os.environ
     }
-    return convert({**(defaults or {}), **told, **variables, **given}, ServerSettings)
+    return convert({**(defaults or {}), **from_file, **variables, **given}, ServerSettings)
 
 
 def run_server(settings: ServerSettings, *, demo: bool) -> None:
@@ -154,7 +154,7 @@ def _end(*_: object) -> None:
 
 
 def _start_demo(url: str, engine: PolicyEngine) -> None:
-    """Let simulated visitors come, who have no key."""
+    """Start simulated visitors, who have no key."""
     from coterie.cli.demo import visit
     from coterie.service.http.api_keys import keys_required
 

@@ -1,4 +1,4 @@
-"""`coterie store`: what can be done with the store of a service that does not run."""
+"""`coterie store`: maintenance of the store of a service that does not run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from coterie.cli.output import print_note
 
 COMPACT = examples(
     ("shorten what is older than 30 days", "coterie store compact"),
-    ("shorten all that has its reward", "coterie store compact --older-than 0"),
+    ("shorten all decisions that have their reward", "coterie store compact --older-than 0"),
 )
 app = typer.Typer(
     cls=GroupWithExamples,
@@ -31,7 +31,9 @@ def store(ctx: typer.Context) -> None:
 
 @app.command(cls=CommandWithExamples, epilog=COMPACT)
 def compact(
-    older_than: Annotated[float, typer.Option(min=0, help="Days that a decision is kept whole.")] = 30.0,
+    older_than: Annotated[
+        float, typer.Option(min=0, help="Shorten decisions older than this many days.")
+    ] = 30.0,
     store: StoreOption = None,
 ) -> None:
     """Shorten old decisions that have their reward; stop the service first.
@@ -42,4 +44,4 @@ def compact(
 
     with opened(store, lock=True) as found:
         done = compact_store(found, time.time() - older_than * 86_400)
-    print_note(f"{done.decisions:,} decisions were shortened by {done.saved / 2**20:,.1f} MB in all")
+    print_note(f"shortened {done.decisions:,} decisions, by {done.saved / 2**20:,.1f} MB in all")

@@ -14,9 +14,9 @@ from typing import BinaryIO
 
 import numpy as np
 
+from coterie.atomic_files import atomic_write
 from coterie.datasets.dataset import Dataset, Provenance, sealed
 from coterie.datasets.request import Request
-from coterie.storage import atomic_write
 
 CACHE_FORMAT = 1  # to be raised whenever the same file and parameters would give other vectors
 

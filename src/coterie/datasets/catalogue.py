@@ -15,6 +15,7 @@ from coterie.datasets.loaders import (
     movielens,
     movietweetings,
     polis,
+    sushi,
     synthetic,
     yelp,
 )
@@ -42,6 +43,7 @@ CATALOGUE: Mapping[str, DatasetEntry] = MappingProxyType(
             polis,
             coat,
             movietweetings,
+            sushi,
             interactions,
         )
     }

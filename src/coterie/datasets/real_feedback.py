@@ -23,6 +23,7 @@ from coterie.datasets.loaders import (
     movielens,
     movietweetings,
     polis,
+    sushi,
     yelp,
 )
 from coterie.datasets.loaders.interactions import flat, ids, numbers, refuse_missing
@@ -46,6 +47,7 @@ EVENTS: Mapping[str, Callable[[Source], Events]] = MappingProxyType(
         "polis": polis.events,
         "coat": coat.events,
         "movietweetings": movietweetings.events,
+        "sushi": sushi.events,
     }
 )
 """Datasets with rows of their own format."""
@@ -84,6 +86,7 @@ def load_payoffs(
     items: Source | ArrayLike = None,
     unit: bool = False,
     vectors: str = "users",
+    conversation: str = "",
     seed: int = 0,
 ) -> PayoffTable:
     """Load payoffs of real feedback, with vectors of the items.
@@ -91,8 +94,8 @@ def load_payoffs(
     Parameters
     ----------
     name : str
-        Name of the dataset: "movielens", "yelp", "lastfm", "jester", "polis", "coat", "movietweetings", or
-        "interactions" for a table of your own.
+        Name of the dataset: "movielens", "yelp", "lastfm", "jester", "polis", "coat", "movietweetings",
+        "sushi", or "interactions" for a table of your own.
     path : path or data frame, optional
         File, archive or folder; by default the folder `$COTERIE_DATA` is searched.
     setting : {"rated", "complete", "stream", "lastfm-2014", "payoffs"}, default "rated"
@@ -127,6 +130,8 @@ def load_payoffs(
           ``complete`` of all who did not rate everything.
         - ``text``: the words of the items ('jester', 'polis', 'movietweetings'). All users can be served.
         - ``features``: features that the dataset has of items ('coat'). All users can be served.
+    conversation : str, default ""
+        Of 'polis': the name of a folder, for one conversation instead of all.
     seed : int, default 0
         Seed of the half of the users that makes the vectors, at least 0.
 
@@ -159,6 +164,10 @@ def load_payoffs(
     if threshold is not None:
         number("threshold", threshold)
     describe = _description(name, setting, vectors)
+    if conversation and name != "polis":
+        raise ArgumentError(f"conversation is for 'polis', not for {name!r}")
+    if conversation:
+        path = polis.find_conversation(path, conversation)
     if setting == "lastfm-2014":
         if name != "lastfm":
             raise ArgumentError(f"'lastfm-2014' is a protocol on the dataset 'lastfm', got {name!r}")

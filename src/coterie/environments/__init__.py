@@ -3,7 +3,7 @@
 from coterie.environments.blocks import Block, Environment
 from coterie.environments.delays import Delay
 from coterie.environments.disturbed import Disturbed
-from coterie.environments.duel import Duel
+from coterie.environments.duel import Duel, PayoffDuel
 from coterie.environments.features import lifted, low_rank, onehot, rescaled
 from coterie.environments.lists import Cascade
 from coterie.environments.noise import Bernoulli, Cauchy, Contaminated, Gaussian, Noise, Uniform
@@ -25,6 +25,7 @@ __all__ = [
     "Environment",
     "Gaussian",
     "Noise",
+    "PayoffDuel",
     "Payoffs",
     "Rounds",
     "Shifted",

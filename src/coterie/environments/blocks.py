@@ -40,7 +40,8 @@ class Block(NamedTuple):
         corrupted. Regret is computed from the true means.
     sharpness : float, default 0.0
         If positive, rounds are duels: two arms are shown, and the first is preferred if `noise`, which is
-        uniform, is below 1/(1 + exp(−sharpness · difference of means)).
+        uniform, is below 1/(1 + exp(−sharpness · difference of means)). If infinite, the arm with the larger
+        mean is preferred, and `noise` decides only between equal ones.
     unseen : int, default 0
         If positive, an item is shown to a user once. Each row of `picks` has distinct candidates in order,
         followed by −1, and the arms of the round are the first `unseen` candidates that its user has not been

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
+from math import inf
+from typing import Any
 
 from coterie.environments.blocks import BLOCK, Block
+from coterie.environments.payoffs import Payoffs
 from coterie.environments.population import PopulationEnvironment
 from coterie.environments.smoothed import Smoothed
 from coterie.environments.stochastic import Stochastic
@@ -82,3 +85,65 @@ class Duel(PopulationEnvironment):
         """
         uniforms = stream(self.seed, "duels", str(number)).random(BLOCK)
         return self.base.block(number)._replace(noise=uniforms, binary=True, sharpness=self.sharpness)
+
+
+class PayoffDuel:
+    """Duels of real feedback: the user prefers the arm with the larger recorded payoff.
+
+    Every pair of arms has a true answer; equal payoffs are decided by a coin. The regret of a round is twice
+    the best payoff on offer less those of the two arms, and its reward is their sum.
+
+    Parameters
+    ----------
+    base : Payoffs
+        Environment of real feedback in which items may be shown again (`once=False`), such as people's
+        orders of sushi (`load_payoffs("sushi")`).
+
+    Raises
+    ------
+    ArgumentError
+        If the base is another environment, or shows items once.
+
+    Examples
+    --------
+    >>> import coterie, numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> items = rng.normal(size=(10, 3))
+    >>> env = PayoffDuel(coterie.environments.Payoffs(rng.normal(size=(6, 3)) @ items.T, items, n_arms=5))
+    >>> policy = coterie.COLDB(6, 3, confidence=coterie.Tuned(alpha=1.0, beta=0.3))
+    >>> trace = coterie.simulate(policy, env, 300, record=2)
+    >>> bool(trace.regret[1] < 2 * trace.regret[0])
+    True
+    """
+
+    def __init__(self, base: Payoffs) -> None:
+        """Show pairs of arms in the rounds of an environment."""
+        if not isinstance(base, Payoffs) or base.once:
+            raise ArgumentError(f"base must be Payoffs that may show items again, got {shown(base)}")
+        self.base = base
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the base."""
+        if name == "base":
+            raise AttributeError(name)
+        return getattr(self.base, name)
+
+    def __repr__(self) -> str:
+        """Show the base."""
+        return f"<{type(self).__name__} in {self.base!r}>"
+
+    def block(self, number: int) -> Block:
+        """Generate rounds number·256 to number·256 + 255, with a uniform number for each duel.
+
+        Parameters
+        ----------
+        number : int
+            Number of the block, from 0.
+
+        Returns
+        -------
+        Block
+            The rounds.
+        """
+        uniforms = stream(self.base.seed, "duels", str(number)).random(BLOCK)
+        return self.base.block(number)._replace(noise=uniforms, binary=True, sharpness=inf)

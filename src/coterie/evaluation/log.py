@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from coterie.atomic_files import atomic_write
 from coterie.errors import ArgumentError, DataError
 from coterie.evaluation.arms import Offers, renumbered
 from coterie.extras import need
 from coterie.policies.base import by_appearance, frozen
-from coterie.storage import atomic_write
 from coterie.types import Bools, Floats, Ints
 from coterie.validation import LARGEST, reals
 

@@ -434,7 +434,12 @@ _REAL_WORLDS = (
         environment=replace(_JOKES, vectors="text", once=True),
         datasets=("jester",),
     ),
-    *_with_and_without_repeats("votes", _VOTES, "polis"),
+    *_with_and_without_repeats("votes", replace(_VOTES, conversation="vtaiwan.uberx"), "polis"),
+    Variation(
+        label="votes in 11 conversations, each once",
+        environment=replace(_VOTES, once=True),
+        datasets=("polis",),
+    ),
     *_with_and_without_repeats("random coats", _COATS, "coat", 5_000, 2_500),
     *_with_and_without_repeats("stream of tweets", _TWEETS, "movietweetings"),
     Variation(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie.evaluation import Evaluation
+from coterie.atomic_files import atomic_write
 from coterie.experiments.results import (
     ORACLE,
     Panel,
@@ -29,11 +29,12 @@ from coterie.extras import need
 from coterie.policies.declarations import Style
 from coterie.policies.factories import is_own
 from coterie.policies.registry import find
-from coterie.storage import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
+
+    from coterie.evaluation import Evaluation
 
 FORMATS = ("png", "svg", "pdf")
 DPI = 300

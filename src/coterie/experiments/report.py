@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
+from coterie.atomic_files import atomic_write
 from coterie.experiments.claims import Answer, Finding
 from coterie.experiments.figures import Figure
 from coterie.experiments.results import Panel
@@ -18,7 +19,6 @@ from coterie.experiments.specs import EnvironmentSpec
 from coterie.experiments.tables import TextTable
 from coterie.experiments.tuning import BUDGET, FIRST_SEED, Choice, TuningProtocol
 from coterie.extras import need
-from coterie.storage import atomic_write
 
 if TYPE_CHECKING:
     from markupsafe import Markup

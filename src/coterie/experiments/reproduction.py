@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from coterie import datasets
+from coterie.atomic_files import atomic_write
 from coterie.errors import MissingData
 from coterie.experiments.claims import judge_claims, summary_sentence
 from coterie.experiments.figures import Figure, Variation
@@ -37,7 +38,6 @@ from coterie.experiments.tuning import (
     tuning_runs,
 )
 from coterie.simulation import Trace
-from coterie.storage import atomic_write
 
 
 class PanelSpec(NamedTuple):

@@ -226,7 +226,9 @@ def uniform_deviation(world: World) -> float:
     most = getattr(world, "n_rounds", None)
     blocks = SAMPLED_BLOCKS if most is None else max(1, min(SAMPLED_BLOCKS, most // BLOCK))
     drawn = [world.block(number) for number in range(blocks)]
-    means = np.concatenate([block.means[block.picks >= 0] for block in drawn])  # -1 is no arm
+    arms = [np.s_[:, : block.unseen or None] for block in drawn]  # with `unseen`, other candidates follow
+    parts = zip(drawn, arms, strict=True)
+    means = np.concatenate([block.means[own][block.picks[own] >= 0] for block, own in parts])
     return float(means.std()) or 0.5
 
 

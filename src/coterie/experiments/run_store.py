@@ -17,6 +17,7 @@ from threading import Event
 from traceback import extract_tb
 from typing import NamedTuple
 
+from coterie.atomic_files import atomic_write
 from coterie.errors import ArgumentError, CoterieError, DataError, PolicyError
 from coterie.experiments.fingerprint import fingerprint
 from coterie.experiments.specs import Data, EnvironmentSpec, PolicySpec
@@ -24,7 +25,6 @@ from coterie.extras import need
 from coterie.policies.factories import is_own
 from coterie.progress import Progress
 from coterie.simulation import Stopped, Trace, simulate
-from coterie.storage import atomic_write
 from coterie.validation import whole
 
 KEY = "coterie"

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from coterie import datasets
+from coterie.atomic_files import atomic_write
 from coterie.datasets.sources import HOME
 from coterie.errors import unknown
 from coterie.experiments.run_store import Run, Store
@@ -25,7 +26,6 @@ from coterie.parallel import run_all
 from coterie.policies.factories import is_own
 from coterie.policies.registry import find
 from coterie.simulation import Trace
-from coterie.storage import atomic_write
 from coterie.validation import whole
 
 SMOOTHED_COST, OWN_COST = 180.0, 100.0

@@ -23,6 +23,7 @@ from coterie.environments import (
     Duel,
     Gaussian,
     Noise,
+    PayoffDuel,
     Payoffs,
     Shifted,
     Smoothed,
@@ -95,7 +96,9 @@ def _plain(name: str, value: object) -> Value:
     raise ArgumentError(f"{name} must be a finite number, text, true or false, got {shown(value)}")
 
 
-World: TypeAlias = Stochastic | Smoothed | Cascade | Duel | Disturbed | Payoffs | Stream | Shifted
+World: TypeAlias = (
+    Stochastic | Smoothed | Cascade | Duel | PayoffDuel | Disturbed | Payoffs | Stream | Shifted
+)
 """Environments that policies can play in."""
 
 
@@ -282,7 +285,7 @@ class EnvironmentSpec:
         Added to every reward, see `Shifted`.
     intercept : bool, default False
         Whether every arm has one more coordinate, the same for all.
-    threshold, unit, vectors
+    threshold, unit, vectors, conversation
         As for `load_payoffs`; only for real feedback.
     offers, window, connected, once
         As for `Payoffs`; "" offers what is usual for the setting.
@@ -293,7 +296,8 @@ class EnvironmentSpec:
     attraction : float, default 1.0
         `attraction` of `lifted`: the largest probability of a reward of 1; only for Bernoulli rewards.
     duels : float, default 0.0
-        `sharpness` of duels between two arms, in place of rewards (`Duel`); 0 for none.
+        `sharpness` of duels between two arms, in place of rewards (`Duel`); 0 for none. Of real feedback
+        0 or 1: with 1 the arm with the larger payoff is preferred (`PayoffDuel`).
     liars, liar_sd, outlier, uneven, within
         As for `Disturbed`; only for simulated rewards that are not 0 or 1.
     onehot : bool, default False
@@ -351,6 +355,7 @@ class EnvironmentSpec:
     threshold: float | None = None
     unit: bool = False
     vectors: str = "users"
+    conversation: str = ""
     offers: Literal["", "all", "known", "one-positive", "window"] = ""
     default_payoff: float = 0.0
     window: int = 50_000
@@ -371,8 +376,12 @@ class EnvironmentSpec:
         if self.setting not in (*ENVIRONMENTS, *REAL):
             known = ", ".join((*ENVIRONMENTS, *REAL))
             raise ArgumentError(f"setting must be one of {known}, got {self.setting!r}")
-        if nonnegative("duels", self.duels) and (self.is_real or self.list_length > 1 or self.disturbances):
-            raise ArgumentError("duels need simulated rewards, without lists or disturbances")
+        if nonnegative("duels", self.duels) and (self.list_length > 1 or self.disturbances or self.once):
+            raise ArgumentError("duels are rounds without lists, disturbances and once")
+        if self.duels and self.is_real and (self.setting == "stream" or self.duels != 1):
+            raise ArgumentError(
+                "duels of real feedback have recorded answers: duels must be 1, without a stream"
+            )
         if self.rewards not in NOISES:
             raise ArgumentError(f"rewards must be one of {', '.join(NOISES)}, got {self.rewards!r}")
         if self.disturbances and (self.is_real or self.rewards == "bernoulli"):
@@ -428,7 +437,7 @@ class EnvironmentSpec:
         -------
         dict
             dim, n_users, n_items, scale and seed; for real feedback setting, dim, n_items, threshold, unit,
-            vectors and seed.
+            vectors, conversation and seed.
         """
         if self.is_real:
             return {
@@ -438,6 +447,7 @@ class EnvironmentSpec:
                 "threshold": self.threshold,
                 "unit": self.unit,
                 "vectors": self.vectors,
+                "conversation": self.conversation,
                 "seed": self.data_seed,
             }
         return {
@@ -467,8 +477,8 @@ class EnvironmentSpec:
         Returns
         -------
         Environment
-            `Stochastic`, `Smoothed`, `Cascade`, `Duel`, `Disturbed`, `Payoffs` or `Stream`, in `Shifted`
-            where there is an offset or an intercept.
+            `Stochastic`, `Smoothed`, `Cascade`, `Duel`, `PayoffDuel`, `Disturbed`, `Payoffs` or `Stream`, in
+            `Shifted` where there is an offset or an intercept.
 
         Raises
         ------
@@ -483,7 +493,7 @@ class EnvironmentSpec:
             return world
         return Shifted(world, self.offset, intercept=self.intercept)
 
-    def _real(self, table: PayoffTable, seed: int) -> Payoffs | Stream | Cascade:
+    def _real(self, table: PayoffTable, seed: int) -> Payoffs | Stream | Cascade | PayoffDuel:
         """Make an environment of real feedback, with at most `n_users` of its users."""
         options: dict[str, Any] = {"n_arms": self.n_arms, "seed": seed, "once": self.once}
         kind: type[Payoffs | Stream] = Stream
@@ -495,6 +505,8 @@ class EnvironmentSpec:
         # How many users can be served is known only after those with too few payoffs are left out.
         if world.n_users > self.n_users:
             world = kind(table, **options, n_users=self.n_users)
+        if self.duels and isinstance(world, Payoffs):
+            return PayoffDuel(world)
         return world if self.list_length == 1 else Cascade(world, self.list_length)
 
     def _made(self, dataset: Dataset, seed: int) -> Stochastic | Smoothed | Cascade | Disturbed | Duel:

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+from coterie.atomic_files import atomic_write
 from coterie.errors import SnapshotError
 from coterie.policies.array_files import Array, Arrays, ByteProgress, write_arrays
 from coterie.policies.confidence import KINDS
 from coterie.policies.kernel.learner import Learner
-from coterie.storage import atomic_write
 
 FORMAT = "coterie-policy"
 VERSION = 2

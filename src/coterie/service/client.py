@@ -43,7 +43,7 @@ class Call(Generic[T]):
         return None if self.body is None else msgspec.json.encode(self.body)
 
     def read(self, response: httpx.Response) -> T:
-        """The answer as an object, or the error that it tells."""
+        """Decode the answer, or raise the error that it describes."""
         if response.is_success:
             return msgspec.json.decode(response.content or b"null", type=self.answer)
         try:
@@ -101,7 +101,7 @@ class Calls:
         """Give rewards."""
         listed = [{name: value for name, value in one.items() if value is not None} for one in rewards]
         for one in listed:
-            if "decision_id" not in one:
+            if "decision_id" not in one:  # an id makes it count once, however often it is sent
                 one.setdefault("id", new_id())
             if "x" in one:
                 one["x"] = floats(one["x"])
@@ -141,6 +141,7 @@ def pause(attempt: int, response: httpx.Response | None) -> float:
     """Return the seconds before the next attempt: doubled each time, or as the service says; at most 5."""
     wanted = response.headers.get("retry-after", "") if response is not None else ""
     least = float(wanted) if wanted.isdigit() else 0.0
+    # Jitter: clients that failed together must not come back together.
     return float(min(max(0.05 * 2**attempt, least), 5.0) * random.uniform(0.75, 1.25))
 
 

@@ -24,7 +24,7 @@ Vector = Annotated[
 
 
 class Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A body of a request; fields that nobody knows are refused."""
+    """A body of a request; unknown fields are refused."""
 
 
 class Answer(msgspec.Struct, kw_only=True):
@@ -71,10 +71,18 @@ class PolicyAnswer(Answer):
     version: int
 
 
+class FailedPolicy(Answer):
+    """A policy that cannot be used now, and why."""
+
+    name: str
+    reason: str
+
+
 class PoliciesAnswer(Answer):
-    """All policies that serve."""
+    """All policies that serve, and those that should and cannot."""
 
     policies: list[PolicyAnswer]
+    failed: list[FailedPolicy]
 
 
 class Arm(Message):
@@ -91,7 +99,7 @@ class Items(Message):
 
 
 class ItemsAnswer(Answer):
-    """How many items the catalogue has, and their ids where asked for."""
+    """How many items the catalogue has, and their ids in a list of items."""
 
     count: int
     ids: list[str] | UnsetType = UNSET
@@ -148,7 +156,7 @@ class Rewards(Message):
 
 
 class RewardAnswer(Answer):
-    """What became of a reward: counted, recorded, duplicate, late; or refused, with the reason."""
+    """The result of a reward: counted, recorded, duplicate, late; or refused, with the reason."""
 
     id: str | None
     status: str
@@ -180,7 +188,7 @@ class ItemScoreAnswer(Answer):
 
 
 class ExplanationAnswer(Answer):
-    """Who a user learns from, and how items score for it."""
+    """Whose rewards count for a user, and how items score for it."""
 
     user: str
     rewards: int
@@ -196,7 +204,7 @@ class ExplanationAnswer(Answer):
 
 
 class UserEventAnswer(Answer):
-    """Something that happened to a user."""
+    """A decision, a reward or an expiry of a user."""
 
     kind: str
     at: float
@@ -207,7 +215,7 @@ class UserEventAnswer(Answer):
 
 
 class HistoryAnswer(Answer):
-    """What happened to a user, in order."""
+    """The events of a user, in order."""
 
     events: list[UserEventAnswer]
 
@@ -240,14 +248,14 @@ class ImportAnswer(Answer):
 
 
 class Health(Answer):
-    """Whether the service lives, or can serve; `warnings` tell what fails without stopping it."""
+    """Whether the service runs, or can serve; `warnings` say what fails without stopping it."""
 
     status: str
     warnings: list[str] = []
 
 
 class Problem(Answer):
-    """What went wrong (RFC 9457)."""
+    """The description of an error (RFC 9457)."""
 
     title: str
     status: int

@@ -89,18 +89,19 @@ class Recommender:
     ) -> None:
         """Open the recommender of this name, or make it."""
         given = {"policy": policy, "params": params, "users": tuple(users) or None, "seed": seed}
-        told = {option: value for option, value in given.items() if value is not None}
+        options = {option: value for option, value in given.items() if value is not None}
         found = open_store(os.fspath(store) if isinstance(store, os.PathLike) else store)
         engine = PolicyEngine(found, snapshot_every=snapshot_every)
-        self._attach(engine, lambda: open_policy(engine, name, {**told, "dim": dim, **changes}, items))
+        self._attach(engine, lambda: open_policy(engine, name, {**options, "dim": dim, **changes}, items))
 
     def _attach(self, engine: PolicyEngine, opened: Callable[[], LivePolicy]) -> None:
-        """Take an engine over, or close it again."""
+        """Take over an engine, or close it again."""
         try:
             self._engine, self._live = engine, opened()
         except BaseException:
             engine.close()
             raise
+        # At exit, or when this object is collected, whichever comes first; `close` calls it earlier.
         self._closing = weakref.finalize(self, engine.close)
 
     def decide(
@@ -125,7 +126,7 @@ class Recommender:
         k : int
             How many items to rank.
         decision_id : str, optional
-            An id of your own: asked again with the same id, the same request gets the same answer.
+            An id of your own: the same request with the same id gets the same answer.
 
         Returns
         -------
@@ -138,9 +139,9 @@ class Recommender:
             If `decision_id` was used for another request; if the decision could not be made durable, in which
             case asking again with the same `decision_id` is safe.
         """
-        decision = self._live.decide(user, items=items, arms=arms, k=k, decision_id=decision_id)
-        self._engine.wait()
-        return decision
+        return self._engine.settle(
+            self._live.decide(user, items=items, arms=arms, k=k, decision_id=decision_id)
+        )
 
     def reward(
         self, decision_id: str, reward: float, *, item: str | None = None, x: ArrayLike | None = None
@@ -166,9 +167,7 @@ class Recommender:
         UnknownName, Conflict
             If there is no such decision; if another reward was given for it.
         """
-        result = self._live.reward(decision_id, reward, item=item, x=x)
-        self._engine.wait()
-        return result
+        return self._engine.settle(self._live.reward(decision_id, reward, item=item, x=x))
 
     def feedback(
         self,
@@ -203,9 +202,7 @@ class Recommender:
         >>> shop.feedback("alice", 1.0, item="tea", feedback_id="order-17").status
         'counted'
         """
-        result = self._live.feedback(user, reward, item=item, x=x, feedback_id=feedback_id)
-        self._engine.wait()
-        return result
+        return self._engine.settle(self._live.feedback(user, reward, item=item, x=x, feedback_id=feedback_id))
 
     def put_items(self, items: Mapping[str, ArrayLike], *, replace_all: bool = False) -> None:
         """Add items to the catalogue, or change their vectors.
@@ -221,8 +218,7 @@ class Recommender:
         --------
         >>> Recommender(items={"tea": [1.0, 0.0]}).put_items({"coffee": [0.0, 1.0]})
         """
-        self._live.change_items(items, replace_all=replace_all)
-        self._engine.wait()
+        self._engine.settle(self._live.change_items(items, replace_all=replace_all))
 
     def remove_items(self, items: Sequence[str]) -> None:
         """Remove items from the catalogue; decisions that chose them still take their rewards.
@@ -237,8 +233,7 @@ class Recommender:
         >>> shop = Recommender(items={"tea": [1.0, 0.0], "coffee": [0.0, 1.0]})
         >>> shop.remove_items(["tea"])
         """
-        self._live.change_items(remove=items)
-        self._engine.wait()
+        self._engine.settle(self._live.change_items(remove=items))
 
     def configure(self, **changes: Any) -> None:
         """Change settings while the recommender runs.
@@ -256,14 +251,11 @@ class Recommender:
         >>> shop.summary.settings["uniform_share"]
         0.05
         """
-        self._live.configure(**changes)
-        self._engine.wait()
+        self._engine.settle(self._live.configure(**changes))
 
     def expire(self) -> int:
         """Count the default reward where time is over, as happens by itself twice a second; how many."""
-        count = self._live.expire()
-        self._engine.wait()
-        return count
+        return self._engine.settle(self._live.expire())
 
     def remove_user(self, user: str) -> None:
         """Forget a user: id, history and statistics. The policy learns anew from what remains.
@@ -402,25 +394,24 @@ class Recommender:
 
 
 def open_policy(
-    engine: PolicyEngine, name: str, told: dict[str, Any], items: Mapping[str, ArrayLike] | None
+    engine: PolicyEngine, name: str, options: dict[str, Any], items: Mapping[str, ArrayLike] | None
 ) -> LivePolicy:
-    """The policy of this name in the store, if it is what was asked for, or a new one; with these items."""
-    known = engine.policies.get(name)
-    if known is None:
-        live = engine.create(name, PolicySettings(**{**told, "dim": given_dim(told["dim"], items)}))
+    """Return the policy of this name, which is made unless the store has it; add these items."""
+    if name in engine.policies or name in engine.quarantined:
+        live = engine.find(name)
+        engine.settle(live.configure(**changes_to(live, options)))
     else:
-        live = known
-        live.configure(**changes_to(known, told))
+        settings = PolicySettings(**{**options, "dim": given_dim(options["dim"], items)})
+        live = engine.settle(engine.create(name, settings))
     if items is not None:
-        live.change_items(items)
-    engine.wait()
+        engine.settle(live.change_items(items))
     return live
 
 
-def changes_to(known: LivePolicy, told: dict[str, Any]) -> dict[str, Any]:
-    """What is to change of a policy that is there; another one than was asked for is refused."""
+def changes_to(known: LivePolicy, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of an existing policy that change; refuse another policy than the one wanted."""
     kept = known.state.settings
-    given = {option: value for option, value in told.items() if value is not None or option in CHANGEABLE}
+    given = {option: value for option, value in options.items() if value is not None or option in CHANGEABLE}
     wanted = replace(kept, **given)
     if not wanted.same_policy(kept):
         raise ArgumentError(
@@ -431,9 +422,9 @@ def changes_to(known: LivePolicy, told: dict[str, Any]) -> dict[str, Any]:
 
 
 def given_dim(dim: int | None, items: Mapping[str, ArrayLike] | None) -> int:
-    """The length of vectors, as said or as the items have it."""
+    """Return the length of vectors, as given or as the items have it."""
     if dim is not None:
         return dim
     if not items:
-        raise ArgumentError("dim must be given: the length of an item's vector; or items that tell it")
+        raise ArgumentError("dim must be given: the length of an item's vector; or give items")
     return int(np.size(np.asarray(next(iter(items.values())))))

@@ -49,8 +49,8 @@ class PolicySettings:
     policy : str
         A name of the registry; `coterie policies` lists all.
     params : mapping, optional
-        What the policy takes, such as `{"alpha": 1.5, "beta": 0.1}` for CLUB. Policies that are told about
-        users (`labels`, `graph`) need `users`.
+        What the policy takes, such as `{"alpha": 1.5, "beta": 0.1}` for CLUB. Policies with
+        a parameter for each user (`labels`, `graph`) need `users`.
     users : sequence of str, optional
         Users known from the start; all others join when they first come.
     seed : int
@@ -58,7 +58,7 @@ class PolicySettings:
     reward_wait : float or None
         Seconds that a decision waits for its reward; None waits for ever.
     default_reward : float or None
-        What a decision counts for if nothing came in time; with None it counts for nothing.
+        The reward that is counted for a decision if none came in time; with None nothing is counted.
     late : {"accept", "correct", "ignore"}
         What a reward does that comes after the default was counted: it is counted too; or it replaces the
         default, exactly, by learning everything anew from the log; or it is recorded and not counted.
@@ -109,7 +109,7 @@ class PolicySettings:
                 raise ArgumentError(f"{name} must be one of {', '.join(choices)}, got {given}")
 
     def changed(self, **changes: Any) -> PolicySettings:
-        """The same with other values of settings that may change."""
+        """Return the same with other values of settings that may change."""
         for name in changes:
             if name not in CHANGEABLE:
                 raise unknown(
@@ -118,7 +118,7 @@ class PolicySettings:
         return replace(self, **changes)
 
     def without(self, user: str) -> PolicySettings:
-        """The same without a user given at the start, and without what was told of that user."""
+        """Return the same without a user given at the start, and without its label or its edges."""
         if len(self.users) == 1 and any(name in self.params for name in USER_PARAMS):
             raise ArgumentError(
                 f"the last user that {self.policy} was made with cannot be removed; retire the policy"
@@ -127,12 +127,13 @@ class PolicySettings:
         params = dict(self.params)
         for name in USER_PARAMS:
             if name in params:
+                # Labels lose an entry; a graph loses a row and a column.
                 kept = np.delete(np.asarray(params[name]), gone, axis=0)
                 params[name] = (np.delete(kept, gone, axis=1) if kept.ndim == 2 else kept).tolist()
         return replace(self, users=tuple(one for one in self.users if one != user), params=params)
 
     def make(self) -> LinearBandit:
-        """The policy before its first round, with its users or with room for the first one."""
+        """Return the policy before its first round, with its users or with room for the first one."""
         factory = find_factory(self.policy)
         described = [name for name in USER_PARAMS if name in self.params and name in factory.arguments]
         params = {name: value for name, value in self.params.items() if name not in described}
@@ -154,7 +155,7 @@ class PolicySettings:
         return made
 
     def to_json(self) -> str:
-        """All settings as JSON."""
+        """Return all settings as JSON."""
         try:
             return json.dumps({one.name: getattr(self, one.name) for one in fields(self)}, default=_plain)
         except (TypeError, ValueError, AttributeError):
@@ -164,11 +165,12 @@ class PolicySettings:
 
     @classmethod
     def from_json(cls, text: str) -> PolicySettings:
-        """The settings that `to_json` wrote."""
+        """Return the settings that `to_json` wrote."""
         return cls(**json.loads(text))
 
     def same_policy(self, other: PolicySettings) -> bool:
-        """Do both determine the same policy, whatever may change apart?"""
+        """Tell whether both determine the same policy, apart from what may change."""
+        # Compared as JSON, since parameters may be arrays, whose == is elementwise.
         changes = {name: getattr(other, name) for name in CHANGEABLE}
         return self.changed(**changes).to_json() == other.to_json()
 
@@ -186,28 +188,30 @@ def _depth(value: object) -> int:
 
 
 def without_user(text: str, user: str, *, retired: bool) -> str:
-    """Settings as JSON without a user, who may be among those given at the start.
+    """Return settings as JSON without a user, who may be among those given at the start.
 
-    Those of a retired policy are never read again; all that was told of its users goes.
+    Settings of a retired policy are never read again, so their labels and graph are removed altogether.
     """
-    told = json.loads(text)
-    if user not in told["users"]:
+    settings = json.loads(text)
+    if user not in settings["users"]:
         return text
     if not retired:
         return PolicySettings.from_json(text).without(user).to_json()
-    told["users"].remove(user)
-    told["params"] = {name: value for name, value in told["params"].items() if name not in USER_PARAMS}
-    return json.dumps(told)
+    settings["users"].remove(user)
+    settings["params"] = {
+        name: value for name, value in settings["params"].items() if name not in USER_PARAMS
+    }
+    return json.dumps(settings)
 
 
 def _plain(value: Any) -> Any:
-    """An array or a NumPy number as JSON has it."""
+    """Return an array or a NumPy number as JSON can have it."""
     return value.tolist()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    """All that `coterie serve` can be told.
+    """The settings of `coterie serve`.
 
     Parameters
     ----------

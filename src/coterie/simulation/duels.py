@@ -26,7 +26,8 @@ def play_duels(policy: PairPolicy, learner: Learner, block: Block, ledger: Ledge
             policy.recommend_pair(user, arms, **given("recommend_pair", picks)), len(arms)
         )
         one, two = float(means[first]), float(means[second])
-        wins = noise < win_probability(block.sharpness * (one - two))
+        gap = block.sharpness * (one - two) if one != two else 0.0  # the sharpness may be infinite
+        wins = noise < win_probability(gap)
         winner, loser = (first, second) if wins else (second, first)
         shown = given("update_pair", picks[[winner, loser]])
         policy.update_pair(user, arms[winner].copy(), arms[loser].copy(), **shown)

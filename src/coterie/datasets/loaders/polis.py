@@ -93,6 +93,15 @@ def conversations(place: Source) -> list[Path]:
     raise ABOUT.missing(f"in {str(found)!r}")
 
 
+def find_conversation(place: Source, name: str) -> Path:
+    """The folder of the conversation of this name."""
+    folders = conversations(place)
+    for folder in folders:
+        if folder.name == name:
+            return folder
+    raise ABOUT.missing(f"of the conversation {name!r} beside {', '.join(one.name for one in folders)}")
+
+
 def _title(folders: list[Path]) -> str:
     """What to call the files: by the conversation, or how many there are."""
     return f"{folders[0].name}/{VOTES}" if len(folders) == 1 else f"{VOTES} of {len(folders)} conversations"

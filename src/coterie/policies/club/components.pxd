@@ -30,8 +30,8 @@ cdef class CuttingGraph(Learner):
     cdef void update_slack(self, Py_ssize_t user) noexcept nogil
     cdef void absorb_user(self, Py_ssize_t user, const double *x, double reward) noexcept nogil
     cdef Py_ssize_t find_dissimilar(self, Py_ssize_t user) noexcept nogil
-    cdef bint reach(self, Py_ssize_t user, const uint64_t *goals) noexcept nogil
-    cdef Py_ssize_t next_target(self, const uint64_t *goals, Py_ssize_t start) noexcept nogil
+    cdef bint reach(self, Py_ssize_t user, const uint64_t *targets) noexcept nogil
+    cdef Py_ssize_t next_target(self, const uint64_t *targets, Py_ssize_t start) noexcept nogil
     cdef Py_ssize_t components(self, int64_t *labels) noexcept nogil
 
 

@@ -166,32 +166,32 @@ cdef class CuttingGraph(Learner):
                     count += 1
         return count
 
-    cdef bint reach(self, Py_ssize_t user, const uint64_t *goals) noexcept nogil:
+    cdef bint reach(self, Py_ssize_t user, const uint64_t *targets) noexcept nogil:
         """Write the bits of all users that are connected to one to `reached`   (Alg. 1, line 6).
 
         With targets, the search stops and returns True as soon as every target, or a neighbour of it, is reached.
         """
-        cdef Py_ssize_t w, v, words = self.words, goal = -1
+        cdef Py_ssize_t w, v, words = self.words, target = -1
         cdef uint64_t fresh, meeting
         cdef uint64_t *reached = self.reached
         cdef uint64_t *frontier = self.frontier
         cdef const uint64_t *row
-        cdef const uint64_t *neighbourhood = reached
+        cdef const uint64_t *around = reached
         cdef bint growing = True
         memset(reached, 0, words * sizeof(uint64_t))
         memset(frontier, 0, words * sizeof(uint64_t))
         put(reached, user)
         put(frontier, user)
-        if goals != NULL:
-            goal = self.next_target(goals, 0)
+        if targets != NULL:
+            target = self.next_target(targets, 0)
         while growing:
             growing = False
             for w in range(words):
                 while frontier[w]:
-                    if goals != NULL:
-                        if goal < 0:
+                    if targets != NULL:
+                        if target < 0:
                             return True
-                        around = self.neighbours(goal)
+                        around = self.neighbours(target)
                     row = self.neighbours((w << 6) + lowest_bit(frontier[w]))
                     frontier[w] &= frontier[w] - 1
                     meeting = 0
@@ -200,24 +200,24 @@ cdef class CuttingGraph(Learner):
                         frontier[v] |= fresh
                         reached[v] |= fresh
                         meeting |= around[v] & reached[v]
-                    if goals != NULL and meeting:
-                        goal = self.next_target(goals, goal + 1)
+                    if targets != NULL and meeting:
+                        target = self.next_target(targets, target + 1)
                     growing = True
-        return goals != NULL and goal < 0
+        return targets != NULL and target < 0
 
-    cdef Py_ssize_t next_target(self, const uint64_t *goals, Py_ssize_t start) noexcept nogil:
+    cdef Py_ssize_t next_target(self, const uint64_t *targets, Py_ssize_t start) noexcept nogil:
         """The next target that is not reached, nor any of its neighbours; -1 if there is none."""
-        cdef Py_ssize_t w, goal
+        cdef Py_ssize_t w, target
         cdef uint64_t word
         for w in range(start >> 6, self.words):
-            word = goals[w] & ~self.reached[w]
+            word = targets[w] & ~self.reached[w]
             if w == start >> 6:
                 word &= ~(<uint64_t> 0) << (start & 63)
             while word:
-                goal = (w << 6) + lowest_bit(word)
+                target = (w << 6) + lowest_bit(word)
                 word &= word - 1
-                if not meet(self.neighbours(goal), self.reached, self.words):
-                    return goal
+                if not meet(self.neighbours(target), self.reached, self.words):
+                    return target
         return -1
 
     cdef Py_ssize_t components(self, int64_t *labels) noexcept nogil:

@@ -111,6 +111,7 @@ def choose(state: PolicyState, user: str, arms: Floats, k: int) -> Outcome:
     """Decide for a user among `arms`, which were checked; a new user is added."""
     policy, number = state.policy_for(user)
     learner = policy.learner
+    # The generator shows whether the policy drew random numbers: a sampled choice has no known propensity.
     before = state.generator_state(policy)
     exploring = bool(learner.exploring)
     own = _own_choice(policy, number, arms, k)
@@ -130,7 +131,7 @@ def choose(state: PolicyState, user: str, arms: Floats, k: int) -> Outcome:
     elif exploring or share > 0:
         whole = _probability(1.0 / perm(len(arms), k), share, None if exploring else picks == own)
         first = _probability(1.0 / len(arms), share, None if exploring else picks[0] == own[0])
-    if policy is not state.policy:
+    if policy is not state.policy:  # the copy for new users of a frozen policy drew in its place
         state.policy.generator.bit_generator.state = after
     state.cache_generator_state(after)
     shown_arms = arms[picks[0] : picks[0] + 1] if k == 1 else arms.take(picks, axis=0)
@@ -189,6 +190,8 @@ def decision_event(
     """Return the event of a decision: what was offered, what was chosen, and the answer that was given."""
     picks, ids = outcome.arms, offer.ids
     fields: dict[str, Any] = {"offered": ids, "scores": [*zip(outcome.mean, outcome.width, strict=True)]}
+    # Arms with vectors of their own are all kept: nothing else knows them. Of items of the catalogue only the
+    # chosen ones are, since their vectors may change before the reward comes.
     kept = offer.arms
     if offer.source == "arms":
         fields["arms"] = picks

@@ -8,18 +8,21 @@ from contextlib import suppress
 from functools import partial
 from threading import Event as Signal
 from threading import Thread
+from typing import TypeVar
 
 from coterie.errors import ArgumentError, Conflict, StoreError, UnknownName, unknown
+from coterie.service.core.lifecycle import Lifecycle, Phase
 from coterie.service.core.live_policy import Limits, LivePolicy
-from coterie.service.core.recovery import Recovered, recover_policy
+from coterie.service.core.recovery import DamagedPolicy, Recovered, recover_policy
 from coterie.service.core.state import PolicyState
 from coterie.service.settings import PolicySettings, without_user
 from coterie.service.storage import event_store as events
-from coterie.service.storage.event_store import Event, EventStore, one_line
-from coterie.service.storage.journal import Journal, RequestLock
+from coterie.service.storage.event_store import Event, EventStore, StoreTakenOver, one_line
+from coterie.service.storage.journal import Journal, PendingResult, RequestLock
 from coterie.service.storage.state_snapshots import unreferenced_chunks
 from coterie.validation import shown
 
+R = TypeVar("R")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 logger = logging.getLogger(__name__)
 
@@ -28,8 +31,12 @@ class PolicyEngine:
     """Policies by name, on one store.
 
     A request takes its turn, is checked, and changes the state in memory; its event is queued for the store.
-    It is acknowledged when `wait` returns. If a commit fails, the state in memory is ahead of the store: it
-    is thrown away, and read again from the store as soon as that can be written.
+    It is acknowledged when `settle` returns. If a commit fails, the state in memory is ahead of the store: it
+    is thrown away, and read again from the store as soon as that can be written. `lifecycle` says whether it
+    may be believed.
+
+    A policy whose log cannot be replayed is out of service, and listed in `quarantined` with the reason; the
+    others serve.
 
     Parameters
     ----------
@@ -62,9 +69,12 @@ class PolicyEngine:
         store.open()
         try:
             self._remove_unfinished_snapshots()
-            self.journal = Journal(store)
-            self.requests = RequestLock(self.journal, patience, self.recover)
-            self.policies = {name: self._live(name, recover_policy(store, name)) for name in store.policies()}
+            self.lifecycle = Lifecycle()
+            self.journal = Journal(store, self.lifecycle)
+            self.requests = RequestLock(self.journal, patience)
+            self.policies: dict[str, LivePolicy] = {}
+            self.quarantined: dict[str, StoreError] = {}
+            self._read_policies()
         except BaseException:
             store.close()
             raise
@@ -74,16 +84,29 @@ class PolicyEngine:
     def _live(self, name: str, recovered: Recovered) -> LivePolicy:
         return LivePolicy(name, recovered, self.requests, self._limits)
 
-    def wait(self) -> None:
-        """Return when everything that happened so far is durable."""
+    def settle(self, pending: PendingResult[R]) -> R:
+        """Return the result of an operation once its event is durable; StoreError if it will not be."""
         if self.store.durable:
-            self.journal.wait(self.journal.last)
+            self.journal.wait(pending.seq)
         else:
             self.journal.wake()
+        return pending.result
+
+    def wait(self) -> None:
+        """Return when everything that happened so far is durable."""
+        self.journal.flush()
+
+    def out_of_service(self) -> dict[str, str]:
+        """Return the policies that cannot be used now, and why."""
+        found = {name: str(why) for name, why in self.quarantined.items()}
+        for name, live in list(self.policies.items()):
+            if not live.lifecycle.serving:
+                found[name] = str(live.lifecycle.error())
+        return found
 
     # Policies.
 
-    def create(self, name: str, settings: PolicySettings) -> LivePolicy:
+    def create(self, name: str, settings: PolicySettings) -> PendingResult[LivePolicy]:
         """Make a policy under a name that was never used."""
         with self.requests:
             if not isinstance(name, str) or not NAME.fullmatch(name):
@@ -98,30 +121,44 @@ class PolicyEngine:
             event = Event(
                 self.journal.next_seq, name, events.CREATED, self.requests.now, detail=settings.to_json()
             )
-            with self.requests.change:
-                live.state.apply(event)
-                self.journal.append(event)
-                self.policies[name] = live
-            return live
+            live.state.apply(event)
+            self.journal.append(event)
+            self.policies[name] = live
+            return PendingResult(live, event.seq)
 
     def find(self, name: str) -> LivePolicy:
-        """Return the policy of this name."""
-        if name not in self.policies:
+        """Return the policy of this name; StoreError with the reason if it is out of service."""
+        live = self.policies.get(name)
+        if live is None:
+            if name in self.quarantined:
+                raise StoreError(str(self.quarantined[name]))
             raise unknown("policy", name, self.policies, "the service lists all")
-        return self.policies[name]
+        return live
 
-    def retire(self, name: str) -> None:
-        """End a policy's service; its log remains."""
+    def retire(self, name: str) -> PendingResult[None]:
+        """End a policy's service, even that of one whose log cannot be replayed; its log remains."""
         with self.requests:
-            self.find(name)
-            self.journal.append(Event(self.journal.next_seq, name, events.RETIRED, self.requests.now))
-            del self.policies[name]
+            if name not in self.quarantined:
+                self.find(name)
+            event = Event(self.journal.next_seq, name, events.RETIRED, self.requests.now)
+            self.journal.append(event)
+            self._drop(name, StoreError(f"policy {name!r} was retired"))
+            return PendingResult(None, event.seq)
+
+    def _drop(self, name: str, reason: StoreError) -> None:
+        """Forget a policy; requests that have found it before are refused."""
+        live = self.policies.pop(name, None)
+        if live is not None:
+            live.lifecycle.fail(reason)
+        self.quarantined.pop(name, None)
 
     def forget_user(self, name: str, user: str) -> None:
         """Remove all that is known of a user of a policy, which learns anew unless it is retired."""
         with self.requests:
             self.journal.flush()
             live = self.policies.get(name)
+            if name in self.quarantined:
+                self.find(name)
             if live is None and next(self.store.read(name), None) is None:
                 self.find(name)
             if not (live and user in live.state.users) and not self.store.history(name, user, 1):
@@ -155,36 +192,74 @@ class PolicyEngine:
             logger.warning("chunks of an unfinished snapshot stay in the store: %s", one_line(error))
 
     def recover(self) -> None:
-        """Connect again and read everything from the store; StoreError if that cannot be done yet."""
+        """Connect again and read everything from the store; StoreError if that cannot be done yet.
+
+        The engine serves again only if all of it succeeds: the connection alone proves nothing of what is in
+        memory.
+        """
         with self.requests.lock:
-            for live in self.policies.values():
-                live.snapshots.epoch += 1  # a copy that is being written may hold what was lost
-            self.journal.reopen()
-            named = self.store.policies()
-            for name in named:
+            if self.lifecycle.serving:
+                return
+            self.lifecycle.begin()
+            try:
+                for live in self.policies.values():
+                    live.snapshots.epoch += 1  # a copy that is being written may hold what was lost
+                self.journal.reopen()
+                self._read_policies()
+                self.lifecycle.serve()
+            except StoreTakenOver as error:
+                self.lifecycle.fail(error)
+                raise
+            except BaseException as error:
+                reason = error if isinstance(error, StoreError) else StoreError(one_line(error))
+                self.lifecycle.doubt(reason)
+                raise
+
+    def _read_policies(self) -> None:
+        """Read all policies from the store; one whose log cannot be replayed is put in quarantine."""
+        named = self.store.policies()
+        for name in {*self.policies, *self.quarantined} - set(named):
+            self._drop(name, StoreError(f"policy {name!r} is not in the store any more"))
+        for name in named:
+            try:
                 found = recover_policy(self.store, name)
-                if name in self.policies:
-                    self.policies[name].reset(found)
-                else:
-                    self.policies[name] = self._live(name, found)
-            for name in set(self.policies) - set(named):
-                del self.policies[name]
-            self.requests.suspect = False
+            except DamagedPolicy as error:
+                reason = StoreError(str(error))
+                logger.error("%s", reason)
+                self._drop(name, reason)
+                self.quarantined[name] = reason
+                continue
+            if name in self.policies and self.policies[name].lifecycle.phase is not Phase.FAILED:
+                self.policies[name].restore(found)
+            else:
+                self.policies[name] = self._live(name, found)
+                self.quarantined.pop(name, None)
 
     def _keep_house(self) -> None:
         """Look after timers, snapshots and a store that failed, until the engine is closed."""
         while not self._stop.wait(self._tick):
             try:
-                if self.journal.failure is not None:
-                    self.recover()
-                for live in list(self.policies.values()):
-                    live.expire()
-                    self.journal.wake()
-                    live.snapshots.take_due(self._snapshot_every)
+                self._look_after()
             except StoreError:
                 continue  # the next tick tries again
             except Exception:
                 logger.exception("housekeeping failed, and is tried again")
+
+    def _look_after(self) -> None:
+        if self.lifecycle.serving:
+            try:
+                self.store.check_place()
+            except OSError as error:  # even if nothing is written now: what was committed may be gone
+                self.journal.doubt(error)
+        if not self.lifecycle.serving:
+            self.recover()
+        for live in list(self.policies.values()):
+            live.recover_due()
+            if live.lifecycle.serving:
+                with suppress(StoreError):  # one policy that is busy must not keep the others waiting
+                    live.expire()
+                self.journal.wake()
+                live.snapshots.take_due(self._snapshot_every)
 
     def close(self, *, snapshot: bool = True) -> None:
         """Commit what is queued, take last snapshots, so that the next start replays nothing, and close."""
@@ -193,7 +268,8 @@ class PolicyEngine:
         self._stop.set()
         self._keeper.join()
         for live in self.policies.values():
-            if snapshot and self.store.durable and live.state.seq > live.snapshots.seq:
+            sound = self.lifecycle.serving and live.lifecycle.serving
+            if snapshot and sound and self.store.durable and live.state.seq > live.snapshots.seq:
                 with suppress(StoreError):
                     live.snapshots.take()
         self.journal.close()

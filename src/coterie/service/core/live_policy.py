@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from heapq import heappop
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,15 +27,18 @@ from coterie.service.core.decisions import (
     same_request,
 )
 from coterie.service.core.ids import checked_id, new_id
-from coterie.service.core.recovery import Recovered, recover_policy
+from coterie.service.core.lifecycle import Lifecycle, Phase
+from coterie.service.core.recovery import DamagedPolicy, Recovered, recover_policy
 from coterie.service.core.state import PolicyState, Waiting
 from coterie.service.storage import event_store as events
-from coterie.service.storage.event_store import Event, EventStore, detail
-from coterie.service.storage.journal import RequestLock
-from coterie.service.storage.snapshot_writer import SnapshotWriter
+from coterie.service.storage.event_store import Event, EventStore, detail, one_line
+from coterie.service.storage.journal import Holder, PendingResult, RequestLock
+from coterie.service.storage.snapshot_writer import Retry, SnapshotWriter
 from coterie.types import Floats
 from coterie.validation import arm_vector, arms_matrix, finite, number, shown, whole
 
+R = TypeVar("R")
+logger = logging.getLogger(__name__)
 REMEMBERED = 50_000
 """Decisions whose events are kept in memory; others are looked up in the store."""
 EXPIRED_AT_ONCE = 1_000
@@ -43,7 +47,7 @@ EXPIRED_AT_ONCE = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a policy may be asked for at most; more is refused, so that memory is bounded.
+    """Limits of an engine and its policies; what goes beyond is refused, so that memory is bounded.
 
     Parameters
     ----------
@@ -97,10 +101,64 @@ class FeedbackRequest(NamedTuple):
     id: str | None
 
 
+class Turn:
+    """`with turn`: the turn of a request of one policy, whose state is sound."""
+
+    def __init__(self, live: LivePolicy, requests: RequestLock) -> None:
+        """Start without a request."""
+        self._live, self._requests = live, requests
+
+    def __enter__(self) -> None:
+        """Take the lock of all requests, and see to it that the state may be believed."""
+        self._requests.__enter__()
+        try:
+            if not self._live.lifecycle.serving:
+                self._recover()
+        except BaseException:
+            self._requests.__exit__()
+            raise
+
+    def _recover(self) -> None:
+        # Where requests may not wait, housekeeping recovers: reading the log would hold up all others.
+        if self._requests.patience >= 0 or self._live.lifecycle.phase is not Phase.SUSPECT:
+            raise self._live.lifecycle.error()
+        self._live.recover()
+
+    def __exit__(self, *_: object) -> None:
+        """Let the next request have its turn."""
+        self._requests.__exit__()
+
+
+class Change:
+    """`with change`: the state and its event change together; an error puts the state in doubt."""
+
+    def __init__(self, live: LivePolicy) -> None:
+        """Guard changes of a policy."""
+        self._live = live
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        """Distrust the state in memory after an error."""
+        if kind is None or error is None:
+            return
+        why = "there is not enough memory" if issubclass(kind, MemoryError) else one_line(error)
+        refusal = StoreError(
+            f"policy {self._live.name!r} is read from its log again, since a change broke off: {why}"
+        )
+        self._live.lifecycle.doubt(refusal)
+        if issubclass(kind, MemoryError):
+            raise StoreError(str(refusal)) from None
+
+
 class LivePolicy:
     """A policy of an engine: decisions, rewards, feedback, items and settings.
 
-    What a method returns counts only once the engine says that it is durable.
+    What a method returns counts only once its event is durable: `PendingResult` has the event's number.
+
+    When a change breaks off, the policy's state is no longer a function of its log, and `lifecycle` says so;
+    the state is read again before the next request of this policy. Other policies go on.
 
     Parameters
     ----------
@@ -119,19 +177,70 @@ class LivePolicy:
         self.name = name
         self.state = recovered.state
         self._requests, self._limits = requests, limits
+        self.lifecycle = Lifecycle()
+        self._turn, self._change = Turn(self, requests), Change(self)
+        self._retry = Retry()
         self._journal, self._store = requests.journal, requests.journal.store
         self._recent: OrderedDict[str, list[Event]] = OrderedDict()
         self.duplicates = 0
         self.totals = RewardTotals()
         self.snapshots = SnapshotWriter(
-            name, lambda: self.state, requests, seq=recovered.snapshot_seq, at=recovered.snapshot_at
+            name,
+            lambda: self.state,
+            requests,
+            self.lifecycle,
+            seq=recovered.snapshot_seq,
+            at=recovered.snapshot_at,
         )
 
     @contextmanager
     def reading(self) -> Iterator[PolicyState]:
         """Lend the state, which does not change meanwhile."""
-        with self._requests:
+        with self._turn:
             yield self.state
+
+    # The state, when it is in doubt.
+
+    def recover(self) -> None:
+        """Read the state from the store again; StoreError if that cannot be done.
+
+        The lock of requests is taken only to exchange the state: this policy takes no requests meanwhile, and
+        the others go on.
+        """
+        self.lifecycle.begin()
+        self.snapshots.epoch += 1
+        epoch = self.snapshots.epoch
+        try:
+            self._journal.flush()  # events of earlier requests are sound, and belong to the state
+            found = recover_policy(self._store, self.name)
+            with self._requests.lock:
+                if self.snapshots.epoch != epoch:
+                    raise StoreError("its log was changed meanwhile")
+                self.reset(found)
+                self.lifecycle.serve()
+            self._retry = Retry()
+        except DamagedPolicy as error:
+            logger.error("%s", error)
+            self.lifecycle.fail(StoreError(str(error)))
+            self.lifecycle.check()
+        except Exception as error:  # MemoryError too: nothing but this policy may suffer from it
+            self._retry.fail(one_line(error))
+            self.lifecycle.doubt(
+                StoreError(f"policy {self.name!r} is out of service until it can be read: {one_line(error)}")
+            )
+            raise self.lifecycle.error() from None
+
+    def recover_due(self) -> None:
+        """Read the state again if it is in doubt, unless that has failed just now; never raises."""
+        if self.lifecycle.phase is Phase.SUSPECT and self._retry.is_due():
+            with suppress(StoreError):
+                self.recover()
+
+    def restore(self, found: Recovered) -> None:
+        """Go on from a state that the engine has read from the store; the caller has the lock."""
+        self.lifecycle.begin()
+        self.reset(found)
+        self.lifecycle.serve()
 
     # Decisions.
 
@@ -143,9 +252,9 @@ class LivePolicy:
         arms: Mapping[str, ArrayLike] | ArrayLike | None = None,
         k: int = 1,
         decision_id: str | None = None,
-    ) -> Decision:
+    ) -> PendingResult[Decision]:
         """Choose among items of the catalogue (all by default), or among arms with their own vectors."""
-        with self._requests:
+        with self._turn:
             checked_id("user", user)
             if decision_id is not None:
                 known = self._events_of(checked_id("decision_id", decision_id))
@@ -156,7 +265,7 @@ class LivePolicy:
                 k = whole("k", k, 1, len(offer.ids))
             self.state.check_new_user(user)
             self._limits.check_waiting(len(self.state.waiting))
-            with self._requests.change:
+            with self._change:
                 outcome = choose(self.state, user, offer.arms, k)
                 event = decision_event(
                     self._journal.next_seq,
@@ -169,7 +278,7 @@ class LivePolicy:
                     version=self.state.seq,
                 )
                 self._apply(event)
-            return answer(event)
+            return PendingResult(answer(event), event.seq)
 
     def _offer(self, items: Sequence[str] | None, arms: Any) -> Offer:
         """Return the arms of a request, with vectors that the policy can take."""
@@ -193,25 +302,25 @@ class LivePolicy:
 
     def _repeated(
         self, known: list[Event], user: str, items: Sequence[str] | None, arms: Any, k: int
-    ) -> Decision:
+    ) -> PendingResult[Decision]:
         """Return the first answer to the same request, whatever has happened to the catalogue since."""
         decision = events.first(known, events.DECISION)
         inline = None if arms is None else inline_offer(arms, self.state.settings.dim)
         if decision is None or not same_request(decision, user, items, inline, k):
             raise Conflict(f"decision_id {shown(known[0].decision)} was used for another request")
         self.duplicates += 1
-        return answer(decision)
+        return self._known(answer(decision), decision)
 
     # Rewards of decisions.
 
     def reward(
         self, decision_id: str, reward: float, *, item: str | None = None, x: ArrayLike | None = None
-    ) -> RewardResult:
+    ) -> PendingResult[RewardResult]:
         """Count the reward of a decision once.
 
         `item` is what was clicked in a list; in shadow mode `item` or `x` is what was shown instead.
         """
-        with self._requests:
+        with self._turn:
             checked_id("decision_id", decision_id)
             value = number("reward", reward)
             known = self._events_of(decision_id)
@@ -223,7 +332,7 @@ class LivePolicy:
             if (settled := events.first(known, *events.REWARDED)) is not None:
                 result = self._duplicate(settled, value, item, x)
                 self.duplicates += 1
-                return result
+                return self._known(result, settled)
             self._expire_one(decision_id)
             waiting = self.state.waiting.get(decision_id)
             fields = self._reward_fields(decision, waiting, value, item, x)
@@ -268,17 +377,18 @@ class LivePolicy:
 
     def _count_reward(
         self, decision: Event, value: float, item: str | None, fields: dict[str, Any], *, drawn: bool
-    ) -> RewardResult:
+    ) -> PendingResult[RewardResult]:
         event = self._reward_event(decision, value, item, fields)
-        with self._requests.change:
+        with self._change:
             self._apply(event)
         self.totals.add(value, drawn)
         learnt = self.state.settings.mode != "frozen" and not fields.get("ignored")
-        return RewardResult(decision.decision or "", "counted" if learnt else "recorded")
+        result = RewardResult(decision.decision or "", "counted" if learnt else "recorded")
+        return PendingResult(result, event.seq)
 
     def _count_late(
         self, decision: Event, value: float, item: str | None, fields: dict[str, Any]
-    ) -> RewardResult:
+    ) -> PendingResult[RewardResult]:
         """Take a reward after the default was counted: count it too, or instead, or only record it."""
         late = self.state.settings.late
         if "x" not in fields:
@@ -286,11 +396,13 @@ class LivePolicy:
         if late != "correct":
             fields["ignored"] = late == "ignore" or None
             drawn = "drawn" in decision.fields()
-            result = self._count_reward(decision, value, item, fields, drawn=drawn)
-            return result._replace(status="late") if result.status == "counted" else result
+            result, seq = self._count_reward(decision, value, item, fields, drawn=drawn)
+            return PendingResult(
+                result._replace(status="late") if result.status == "counted" else result, seq
+            )
         event, key = self._reward_event(decision, value, item, fields), decision.decision or ""
         self.rewrite(lambda store: store.replace_default(key, event), added=event.seq)
-        return RewardResult(key, "late")
+        return PendingResult(RewardResult(key, "late"), 0)  # the rewrite was a commit of its own
 
     def _duplicate(self, settled: Event, value: float, item: str | None, x: ArrayLike | None) -> RewardResult:
         """Accept the same reward once more; refuse another one."""
@@ -313,19 +425,20 @@ class LivePolicy:
         item: str | None = None,
         x: ArrayLike | None = None,
         feedback_id: str | None = None,
-    ) -> RewardResult:
+    ) -> PendingResult[RewardResult]:
         """Count a reward for an item that something else chose; the same `feedback_id` is counted once."""
-        with self._requests:
+        with self._turn:
             event = self.check_feedback(FeedbackRequest(user, reward, item, x, feedback_id))
-            if isinstance(event, RewardResult):
+            if isinstance(event, PendingResult):
                 self.duplicates += 1
                 return event
-            with self._requests.change:
+            with self._change:
                 self._apply(event)
             frozen = self.state.settings.mode == "frozen"
-            return RewardResult(event.decision or "", "recorded" if frozen else "counted")
+            result = RewardResult(event.decision or "", "recorded" if frozen else "counted")
+            return PendingResult(result, event.seq)
 
-    def check_feedback(self, request: FeedbackRequest) -> Event | RewardResult:
+    def check_feedback(self, request: FeedbackRequest) -> Event | PendingResult[RewardResult]:
         """Return the event of a feedback, or the result of one that is known already; nothing changes."""
         checked_id("user", request.user)
         value = number("reward", request.reward)
@@ -338,7 +451,7 @@ class LivePolicy:
             if known and known[0].user != request.user:
                 raise Conflict(f"feedback_id {shown(request.id)} was used for another user")
             if known:
-                return self._duplicate(known[0], value, request.item, request.x)
+                return self._known(self._duplicate(known[0], value, request.item, request.x), known[0])
         vector = self._vector(request.item, request.x)
         self.state.check_new_user(request.user)
         return self._event(
@@ -380,9 +493,9 @@ class LivePolicy:
         *,
         remove: Sequence[str] = (),
         replace_all: bool = False,
-    ) -> int:
+    ) -> PendingResult[int]:
         """Set items of the catalogue and remove others, in one step; return how many there are then."""
-        with self._requests:
+        with self._turn:
             ids = [checked_id("an item's id", one) for one in put or {}]
             vectors = np.empty((0, self.state.settings.dim))
             if put:
@@ -393,32 +506,33 @@ class LivePolicy:
                 self.state.catalogue.vectors(list(remove))
             if replace_all or put or remove:
                 fields = detail(put=ids, removed=list(remove) or None, all=replace_all or None)
-                with self._requests.change:
+                with self._change:
                     self._apply(self._event(events.ITEMS, x=vectors.tobytes(), detail=fields))
-            return len(self.state.catalogue)
+            return self._latest(len(self.state.catalogue))
 
-    def configure(self, **changes: Any) -> None:
+    def configure(self, **changes: Any) -> PendingResult[None]:
         """Change settings that may change while a policy runs."""
-        with self._requests:
+        with self._turn:
             settings = self.state.settings.changed(**changes)
             if settings != self.state.settings:
-                with self._requests.change:
+                with self._change:
                     self._apply(self._event(events.CONFIGURED, detail=settings.to_json()))
+            return self._latest(None)
 
-    def expire(self) -> int:
+    def expire(self) -> PendingResult[int]:
         """Count the default reward of decisions whose time is over; return how many there were."""
-        with self._requests:
+        with self._turn:
             now, timers, count = self._requests.now, self.state.timers, 0
             while timers and timers[0][0] <= now and count < EXPIRED_AT_ONCE:
                 count += self._expire_one(heappop(timers)[1])
-            return count
+            return self._latest(count)
 
     def _expire_one(self, decision_id: str) -> bool:
         """Count the default reward of a decision if its time is over."""
         waiting = self.state.waiting.get(decision_id)
         if waiting is None or waiting.expires is None or waiting.expires > self._requests.now:
             return False
-        with self._requests.change:
+        with self._change:
             default = self.state.settings.default_reward
             self._apply(self._event(events.EXPIRED, decision=decision_id, user=waiting.user, reward=default))
         return True
@@ -427,6 +541,14 @@ class LivePolicy:
 
     def _event(self, kind: str, **fields: Any) -> Event:
         return Event(self._journal.next_seq, self.name, kind, self._requests.now, **fields)
+
+    def _known(self, result: R, event: Event) -> PendingResult[R]:
+        """Return the result of a request that was made before, which counts once its event is durable."""
+        return PendingResult(result, self._journal.number_to_await(event.seq))
+
+    def _latest(self, result: R) -> PendingResult[R]:
+        """Return a result that rests on the latest event of the policy, even if this request added none."""
+        return PendingResult(result, self._journal.number_to_await(self.state.seq))
 
     def _apply(self, event: Event) -> None:
         """Change the state and queue the event for the store."""
@@ -476,13 +598,12 @@ class LivePolicy:
             task(self._store)
             self._journal.pass_over(added)
 
-        self._requests.rewriting = True
-        try:
+        with self._requests.held(Holder.REWRITE):
             self._journal.run(perform)
-            with self._requests.change:
-                self.reset(recover_policy(self._store, self.name))
-        finally:
-            self._requests.rewriting = False
+            self.lifecycle.doubt(
+                StoreError(f"policy {self.name!r} is learning anew from its log; try again soon")
+            )
+            self.recover()
 
     def reset(self, recovered: Recovered) -> None:
         """Go on from what was read from the store."""

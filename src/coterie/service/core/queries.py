@@ -1,4 +1,4 @@
-"""What can be asked of a policy without changing it: who learns from whom, why an item, what happened."""
+"""Questions to a policy that change nothing: a summary, clusters, explanations, histories."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from coterie.types import Ints
 
 
 class Summary(NamedTuple):
-    """A policy at a glance: what it is, what it has seen, and what waits."""
+    """A policy at a glance: its settings, and counts of what it has seen."""
 
     name: str
     settings: dict[str, Any]
@@ -46,13 +46,13 @@ class ItemScore(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """Why a user is shown what it is shown.
+    """Whose rewards count for a user, and how items score for it.
 
-    `rewards` are those the user gave, `learns_from` the others whose rewards count for it (at most 100 are
-    named; `cluster_size` counts all), `estimate` the preference that is held for the user. AutoCLUB also
-    tells the probability that the user `belongs` there, how much is `known` of its preference, what a
-    reward of it `counts_for` beside those of others, and how far decisions follow `degrees` instead of
-    clusters, all from 0 to 1; other policies tell None.
+    `rewards` counts those of the user, `learns_from` are the other users of its cluster (at most 100 are
+    named; `cluster_size` counts all), `estimate` is the estimated preference. AutoCLUB alone has the last
+    four, all from 0 to 1: the probability that the user `belongs` to its cluster, the share of its preference
+    that is `known`, the weight that its rewards `counts_for` beside those of others, and the weight of the
+    hierarchical model (`degrees`) against that of clusters.
     """
 
     user: str
@@ -80,11 +80,11 @@ class UserEvent(NamedTuple):
 
 
 NAMED = 100
-"""Members of a cluster that are named."""
+"""Members of a cluster whose ids an explanation has."""
 
 
 def summary(live: LivePolicy) -> Summary:
-    """A policy at a glance."""
+    """Summarise a policy."""
     with live.reading() as state:
         settings = state.settings
         shown = {name: getattr(settings, name) for name in settings.__slots__}
@@ -102,14 +102,14 @@ def summary(live: LivePolicy) -> Summary:
 
 
 def user_labels(live: LivePolicy) -> Ints:
-    """The cluster of each user, in the order of their numbers; labels may be any numbers."""
+    """Return the cluster of each user, in the order of their numbers; labels may be any numbers."""
     state = live.state
     with state.policy.lock:
         return state.policy.learner.labels()[: len(state.users)]
 
 
 def clusters(live: LivePolicy) -> list[Cluster]:
-    """All clusters, the largest first."""
+    """Return all clusters, the largest first."""
     with live.reading() as state:
         _, firsts, sizes = np.unique(user_labels(live), return_index=True, return_counts=True)
         order = np.lexsort((firsts, -sizes))
@@ -118,7 +118,7 @@ def clusters(live: LivePolicy) -> list[Cluster]:
 
 
 def members(live: LivePolicy, cluster: int, limit: int = 1_000) -> list[str]:
-    """The users of a cluster, in the order in which they came; none if there is no such cluster."""
+    """Return the users of a cluster, in the order in which they came; none if there is no such cluster."""
     with live.reading() as state:
         labels = user_labels(live)
         if not 0 <= cluster < len(labels):
@@ -128,7 +128,7 @@ def members(live: LivePolicy, cluster: int, limit: int = 1_000) -> list[str]:
 
 
 def explain(live: LivePolicy, user: str, items: Sequence[str] | None = None, limit: int = 100) -> Explanation:
-    """Who a user learns from, and how items score for it: those named, or the best of the catalogue."""
+    """Explain a user: its cluster, and the scores of the items named, or of the best of the catalogue."""
     with live.reading() as state:
         number = state.users.number(user)
         policy = state.policy
@@ -148,12 +148,12 @@ def explain(live: LivePolicy, user: str, items: Sequence[str] | None = None, lim
             learns_from=state.users.named(others[:NAMED]),
             estimate=policy.estimates[number].tolist(),
             scores=scored[:limit],
-            **judged(state, number),
+            **autoclub_weights(state, number),
         )
 
 
-def judged(state: PolicyState, number: int) -> dict[str, float]:
-    """What only AutoCLUB tells of a user."""
+def autoclub_weights(state: PolicyState, number: int) -> dict[str, float]:
+    """Return the fields of an explanation that only AutoCLUB has."""
     if not isinstance(state.policy, AutoCLUB):
         return {}
     found = state.policy.explain(number)
@@ -166,13 +166,13 @@ def judged(state: PolicyState, number: int) -> dict[str, float]:
 
 
 def learnt_from(state: PolicyState, number: int) -> list[int]:
-    """The numbers of the other users whose rewards count for this one: those of its cluster."""
+    """Return the numbers of the other users in the cluster of this one."""
     found: list[int] = state.policy.cluster_of(number).tolist()
     return [one for one in found if one != number and one < len(state.users)]
 
 
 def history(live: LivePolicy, user: str, limit: int = 100) -> list[UserEvent]:
-    """The latest events of a user, in order."""
+    """Return the latest events of a user, in order."""
     with live.reading() as state:
         found = live.stored_history(user, limit)
         if not found:

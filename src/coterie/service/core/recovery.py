@@ -10,7 +10,7 @@ from coterie.errors import SnapshotError, StoreError
 from coterie.service.core.state import PolicyState
 from coterie.service.settings import PolicySettings
 from coterie.service.storage import state_snapshots
-from coterie.service.storage.event_store import EventStore
+from coterie.service.storage.event_store import CREATED, DamagedEvent, Event, EventStore, one_line
 from coterie.service.storage.snapshot_writer import LOG_AFTER
 
 logger = logging.getLogger(__name__)
@@ -24,24 +24,60 @@ class Recovered(NamedTuple):
     snapshot_at: float | None = None
 
 
+class DamagedPolicy(Exception):
+    """Raised when the log of a policy cannot be replayed, while the store itself can be read."""
+
+
 def recover_policy(store: EventStore, name: str) -> Recovered:
-    """Return the state of a policy; StoreError if the store cannot be read."""
+    """Return the state of a policy.
+
+    Raises
+    ------
+    StoreError
+        If the store cannot be read now; trying again later may help.
+    DamagedPolicy
+        If what was read makes no sense. Other policies of the store are not concerned.
+    """
     state: PolicyState | None = None
-    seq, at = 0, None
+    event: Event | None = None
+    try:
+        seq, at = 0, None
+        if (found := _latest_snapshot(store, name)) is not None:
+            state, seq, at = found
+        for event in store.read(name, after=seq):
+            if state is None:  # the first event of a policy holds its settings
+                state = _created(event)
+            state.apply(event)
+    except DamagedEvent as error:
+        raise DamagedPolicy(f"policy {name!r} is out of service: {error}") from error
+    except StoreError:
+        raise
+    except Exception as error:
+        where = "" if event is None else f" at event {event.seq} ({event.kind})"
+        raise DamagedPolicy(
+            f"policy {name!r} is out of service: its log cannot be replayed{where}: {one_line(error)}"
+        ) from error
+    if state is None:
+        raise DamagedPolicy(f"policy {name!r} is out of service: its log is empty")
+    return Recovered(state, seq, at)
+
+
+def _created(event: Event) -> PolicyState:
+    if event.kind != CREATED:
+        raise ValueError("the first event of a policy must hold its settings")
+    return PolicyState(PolicySettings.from_json(event.detail or "{}"))
+
+
+def _latest_snapshot(store: EventStore, name: str) -> Recovered | None:
+    """Return the state of the latest snapshot that is whole; None if there is none."""
     began = monotonic()
     for number, manifest in store.manifests(name):
         try:
             state = state_snapshots.load(store, name, manifest)
-            seq, at = state.seq, state.at
-            if monotonic() - began > LOG_AFTER:
-                logger.info("snapshot of policy %s: read in %.0f s", name, monotonic() - began)
-            break
         except SnapshotError as error:
             logger.warning("snapshot %s of policy %s is left aside: %s", number, name, error)
-    for event in store.read(name, after=seq):
-        if state is None:  # the first event of a policy holds its settings
-            state = PolicyState(PolicySettings.from_json(event.detail or "{}"))
-        state.apply(event)
-    if state is None:
-        raise StoreError(f"the log of policy {name!r} is empty")
-    return Recovered(state, seq, at)
+            continue
+        if monotonic() - began > LOG_AFTER:
+            logger.info("snapshot of policy %s: read in %.0f s", name, monotonic() - began)
+        return Recovered(state, state.seq, state.at)
+    return None

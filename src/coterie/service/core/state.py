@@ -1,4 +1,4 @@
-"""All that one policy knows, as a function of the log: the same events give the same state, bit for bit."""
+"""The state of one policy, a function of the log: the same events give the same state, bit for bit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.errors import ArgumentError, UnknownName
+from coterie.errors import ArgumentError, DataError, UnknownName
 from coterie.policies.base import LinearBandit
 from coterie.service.settings import USER_PARAMS, PolicySettings
 from coterie.service.storage import event_store as events
@@ -19,11 +19,11 @@ from coterie.types import Floats, Ints
 from coterie.validation import shown
 
 EARLY = 500
-"""Users among whom most clusters have their first member."""
+"""Users among whom most clusters have their first member: these labels are searched first."""
 
 
 class Waiting(NamedTuple):
-    """A decision that waits for its reward: whom it was for, what was chosen, until when, and how.
+    """A decision that waits for its reward: its user, its items, when it expires, and how it was made.
 
     `x` holds the vectors of the items, float64 values, rows first.
     """
@@ -35,26 +35,26 @@ class Waiting(NamedTuple):
     drawn: bool
 
     def vectors(self) -> Floats:
-        """The vectors, one a row, read-only."""
+        """Return the vectors, one a row, read-only."""
         return np.frombuffer(self.x).reshape(len(self.items), -1)
 
 
 class Users:
-    """The ids of a policy's users; the place in the list is the number that the policy knows."""
+    """The ids of a policy's users; the position of an id is the number that the policy knows."""
 
     def __init__(self, ids: Iterable[str] = ()) -> None:
-        """The users known at the start, in order."""
+        """Start with these users, in order."""
         self._ids = list(ids)
         self._numbers = {one: number for number, one in enumerate(self._ids)}
         self.find: Callable[[str], int | None] = self._numbers.get
         """Returns the number of a user, or None for one who was never seen."""
 
     def __len__(self) -> int:
-        """How many users are known."""
+        """Return how many users are known."""
         return len(self._ids)
 
     def __contains__(self, user: str) -> bool:
-        """Is this user known?"""
+        """Tell whether a user is known."""
         return user in self._numbers
 
     @property
@@ -63,38 +63,38 @@ class Users:
         return tuple(self._ids)
 
     def add(self, user: str) -> int:
-        """The number of a user who is new."""
+        """Add a new user; return its number."""
         number = self._numbers[user] = len(self._ids)
         self._ids.append(user)
         return number
 
     def number(self, user: str) -> int:
-        """The number of a known user."""
+        """Return the number of a known user."""
         if user not in self._numbers:
             raise UnknownName(f"no user {shown(user)}: it has not been seen, or was removed")
         return self._numbers[user]
 
     def named(self, numbers: Iterable[int]) -> list[str]:
-        """The ids of these numbers."""
+        """Return the ids of these numbers."""
         return [self._ids[number] for number in numbers]
 
 
 class Catalogue:
-    """Items with a vector each, kept as bytes: a matrix of some of them is joined from those."""
+    """Items and their vectors, kept as bytes: joining them is the fastest way to a matrix of some of them."""
 
     def __init__(self, dim: int, ids: Sequence[str] = (), vectors: Floats | None = None) -> None:
-        """The items at the start, a row of `vectors` each."""
+        """Start with these items, a row of `vectors` each."""
         self._dim = dim
         self._rows: dict[str, bytes] = {}
         if vectors is not None:
             self.put(ids, vectors)
 
     def __len__(self) -> int:
-        """How many items there are."""
+        """Return how many items there are."""
         return len(self._rows)
 
     def __contains__(self, item: str) -> bool:
-        """Is there such an item?"""
+        """Tell whether there is such an item."""
         return item in self._rows
 
     @property
@@ -113,7 +113,7 @@ class Catalogue:
             self._rows.pop(item, None)
 
     def vectors(self, ids: Sequence[str]) -> Floats:
-        """The vectors of these items, a row each, read-only."""
+        """Return the vectors of these items, a row each, read-only."""
         try:
             content = b"".join(map(self._rows.__getitem__, ids))
         except KeyError as missing:
@@ -124,12 +124,12 @@ class Catalogue:
 class PolicyState:
     """A policy, the ids of its users, its catalogue and the decisions that wait.
 
-    `apply` is the only way in which any of it changes, but for users who join while a decision is made for
-    them; the event of that decision lets them join again.
+    `apply` is the only way in which any of it changes, with one exception: a decision adds a new user before
+    its event exists. Replaying that event adds the user again.
     """
 
     def __init__(self, settings: PolicySettings, policy: LinearBandit | None = None) -> None:
-        """A policy that has seen nothing, unless one is given."""
+        """Start with a policy before its first round, unless one is given."""
         self.settings = settings
         self.policy = settings.make() if policy is None else policy
         self.users = Users(settings.users)
@@ -155,16 +155,18 @@ class PolicyState:
         }
 
     def apply(self, event: Event) -> None:
-        """Let an event happen, now or again."""
+        """Change the state by an event, when it happens or when it is replayed."""
+        if event.kind not in self._steps:
+            raise DataError(f"an event of a kind that this Coterie does not know: {shown(event.kind)}")
         self._steps[event.kind](event)
         self.counts[event.kind] += 1
         self.seq, self.at = event.seq, event.at
 
     def policy_for(self, user: str) -> tuple[LinearBandit, int]:
-        """The policy that decides for a user, and the user's number in it.
+        """Return the policy that decides for a user, and the user's number in it.
 
-        A stranger joins. While the policy is frozen, a copy with one more user stands in for strangers:
-        joining may change what others are recommended.
+        A new user is added. While the policy is frozen, new users share a copy of it that has one more user:
+        adding them to the policy may change what others are recommended.
         """
         number = self.users.find(user)
         if number is not None:
@@ -180,50 +182,54 @@ class PolicyState:
         return self._stand_in, self._stand_in.n_users - 1
 
     def join(self, user: str) -> int:
-        """The number of a user, who is added if new."""
+        """Return the number of a user, who is added if new."""
         number = self.users.find(user)
         if number is not None:
             return number
         self.check_new_user(user)
+        # A policy cannot have no users: one made without any has room for the first who comes.
         if len(self.users) == self.policy.n_users:
             self.policy.add_users(1)
         return self.users.add(user)
 
     def check_new_user(self, user: str) -> None:
-        """Refuse a stranger where users are given from the start."""
+        """Refuse a new user of a policy whose users were all given at the start."""
         if self.users.find(user) is None and any(name in self.settings.params for name in USER_PARAMS):
             kind = self.settings.policy
             raise ArgumentError(f"user must be one that {kind} was made with, got {shown(user)}")
 
     def generator_state(self, policy: LinearBandit) -> Mapping[str, Any]:
-        """Where a policy's generator stands."""
+        """Return the state of a policy's generator."""
         if self._generator is None or policy is not self.policy:
             return policy.generator.bit_generator.state
         return self._generator
 
     def cache_generator_state(self, found: Mapping[str, Any] | None) -> None:
-        """Keep in mind where the generator stands: asking it takes as long as a decision."""
+        """Keep the state of the generator: NumPy takes as long to return it as a decision takes."""
         self._generator = found
 
     def cluster_number(self, number: int) -> int:
-        """The cluster of a user, named by the number of its first member."""
+        """Return the cluster of a user, named by the number of its first member."""
+        # Labels of all users take longer than a decision among many. So the array is read in place where the
+        # learner has one, and the first member of each cluster is kept until the policy learns again.
         policy, labels = self.policy, self._labels
         if labels is None or len(labels) != policy.n_users:
             if "labels" not in policy.learner.FIELDS:
-                return first_alike(policy.learner.labels(), number)
+                return first_with_label(policy.learner.labels(), number)
             labels = self._labels = policy.learner.array("labels")  # a view, until there are more users
             self._firsts.clear()
         label = labels.item(number)
         if label < 0:  # in no cluster yet
-            return first_alike(policy.learner.labels(), number)
+            return first_with_label(policy.learner.labels(), number)
         first = self._firsts.get(label)
         if first is None:
-            first = self._firsts[label] = first_alike(labels, number)
+            first = self._firsts[label] = first_with_label(labels, number)
         return first
 
     def start_waiting(self, decision: str, waiting: Waiting) -> None:
         """Keep a decision until its reward comes or its time is over."""
         self.waiting[decision] = waiting
+        # A reward does not remove its timer, which would mean a search: `expire` skips what is settled.
         if waiting.expires is not None:
             heappush(self.timers, (waiting.expires, decision))
 
@@ -232,41 +238,44 @@ class PolicyState:
         self._stand_in = None
 
     def _items(self, event: Event) -> None:
-        told = event.fields()
-        if told.get("all"):
+        fields = event.fields()
+        if fields.get("all"):
             self.catalogue = Catalogue(self.settings.dim)
-        self.catalogue.put(told.get("put", ()), event.vectors(self.settings.dim))
-        self.catalogue.remove(told.get("removed", ()))
+        self.catalogue.put(fields.get("put", ()), event.vectors(self.settings.dim))
+        self.catalogue.remove(fields.get("removed", ()))
 
     def _decision(self, event: Event) -> None:
-        assert event.decision is not None
-        assert event.user is not None
-        told = event.fields()
+        if event.decision is None or event.user is None:
+            raise DataError("a decision without its id or its user")
+        fields = event.fields()
         if self.settings.mode != "frozen":
             self.join(event.user)
-        if "generator" in told:
-            set_generator(self.policy, told["generator"])
+        if "generator" in fields:
+            set_generator(self.policy, fields["generator"])
             self.cache_generator_state(None)
-        ranking = told.get("ranking")
+        ranking = fields.get("ranking")
         items = (event.item or "",) if ranking is None else tuple(ranking)
         wait = self.settings.reward_wait
         expires = None if wait is None else event.at + wait
         x = event.x or b""
-        if "arms" in told:
+        if "arms" in fields:  # the event has all arms that were offered; the reward needs those chosen
             x = event.chosen_vectors(self.settings.dim).tobytes()
-        waiting = Waiting(event.user, items, x, expires, "drawn" in told)
+        waiting = Waiting(event.user, items, x, expires, "drawn" in fields)
         self.start_waiting(event.decision, waiting)
 
     def _reward(self, event: Event) -> None:
         waiting = self.waiting.pop(event.decision or "", None)
-        told = event.fields()
-        if told.get("ignored") or (self.settings.mode == "shadow" and event.x is None):
+        fields = event.fields()
+        if fields.get("ignored") or (self.settings.mode == "shadow" and event.x is None):
             return
         vectors = event.vectors(self.settings.dim) if event.x is not None else None
         if vectors is None and waiting is not None:
             vectors = waiting.vectors()
-        assert vectors is not None
-        self._learn(event, vectors, told.get("clicked"))
+        if vectors is None:
+            raise DataError(
+                f"a reward for {shown(event.decision)}, a decision that is not in the log before it"
+            )
+        self._learn(event, vectors, fields.get("clicked"))
 
     def _feedback(self, event: Event) -> None:
         self._learn(event, event.vectors(self.settings.dim), None)
@@ -277,35 +286,35 @@ class PolicyState:
             self._learn(event, waiting.vectors(), None)
 
     def _learn(self, event: Event, vectors: Floats, clicked: int | None) -> None:
-        """Absorb a reward for one vector, or what was done with a list of several."""
+        """Update the policy by a reward for one vector, or by the click in a list of several."""
         if self.settings.mode == "frozen":
             return
-        assert event.user is not None
-        assert event.reward is not None
+        if event.user is None or event.reward is None:
+            raise DataError("a reward without its user or its value")
         number = self.join(event.user)
-        self._firsts.clear()
+        self._firsts.clear()  # an update may move any user to another cluster
         if len(vectors) == 1:
             self.policy.update(number, vectors[0], event.reward)
         else:
             self.policy.update_list(number, vectors, clicked)
 
 
-def set_generator(policy: LinearBandit, kept: list[Any]) -> None:
-    """Put a policy's generator where an event says that it stood."""
+def set_generator(policy: LinearBandit, fields: list[Any]) -> None:
+    """Set a policy's generator to the state that an event recorded."""
     state: dict[str, Any] = dict(policy.generator.bit_generator.state)
-    state["state"] = {"state": int(kept[0], 16), "inc": int(kept[1], 16)}
-    state["has_uint32"], state["uinteger"] = kept[2:]
+    state["state"] = {"state": int(fields[0], 16), "inc": int(fields[1], 16)}
+    state["has_uint32"], state["uinteger"] = fields[2:]
     policy.generator.bit_generator.state = state
 
 
 def generator_fields(state: dict[str, Any]) -> list[Any]:
-    """The state of a generator as events keep it."""
+    """Return the state of a generator as events record it."""
     inner = state["state"]
     return [f"{inner['state']:x}", f"{inner['inc']:x}", state["has_uint32"], state["uinteger"]]
 
 
-def first_alike(labels: Ints, number: int) -> int:
-    """The first user with the label of this one."""
+def first_with_label(labels: Ints, number: int) -> int:
+    """Return the first user with the label of this one."""
     mine = labels[number]
     first = int((labels[:EARLY] == mine).argmax())
     return first if labels[first] == mine else int((labels == mine).argmax())

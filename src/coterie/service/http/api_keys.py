@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 class Key(NamedTuple):
-    """What is kept of a key. `policy` None is for all policies."""
+    """A key as it is stored: a digest of its secret. `policy` None is for all policies."""
 
     id: str
     digest: str
@@ -37,13 +37,13 @@ class Key(NamedTuple):
     created: float
 
     def allows(self, role: Role, policy: str | None) -> bool:
-        """May the bearer do what needs this role, with this policy?"""
+        """Tell whether the key has at least this role for this policy."""
         scope = self.policy is None or self.policy == policy
         return scope and ROLES.index(self.role) >= ROLES.index(role)
 
 
 def create_key(store: EventStore, role: str, *, policy: str | None = None, label: str = "") -> str:
-    """Make a key and return its text, which is nowhere kept."""
+    """Make a key and return its text, which is stored nowhere."""
     if role not in ROLES:
         raise ArgumentError(f"role must be one of {', '.join(ROLES)}, got {shown(role)}")
     key_id, secret = token_hex(4), token_urlsafe(32)
@@ -55,13 +55,13 @@ def create_key(store: EventStore, role: str, *, policy: str | None = None, label
 
 
 def list_keys(store: EventStore) -> list[Key]:
-    """All keys, the oldest first."""
+    """Return all keys, the oldest first."""
     rows = store.query("SELECT id, digest, role, policy, label, created FROM key ORDER BY created")
     return [Key(*row) for row in rows]
 
 
 def revoke_key(store: EventStore, key_id: str) -> None:
-    """Let a key open nothing any more."""
+    """Revoke a key."""
     if all(key.id != key_id for key in list_keys(store)):
         raise UnknownName(f"no key {shown(key_id)}; `coterie keys list` shows all")
     with store.transaction():
@@ -125,7 +125,7 @@ class APIKeys:
         self._stop.set()
 
     def find(self, text: str) -> Key | None:
-        """The key of this text, if there is one."""
+        """Return the key of this text, if there is one."""
         mark, _, rest = text.partition("_")
         key_id, _, secret = rest.partition("_")
         key = self._keys.get(key_id)
@@ -168,5 +168,5 @@ def _keep_fresh(reference: weakref.ref[APIKeys], stop: Event) -> None:
 
 
 def _digest(secret: str) -> str:
-    """Secrets have 256 random bits: a plain hash is enough."""
+    """Hash a secret, which has 256 random bits: a slow hash, as for passwords, would protect nothing more."""
     return sha256(secret.encode("utf-8", "replace")).hexdigest()

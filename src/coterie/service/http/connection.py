@@ -17,6 +17,7 @@ from coterie.service.http.admission import Admission
 from coterie.service.http.decision_routes import HANDLERS, takes_long
 from coterie.service.http.problems import Headers, Refusal, body_of_problem, headers_of, refused, status_of
 from coterie.service.http.service import HTTPService
+from coterie.service.storage.journal import PendingResult
 
 PATH = re.compile(rb"/v1/policies/([A-Za-z0-9_.-]+)/(decisions|rewards)")
 """Paths of the fast path; one with an escape or a query is left to the router."""
@@ -354,20 +355,20 @@ class ServiceConnection(HttpToolsProtocol):
                 answer = self.loop.run_in_executor(None, HANDLERS[route], service.engine, policy, body)
                 answer.add_done_callback(partial(self._handled, route, began))
                 return
-            status, content = HANDLERS[route](service.engine, policy, body)
+            (status, content), seq = HANDLERS[route](service.engine, policy, body)
         except Exception as error:
             self._send(*_problem(error, route))
             return
-        service.when_durable(partial(self._settled, route, began, status, content))
+        service.acknowledgements.when_durable(seq, partial(self._settled, route, began, status, content))
 
-    def _handled(self, route: str, began: float, answer: Future[tuple[int, bytes]]) -> None:
+    def _handled(self, route: str, began: float, answer: Future[PendingResult[tuple[int, bytes]]]) -> None:
         """A thread has called the handler."""
         try:
-            status, content = answer.result()
+            (status, content), seq = answer.result()
         except Exception as error:
             self._send(*_problem(error, route))
             return
-        self.service.when_durable(partial(self._settled, route, began, status, content))
+        self.service.acknowledgements.when_durable(seq, partial(self._settled, route, began, status, content))
 
     def _settled(
         self, route: str, began: float, status: int, content: bytes, error: StoreError | None

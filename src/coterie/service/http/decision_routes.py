@@ -18,8 +18,9 @@ from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.live_policy import LivePolicy
 from coterie.service.http.problems import Refusal, status_of
 from coterie.service.http.service import raw_body, service_of
+from coterie.service.storage.journal import PendingResult
 
-Handler = Callable[[PolicyEngine, str, bytes], tuple[int, bytes]]
+Handler = Callable[[PolicyEngine, str, bytes], PendingResult[tuple[int, bytes]]]
 encode = msgspec.json.Encoder().encode
 decision_decoder = msgspec.json.Decoder(messages.DecisionRequest)
 rewards_decoder = msgspec.json.Decoder(messages.Rewards)
@@ -37,25 +38,25 @@ async def respond(request: Request, route: str) -> Response:
     body = await raw_body(request)
     handler = HANDLERS[route]
     if takes_long(service.engine, policy, route):
-        status, content = await run_in_threadpool(handler, service.engine, policy, body)
+        pending = await run_in_threadpool(handler, service.engine, policy, body)
     else:
-        status, content = handler(service.engine, policy, body)
-    await service.durable()
+        pending = handler(service.engine, policy, body)
+    status, content = await service.durable(pending)
     service.metrics.routes[route].add(time.perf_counter() - began)
     return Response(content, status, media_type="application/json")
 
 
-def decide(engine: PolicyEngine, policy: str, body: bytes) -> tuple[int, bytes]:
+def decide(engine: PolicyEngine, policy: str, body: bytes) -> PendingResult[tuple[int, bytes]]:
     """Decide what to show a user; the answer counts once it is durable."""
     request = decision_decoder.decode(body)
-    decision = engine.find(policy).decide(
+    decision, seq = engine.find(policy).decide(
         request.user,
         items=request.items,
         arms=None if request.arms is None else by_id(request.arms, "arms"),
         k=request.k,
         decision_id=request.decision_id,
     )
-    return 200, encode(decision_answer(decision))
+    return PendingResult((200, encode(decision_answer(decision))), seq)
 
 
 def decision_answer(decision: Decision) -> messages.DecisionAnswer:
@@ -83,30 +84,36 @@ def by_id(arms: list[messages.Arm], name: str) -> dict[str, Any]:
     return found
 
 
-def reward(engine: PolicyEngine, policy: str, body: bytes) -> tuple[int, bytes]:
+def reward(engine: PolicyEngine, policy: str, body: bytes) -> PendingResult[tuple[int, bytes]]:
     """Take rewards; each has its own result, which counts once it is durable."""
     request = rewards_decoder.decode(body)
     live = engine.find(policy)
-    results = [_reward_one(live, one) for one in request.rewards]
+    with live.reading():  # no recovery comes between two rewards, so the last one's number stands for all
+        pending = [_reward_one(live, one) for one in request.rewards]
+    results = [one.result for one in pending]
     if len(results) == 1 and results[0].code != 200:
         raise Refusal(results[0].code, str(results[0].detail))
     status = 207 if any(result.code != 200 for result in results) else 200
-    return status, encode(messages.RewardsAnswer(results=results))
+    answer = encode(messages.RewardsAnswer(results=results))
+    return PendingResult((status, answer), max((one.seq for one in pending), default=0))
 
 
-def _reward_one(live: LivePolicy, request: messages.Reward) -> messages.RewardAnswer:
+def _reward_one(live: LivePolicy, request: messages.Reward) -> PendingResult[messages.RewardAnswer]:
     """Take one reward; a store that fails refuses the whole request."""
     try:
-        result = _give(live, request)
-        return messages.RewardAnswer(id=result.id, status=result.status)
+        result, seq = _give(live, request)
+        return PendingResult(messages.RewardAnswer(id=result.id, status=result.status), seq)
     except StoreError:
         raise
     except CoterieError as error:
         named = request.decision_id or request.id
-        return messages.RewardAnswer(id=named, status="refused", code=status_of(error), detail=str(error))
+        code = status_of(error)
+        return PendingResult(
+            messages.RewardAnswer(id=named, status="refused", code=code, detail=str(error)), 0
+        )
 
 
-def _give(live: LivePolicy, request: messages.Reward) -> RewardResult:
+def _give(live: LivePolicy, request: messages.Reward) -> PendingResult[RewardResult]:
     if request.decision_id is not None:
         if request.user is not None or request.id is not None:
             raise Refusal(422, "a reward has a decision_id, or a user (and perhaps an id), not both")

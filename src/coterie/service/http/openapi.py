@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the routes and the messages."""
+"""The OpenAPI document, generated from the routes and the messages."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ PROBLEMS = {
     413: "The body is too long.",
     415: "The body has another content type than JSON.",
     421: "The Host is not a name of this service.",
-    422: "A field cannot be used; the sentence says which, and what would do.",
+    422: "A field has an invalid value; the detail names it, and says what is valid.",
     431: "The headers are too long.",
     503: "The store cannot be written now, or too many requests are in flight; try again.",
 }
 
 
 def document(routes: list[Endpoint], version: str) -> dict[str, Any]:
-    """The document of these routes."""
+    """Return the document of these routes."""
     kinds = [kind for route in routes for kind in (route.request, route.answer) if kind is not None]
     _, schemas = msgspec.json.schema_components([*kinds, Problem], ref_template=REF)
     paths: dict[str, dict[str, Any]] = {}
@@ -46,7 +46,7 @@ def document(routes: list[Endpoint], version: str) -> dict[str, Any]:
 
 
 def plain_path(path: str) -> str:
-    """A path as OpenAPI writes it: without the kinds of its parameters."""
+    """Return a path as OpenAPI writes it, without the types of its parameters."""
     return re.sub(r"{(\w+):\w+}", r"{\1}", path)
 
 
@@ -79,7 +79,7 @@ def _operation(route: Endpoint) -> dict[str, Any]:
 
 def _problems(route: Endpoint) -> dict[str, Any]:
     content = {"application/problem+json": {"schema": _ref(Problem)}}
-    return {str(status): {"description": told, "content": content} for status, told in PROBLEMS.items()}
+    return {str(status): {"description": text, "content": content} for status, text in PROBLEMS.items()}
 
 
 def _path_parameters(path: str) -> list[dict[str, Any]]:

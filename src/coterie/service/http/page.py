@@ -1,4 +1,4 @@
-"""The page at `/`, and the samples that it draws: one a second for each policy that somebody looks at."""
+"""The page at `/`, and the samples that it draws: one a second for each policy that a page shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors as HTTP has them: a status, and a body of problem+json (RFC 9457)."""
+"""Errors as HTTP responses: a status, and a body of problem+json (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ logger = logging.getLogger(__name__)
 
 
 class Refusal(CoterieError):
-    """A request that is refused before any policy sees it."""
+    """A request that is refused with a status of its own."""
 
     def __init__(self, status: int, detail: str) -> None:
-        """The status, and a sentence."""
+        """Give the status, and a sentence."""
         super().__init__(detail)
         self.status = status
 
@@ -50,14 +50,14 @@ def header(headers: Headers, name: bytes) -> bytes:
 
 
 def status_of(error: CoterieError) -> int:
-    """The status of an error of ours."""
+    """Return the status of an error of this library."""
     if isinstance(error, Refusal):
         return error.status
     return next((status for kind, status in STATUS if isinstance(error, kind)), 422)
 
 
 def headers_of(status: int) -> Headers:
-    """The headers of an answer in JSON, but for its length."""
+    """Return the headers of an answer in JSON, without its length."""
     if status < 400:
         return OK_HEADERS
     extra = [(b"retry-after", RETRY_AFTER)] if status in (429, 503) else []
@@ -67,18 +67,18 @@ def headers_of(status: int) -> Headers:
 
 
 def body_of_problem(status: int, detail: str) -> bytes:
-    """What went wrong, as problem+json."""
+    """Return a problem as problem+json."""
     return encode(Problem(title=HTTPStatus(status).phrase, status=status, detail=detail))
 
 
 def problem(status: int, detail: str) -> Response:
-    """An answer that says what went wrong."""
+    """Return a response that describes a problem."""
     headers = {name.decode(): text.decode() for name, text in headers_of(status)}
     return Response(body_of_problem(status, detail), status, headers)
 
 
 def refused(error: Exception, where: str) -> tuple[int, str]:
-    """The status and the sentence of an error; of a fault of ours, the log tells more than the answer."""
+    """Return the status and the sentence of an error; an unexpected one is only logged, not described."""
     if isinstance(error, CoterieError):
         return status_of(error), str(error)
     if isinstance(error, ClientDisconnect):
@@ -94,12 +94,12 @@ def refused(error: Exception, where: str) -> tuple[int, str]:
 
 
 async def any_problem(request: Request, error: Exception) -> Response:
-    """An error of ours, of the body, or a fault."""
+    """Answer any other exception."""
     return problem(*refused(error, f"{request.method} {request.url.path}"))
 
 
 async def http_problem(request: Request, error: Exception) -> Response:
-    """A route that is not there, or a method that it does not have."""
+    """Answer a missing route, or a method that it does not have."""
     assert isinstance(error, HTTPException)
     found = problem(error.status_code, error.detail)
     found.headers.update(error.headers or {})

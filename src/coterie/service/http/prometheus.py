@@ -1,4 +1,4 @@
-"""What the service counts and times, in the text format of Prometheus."""
+"""Metrics of the service, in the text format of Prometheus."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ LIMITS = ("in_flight", "bodies", "head", "streams", "exports", "connections")
 
 
 class Histogram:
-    """How long something took: counts in buckets, and the sum."""
+    """A histogram of latencies: counts in buckets, and the sum."""
 
     def __init__(self) -> None:
-        """Nothing was timed yet."""
+        """Start empty."""
         self.counts = [0] * (len(BOUNDS) + 1)
         self.total = 0.0
 
     def add(self, seconds: float) -> None:
-        """One more took so long."""
+        """Add one latency."""
         self.counts[bisect_left(BOUNDS, seconds)] += 1
         self.total += seconds
 
     def quantile(self, share: float) -> float | None:
-        """The upper end of the bucket below which this share lies; None if nothing was timed."""
+        """Return the upper end of the bucket that contains this quantile; None if there is none."""
         wanted, seen = share * sum(self.counts), 0
         if not wanted:
             return None
@@ -44,7 +44,7 @@ class Histogram:
         return BOUNDS[-1]
 
     def lines(self, name: str, labels: str = "") -> Iterator[str]:
-        """The histogram as Prometheus reads it."""
+        """Yield the histogram as Prometheus reads it."""
         seen = 0
         for count, bound in zip(self.counts, (*BOUNDS, "+Inf"), strict=True):
             seen += count
@@ -54,10 +54,10 @@ class Histogram:
 
 
 class Metrics:
-    """Counts and times of one service."""
+    """Counts and latencies of one service."""
 
     def __init__(self) -> None:
-        """Everything begins at zero."""
+        """Start at zero."""
         self.started = time.time()
         self.decision_seconds = Histogram()
         self.reward_seconds = Histogram()
@@ -69,18 +69,18 @@ class Metrics:
 
 
 def exposition(engine: PolicyEngine, metrics: Metrics) -> str:
-    """All metrics as text."""
+    """Return all metrics as text."""
     return "\n".join([*_service_lines(engine, metrics), *_policy_lines(engine), ""])
 
 
 def _service_lines(engine: PolicyEngine, metrics: Metrics) -> Iterator[str]:
     journal = engine.journal
     yield from _typed("coterie_up", "gauge", "1 if the store can be written.")
-    yield f"coterie_up {int(journal.failure is None)}"
+    yield f"coterie_up {int(engine.lifecycle.serving)}"
     yield from _typed("coterie_responses_total", "counter", "Answers by status.")
     for status, count in sorted(metrics.responses.items()):
         yield f'coterie_responses_total{{status="{status}"}} {count}'
-    for name, value, told in (
+    for name, value, help_text in (
         ("coterie_requests_in_flight", metrics.in_flight, "Requests that are being answered."),
         ("coterie_body_bytes", metrics.body_bytes, "Bytes of the bodies of requests in flight."),
         ("coterie_connections", metrics.connections, "Open connections."),
@@ -88,22 +88,22 @@ def _service_lines(engine: PolicyEngine, metrics: Metrics) -> Iterator[str]:
         ("coterie_exports", metrics.exports, "Exports that are under way."),
         ("coterie_queue_depth", journal.depth, "Events that are not durable yet."),
     ):
-        yield from _typed(name, "gauge", told)
+        yield from _typed(name, "gauge", help_text)
         yield f"{name} {value}"
     yield from _typed("coterie_limited_total", "counter", "Refusals by the limit that was reached.")
     for limit in LIMITS:
         yield f'coterie_limited_total{{limit="{limit}"}} {metrics.limited[limit]}'
-    for name, amount, told in (
+    for name, amount, help_text in (
         ("coterie_commits_total", float(journal.commits), "Commits of groups of events."),
         ("coterie_commit_seconds_total", journal.commit_seconds, "Seconds that commits took."),
     ):
-        yield from _typed(name, "counter", told)
+        yield from _typed(name, "counter", help_text)
         yield f"{name} {amount:.6f}"
-    for name, histogram, told in (
+    for name, histogram, help_text in (
         ("coterie_decision_seconds", metrics.decision_seconds, "From request to durable decision."),
         ("coterie_reward_seconds", metrics.reward_seconds, "From request to durable rewards."),
     ):
-        yield from _typed(name, "histogram", told)
+        yield from _typed(name, "histogram", help_text)
         yield from histogram.lines(name)
 
 
@@ -119,24 +119,24 @@ GAUGES = {
 COUNTERS = {
     "coterie_decisions_total": "Decisions made.",
     "coterie_rewards_total": "Rewards taken, feedback included.",
-    "coterie_expired_total": "Decisions for which nothing came in time.",
+    "coterie_expired_total": "Decisions whose reward did not come in time.",
     "coterie_duplicates_total": "Requests that were repeated, since the start of the process.",
 }
 
 
 def _policy_lines(engine: PolicyEngine) -> Iterator[str]:
-    """The metrics of each policy."""
+    """Yield the metrics of each policy."""
     values: dict[str, list[str]] = {name: [] for name in (*GAUGES, *COUNTERS)}
     for name, live in list(engine.policies.items()):
         try:
-            told = summary(live)
+            summarised = summary(live)
         except StoreError:
-            continue
-        events = Counter(told.events)
+            continue  # it is busy or recovering: a gap in its metrics is better than no metrics at all
+        events = Counter(summarised.events)
         row: dict[str, float | None] = {
-            "coterie_users": told.users,
-            "coterie_clusters": told.clusters,
-            "coterie_pending_decisions": told.waiting,
+            "coterie_users": summarised.users,
+            "coterie_clusters": summarised.clusters,
+            "coterie_pending_decisions": summarised.waiting,
             "coterie_snapshot_age_events": live.state.seq - live.snapshots.seq,
             "coterie_snapshot_age_seconds": _age(engine, live.snapshots.at),
             "coterie_snapshot_failures": live.snapshots.retry.failures,
@@ -149,22 +149,22 @@ def _policy_lines(engine: PolicyEngine) -> Iterator[str]:
         for metric, value in row.items():
             if value is not None:
                 values[metric].append(f'{metric}{{policy="{name}"}} {value}')
-    for metric, told_by in {**GAUGES, **COUNTERS}.items():
-        yield from _typed(metric, "counter" if metric in COUNTERS else "gauge", told_by)
+    for metric, help_text in {**GAUGES, **COUNTERS}.items():
+        yield from _typed(metric, "counter" if metric in COUNTERS else "gauge", help_text)
         yield from values[metric]
 
 
 def _age(engine: PolicyEngine, at: float | None) -> float | None:
-    """Seconds since a time, if there is one."""
+    """Return seconds since a time, if there is one."""
     return None if at is None else round(max(engine.journal.now() - at, 0.0), 3)
 
 
 def sigma_of(numbers: dict[str, float]) -> float | None:
-    """The standard deviation of the noise, of policies that estimate it."""
+    """Return the standard deviation of the noise, of policies that estimate it."""
     variance = numbers.get("noise2")
     return None if variance is None or variance < 0 else variance**0.5
 
 
-def _typed(name: str, kind: str, told: str) -> Iterator[str]:
-    yield f"# HELP {name} {told}"
+def _typed(name: str, kind: str, help_text: str) -> Iterator[str]:
+    yield f"# HELP {name} {help_text}"
     yield f"# TYPE {name} {kind}"

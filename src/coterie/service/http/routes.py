@@ -62,57 +62,62 @@ def whole_number(name: str, text: str, most: int) -> int:
 
 
 def policy_answer(live: LivePolicy) -> messages.PolicyAnswer:
-    """A policy at a glance, as a message."""
+    """Return the summary of a policy as a message."""
     return messages.PolicyAnswer(**inspection.summary(live)._asdict())
 
 
 async def list_policies(request: Request) -> Response:
-    """All policies."""
+    """List policies."""
     key = request.state.key
     scope = None if key is None else key.policy
-    found = list(service_of(request).engine.policies.items())
-    shown = [policy_answer(live) for name, live in found if scope in (None, name)]
-    return json_response(messages.PoliciesAnswer(policies=shown))
+    engine = service_of(request).engine
+    failed = {name: why for name, why in engine.out_of_service().items() if scope in (None, name)}
+    found = [live for name, live in list(engine.policies.items()) if scope in (None, name)]
+    answer = messages.PoliciesAnswer(
+        policies=[policy_answer(live) for live in found if live.name not in failed],
+        failed=[messages.FailedPolicy(name=name, reason=why) for name, why in failed.items()],
+    )
+    return json_response(answer)
 
 
 async def create_policy(request: Request) -> Response:
-    """Make a policy."""
-    told = await body_of(request, new_policy)
-    fields = {name: getattr(told, name) for name in told.__struct_fields__ if name != "name"}
+    """Create a policy."""
+    body = await body_of(request, new_policy)
+    fields = {name: getattr(body, name) for name in body.__struct_fields__ if name != "name"}
     service = service_of(request)
     try:
-        settings = PolicySettings(**{**fields, "users": tuple(told.users)})
-        live = service.engine.create(told.name, settings)
+        settings = PolicySettings(**{**fields, "users": tuple(body.users)})
+        pending = service.engine.create(body.name, settings)
     except UnknownName as error:
         raise Refusal(422, str(error)) from None
-    await service.durable()
+    live = await service.durable(pending)
     return json_response(policy_answer(live), 201)
 
 
 async def describe_policy(request: Request) -> Response:
-    """One policy."""
+    """Describe a policy."""
     return json_response(policy_answer(policy_of(request)))
 
 
 async def change_policy(request: Request) -> Response:
     """Change settings that may change."""
-    told = await body_of(request, policy_changes)
-    changes = {name: getattr(told, name) for name in told.__struct_fields__}
+    body = await body_of(request, policy_changes)
+    changes = {name: getattr(body, name) for name in body.__struct_fields__}
     live = policy_of(request)
-    live.configure(**{name: value for name, value in changes.items() if value is not UNSET})
-    await service_of(request).durable()
+    given = {name: value for name, value in changes.items() if value is not UNSET}
+    await service_of(request).durable(live.configure(**given))
     return json_response(policy_answer(live))
 
 
 async def retire_policy(request: Request) -> Response:
-    """Let a policy serve no more."""
-    service_of(request).engine.retire(policy_of(request).name)
-    await service_of(request).durable()
+    """Retire a policy."""
+    service = service_of(request)
+    await service.durable(service.engine.retire(request.path_params["policy"]))
     return Response(status_code=204)
 
 
 async def list_items(request: Request) -> Response:
-    """The ids of the catalogue."""
+    """List the ids of the catalogue."""
     with policy_of(request).reading() as state:
         return json_response(messages.ItemsAnswer(count=len(state.catalogue), ids=state.catalogue.ids))
 
@@ -128,24 +133,23 @@ async def patch_items(request: Request) -> Response:
 
 
 async def _set_items(request: Request, replace_all: bool) -> Response:
-    told = await body_of(request, items_decoder)
-    count = policy_of(request).change_items(by_id(told.items, "items"), replace_all=replace_all)
-    await service_of(request).durable()
+    body = await body_of(request, items_decoder)
+    pending = policy_of(request).change_items(by_id(body.items, "items"), replace_all=replace_all)
+    count = await service_of(request).durable(pending)
     return json_response(messages.ItemsAnswer(count=count))
 
 
 async def delete_items(request: Request) -> Response:
-    """Remove the items that the query names, each by `id`."""
+    """Remove the items in the query, each as `id`."""
     ids = request.query_params.getlist("id")
     if not ids or len(ids) > messages.MOST_ITEMS:
         raise Refusal(422, f"name 1 to {messages.MOST_ITEMS} items in the query: ?id=a&id=b")
-    count = policy_of(request).change_items(remove=ids)
-    await service_of(request).durable()
+    count = await service_of(request).durable(policy_of(request).change_items(remove=ids))
     return json_response(messages.ItemsAnswer(count=count))
 
 
 async def list_users(request: Request) -> Response:
-    """Users in the order in which they came."""
+    """List users in the order in which they came."""
     start, limit = (
         integer_parameter(request, "start", 0, 2**31),
         integer_parameter(request, "limit", 100, 10_000),
@@ -159,7 +163,7 @@ async def list_users(request: Request) -> Response:
 
 
 async def explain_user(request: Request) -> Response:
-    """Who a user learns from, and how items score."""
+    """Explain whose rewards count for a user, and how items score."""
     items = request.query_params.getlist("item") or None
     found = inspection.explain(policy_of(request), request.path_params["user"], items)
     scores = [messages.ItemScoreAnswer(**one._asdict()) for one in found.scores]
@@ -167,7 +171,7 @@ async def explain_user(request: Request) -> Response:
 
 
 async def user_history(request: Request) -> Response:
-    """The latest events of a user."""
+    """List the latest events of a user."""
     limit = integer_parameter(request, "limit", 100, 10_000)
     found = inspection.history(policy_of(request), request.path_params["user"], max(limit, 1))
     return json_response(
@@ -183,7 +187,7 @@ async def remove_user(request: Request) -> Response:
 
 
 async def list_clusters(request: Request) -> Response:
-    """All clusters."""
+    """List clusters."""
     found = inspection.clusters(policy_of(request))
     return json_response(
         messages.ClustersAnswer(clusters=[messages.ClusterAnswer(**one._asdict()) for one in found])
@@ -191,7 +195,7 @@ async def list_clusters(request: Request) -> Response:
 
 
 async def cluster_members(request: Request) -> Response:
-    """The users of a cluster."""
+    """List the users of a cluster."""
     # The route takes any text: a converter of Starlette would read the number before the key is checked.
     cluster = whole_number("cluster", request.path_params["cluster"], 2**31)
     found = inspection.members(policy_of(request), cluster)
@@ -201,7 +205,7 @@ async def cluster_members(request: Request) -> Response:
 
 
 async def export_log(request: Request) -> Response:
-    """The log as a table, as JSON lines or Parquet."""
+    """Export the log as a table, as JSON lines or Parquet."""
     form = request.query_params.get("format", "jsonl")
     if form not in ("jsonl", "parquet"):
         raise Refusal(422, f"format must be jsonl or parquet, got {form[:40]!r}")
@@ -253,32 +257,34 @@ class ExportResponse(StreamingResponse):
 
 
 async def import_log(request: Request) -> Response:
-    """Learn from a log of JSON lines."""
+    """Import a log of JSON lines."""
     lines = (await raw_body(request)).split(b"\n")
-    found = await run_in_threadpool(exports.import_lines, policy_of(request), lines)
-    await service_of(request).durable()
+    pending = await run_in_threadpool(exports.import_lines, policy_of(request), lines)
+    found = await service_of(request).durable(pending)
     return json_response(messages.ImportAnswer(counted=found.counted, duplicates=found.duplicates))
 
 
 async def live_check(request: Request) -> Response:
-    """The process runs."""
+    """Say that the process runs."""
     return json_response(messages.Health(status="live"))
 
 
 async def ready_check(request: Request) -> Response:
-    """The store can be written; of snapshots that failed it warns, without the names of policies."""
+    """Say whether the store can be written; warn of failed snapshots, without the names of policies."""
     engine = service_of(request).engine
-    if engine.journal.failure is not None:
-        return problem(503, str(engine.journal.failure))
+    if not engine.lifecycle.serving:
+        return problem(503, str(engine.lifecycle.error()))
     retries = [live.snapshots.retry for live in list(engine.policies.values())]
     warnings = [
         f"snapshots fail, {one.failures} in a row by now: {one.reason}" for one in retries if one.failures
     ]
+    if broken := engine.out_of_service():
+        warnings.append(f"policies out of service: {len(broken)}; the list of policies says why")
     return json_response(messages.Health(status="ready", warnings=warnings))
 
 
 async def show_metrics(request: Request) -> Response:
-    """Metrics for Prometheus."""
+    """Return metrics for Prometheus."""
     service = service_of(request)
     text = exposition(service.engine, service.metrics)
     return Response(text, media_type="text/plain; version=0.0.4")
@@ -288,7 +294,7 @@ Handler = Callable[..., Any]
 
 
 class Endpoint(NamedTuple):
-    """A route: who may use it, what comes in and what goes out. `role` None is open to all."""
+    """A route: its handler, the role that it needs (None: open to all), and its messages."""
 
     method: str
     path: str

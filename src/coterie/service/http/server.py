@@ -1,4 +1,4 @@
-"""From settings to a running service: what `coterie serve` does."""
+"""From settings to a server of uvicorn: what `coterie serve` runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 def is_loopback(host: str) -> bool:
-    """Can only this machine reach the address?"""
+    """Tell whether only this machine can reach an address."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
@@ -45,9 +45,8 @@ def open_engine(settings: ServerSettings) -> PolicyEngine:
                 f"{settings.host} can be reached from other machines, and the store has no keys: make one "
                 f"with `coterie keys create`, or say --insecure"
             )
-        if not engine.policies:
-            engine.create("default", PolicySettings(dim=settings.dim, policy=settings.policy))
-            engine.wait()
+        if not (engine.policies or engine.quarantined):
+            engine.settle(engine.create("default", PolicySettings(dim=settings.dim, policy=settings.policy)))
     except BaseException:
         engine.close()
         raise
@@ -55,7 +54,7 @@ def open_engine(settings: ServerSettings) -> PolicyEngine:
 
 
 def listen(settings: ServerSettings) -> socket:
-    """A socket at the address of the settings; port 0 takes a free one."""
+    """Return a socket at the address of the settings; port 0 takes a free one."""
     try:
         found = getaddrinfo(settings.host, settings.port, type=SOCK_STREAM, flags=AI_PASSIVE)[0]
         made = socket(found[0], SOCK_STREAM)
@@ -72,7 +71,7 @@ def listen(settings: ServerSettings) -> socket:
 
 
 def address_of(listening: socket) -> str:
-    """Where a browser on this machine finds a service."""
+    """Return the URL of a service for a browser on this machine."""
     host, port = listening.getsockname()[:2]
     if ip_address(host).is_unspecified:
         host = "127.0.0.1" if ":" not in host else "::1"
@@ -80,10 +79,10 @@ def address_of(listening: socket) -> str:
 
 
 def tune_process() -> None:
-    """Set up a process that does nothing but serve.
+    """Tune a process that does nothing but serve.
 
-    The collector of cycles looks seldom, and not at what is there already: requests leave no cycles behind,
-    and looking through all decisions that are remembered takes as long as answering them.
+    Requests leave no reference cycles behind, and a collection that goes through all remembered decisions
+    takes as long as answering them: so the collector runs seldom, and skips what is there already.
     """
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.collect()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -17,8 +19,9 @@ from coterie.service.http.api_keys import APIKeys
 from coterie.service.http.problems import SECURITY_HEADERS, Refusal, header, problem
 from coterie.service.http.prometheus import Metrics
 from coterie.service.settings import ServerSettings
-from coterie.service.storage.journal import Acknowledge, Acknowledgements
+from coterie.service.storage.journal import Acknowledgements, PendingResult
 
+R = TypeVar("R")
 STREAM = re.compile(r"/v1/policies/[^/]+/live")
 """Paths whose responses last as long as a page is open; their number has a limit of its own."""
 BODY_BYTES = "coterie.body_bytes"
@@ -31,7 +34,7 @@ OTHER_FILES = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HTTPLimits:
-    """What clients may use of the service together; what goes beyond is refused.
+    """Limits on what all clients use together; what goes beyond is refused.
 
     Parameters
     ----------
@@ -125,7 +128,6 @@ class HTTPService:
         self.metrics = Metrics()
         self.limits = limits
         self.closing = False
-        self._acknowledgements: Acknowledgements | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, unless it may not come in or too many are in flight."""
@@ -175,20 +177,22 @@ class HTTPService:
 
         return send_with_headers
 
-    def when_durable(self, acknowledge: Acknowledge) -> None:
-        """Call this once everything that happened so far is durable, or with an error if it never will be."""
-        if self._acknowledgements is None:
-            self._acknowledgements = Acknowledgements(self.engine.journal, asyncio.get_running_loop())
-        self._acknowledgements.when_durable(acknowledge)
+    @cached_property
+    def acknowledgements(self) -> Acknowledgements:
+        """Requests that wait for a commit; they are woken in the event loop of the first one."""
+        return Acknowledgements(self.engine.journal, asyncio.get_running_loop())
 
-    async def durable(self) -> None:
-        """Return when everything that happened so far is durable; StoreError if it never will be."""
+    async def durable(self, pending: PendingResult[R]) -> R:
+        """Return a result when its event is durable; StoreError if it never will be."""
         done: asyncio.Future[StoreError | None] = asyncio.get_running_loop().create_future()
         # The client may be gone before the commit: its task is cancelled then, and the future with it.
-        self.when_durable(lambda error: None if done.done() else done.set_result(error))
+        self.acknowledgements.when_durable(
+            pending.seq, lambda error: None if done.done() else done.set_result(error)
+        )
         error = await done
         if error is not None:
             raise error
+        return pending.result
 
     async def read_body(self, scope: Scope, receive: Receive) -> bytes | None:
         """Read the body of a request, within the limits; None if the client is gone.

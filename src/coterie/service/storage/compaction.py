@@ -1,4 +1,4 @@
-"""A shorter log that tells the same: old decisions lose what only their own answer needed."""
+"""Compaction: old decisions lose what only their own answer needed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from coterie.service.storage import event_store as events
-from coterie.service.storage.event_store import COLUMNS, Event, EventStore, encode_detail
+from coterie.service.storage.event_store import COLUMNS, Event, EventStore, checked_event, encode_detail
 
 KEPT = ("ranking", "drawn", "generator", "version")
 """Fields of a decision that are needed to learn from it again."""
@@ -30,26 +30,25 @@ def compact(store: EventStore, before: float) -> Compacted:
     asking for it again by its id is a conflict. The store is open, and no service uses it.
     """
     count = saved = 0
-    dims = {name: json.loads(told)["dim"] for name, told in _created(store)}
+    dims = {name: json.loads(text)["dim"] for name, text in _created(store)}
     for page in _pages(store, before):
-        rows = [(*_shortened(event, dims[event.policy]), event.seq) for event in page]
+        shorter = [_shortened(event, dims[event.policy]) for event in page]
         with store.transaction():
-            store.execute("UPDATE log SET x = ?, detail = ? WHERE seq = ?", rows)
-        count += len(rows)
-        saved += sum(_size(event.x, event.detail) for event in page)
-        saved -= sum(_size(x, told) for x, told, _ in rows)
+            store.rewrite_events(shorter)
+        count += len(shorter)
+        saved += sum(_size(event) for event in page) - sum(_size(event) for event in shorter)
     store.execute("VACUUM")
     return Compacted(count, saved)
 
 
 def _created(store: EventStore) -> list[tuple[str, str]]:
-    """The names of all policies that ever were, and their settings."""
+    """Return the names of all policies there ever were, and their settings."""
     found = store.query("SELECT policy, detail FROM log WHERE kind = ?", (events.CREATED,))
-    return [(str(name), str(told)) for name, told in found]
+    return [(str(name), str(text)) for name, text in found]
 
 
 def _pages(store: EventStore, before: float) -> Iterator[list[Event]]:
-    """The decisions that can be shortened, some at a time."""
+    """Yield the decisions that can be shortened, some at a time."""
     settled = (
         "SELECT 1 FROM log r WHERE r.decision = log.decision AND r.policy = log.policy AND r.kind IN (?, ?)"
     )
@@ -59,18 +58,18 @@ def _pages(store: EventStore, before: float) -> Iterator[list[Event]]:
     )
     after = 0
     while rows := store.query(statement, (after, events.DECISION, before, events.REWARD, events.EXPIRED)):
-        page = [Event(*row) for row in rows]
+        page = [checked_event(row) for row in rows]
         after = page[-1].seq
         if whole := [event for event in page if "offered" in event.fields()]:
             yield whole
 
 
-def _shortened(event: Event, dim: int) -> tuple[bytes, str]:
-    """The vectors and the detail that are left of a decision."""
+def _shortened(event: Event, dim: int) -> Event:
+    """Return a decision with the vectors and the detail that are left of it."""
     fields = event.fields()
     kept = {name: fields[name] for name in KEPT if name in fields}
-    return event.chosen_vectors(dim).tobytes(), encode_detail(kept)
+    return event._replace(x=event.chosen_vectors(dim).tobytes(), detail=encode_detail(kept))
 
 
-def _size(x: bytes | None, told: str | None) -> int:
-    return len(x or b"") + len((told or "").encode())
+def _size(event: Event) -> int:
+    return len(event.x or b"") + len((event.detail or "").encode())

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coterie.errors import StoreError
 from coterie.types import Floats
 
 _decode: Callable[[str], Any] = json.loads
@@ -51,18 +52,21 @@ RETIRED = "retired"
 REWARDED = (REWARD, FEEDBACK)
 """Kinds of event that settle a decision's id with a reward."""
 
-FORMAT = 2
+FORMAT = 3
 """The version of the tables. A store of another version is refused: nothing was released that wrote one."""
 PAGE = 5_000
 """Events that are read at a time."""
 BLOCK = 1_024
 """Events whose users are indexed together: a commit writes a few pages of the last block, not one a user."""
-COLUMNS = "seq, policy, kind, at, decision, user_id, item, reward, x, detail"
+COLUMNS = "seq, policy, kind, at, decision, user_id, item, reward, x, detail, checksum"
+"""The fields of an event, then the checksum of them."""
+OWNER = "SELECT value FROM meta WHERE name = 'owner'"
+"""How often the store was opened to be written; whoever opened it last owns it."""
 TABLES = (
     "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     """CREATE TABLE IF NOT EXISTS log (seq {number} PRIMARY KEY, policy TEXT NOT NULL,
        kind TEXT NOT NULL, at {double} NOT NULL, decision TEXT, user_id TEXT, item TEXT, reward {double},
-       x {bytes}, detail TEXT)""",
+       x {bytes}, detail TEXT, checksum {number} NOT NULL)""",
     "CREATE INDEX IF NOT EXISTS log_decision ON log (decision) WHERE decision IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS log_kind ON log (kind) WHERE kind IN ('created', 'retired')",
     f"CREATE INDEX IF NOT EXISTS log_block ON log ((seq / {BLOCK}), user_id) WHERE user_id IS NOT NULL",
@@ -79,6 +83,14 @@ OF_USER = f"""WITH RECURSIVE block (number, least) AS (
     SELECT {{columns}} FROM block CROSS JOIN log
     WHERE seq / {BLOCK} = number AND user_id = ? AND policy = ?"""
 """The events of a user: one lookup in the index for each block of the log."""
+
+
+class StoreTakenOver(StoreError):
+    """Raised when another process has opened the store since: it is the owner now."""
+
+
+class DamagedEvent(StoreError):
+    """Raised when a row of the log is not what was written."""
 
 
 class Event(NamedTuple):
@@ -110,6 +122,23 @@ class Event(NamedTuple):
         """Return the vectors that a decision chose, from all that were offered or stored alone."""
         rows, picked = self.vectors(dim), self.fields().get("arms")
         return rows if picked is None else rows[picked]
+
+
+def checksum(event: Event) -> int:
+    """Return 64 bits of the BLAKE2b hash of an event's fields, to notice bits that changed on the disk."""
+    reward = None if event.reward is None else float(event.reward)  # as databases return it
+    fields = (*event[:3], float(event.at), *event[4:7], reward, event.detail)
+    found = blake2b(repr(fields).encode("utf-8", "surrogatepass"), digest_size=8)
+    found.update(event.x or b"")
+    return int.from_bytes(found.digest(), "big", signed=True)
+
+
+def checked_event(row: Sequence[Any]) -> Event:
+    """Return the event of a row, whose last value is the checksum; DamagedEvent if they do not agree."""
+    event = Event(*row[:-1])
+    if checksum(event) != row[-1]:
+        raise DamagedEvent(f"event {row[0]} of policy {row[1]!r} is damaged: its checksum is another")
+    return event
 
 
 def detail(**fields: Any) -> str:
@@ -162,8 +191,11 @@ class EventStore(ABC):
     folder: Path | None = None
     """Where temporary files as large as a snapshot have room; None leaves that to the system."""
 
+    OWNER = OWNER
+    _epoch: int | None = None
+
     @abstractmethod
-    def open(self, *, lock: bool = True) -> None:
+    def open(self, *, lock: bool = True, again: bool = False) -> None:
         """Connect, take the lock, make the tables; StoreError if that cannot be done.
 
         Without the lock, only keys may be written: a service may have the store open.
@@ -178,6 +210,10 @@ class EventStore(ABC):
         """Perform a statement for each row of values, on the connection that writes."""
 
     @abstractmethod
+    def fetch(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of a statement, on the connection that writes, within its transaction."""
+
+    @abstractmethod
     def query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return all rows of a statement, on the connection that reads."""
 
@@ -190,12 +226,45 @@ class EventStore(ABC):
         """Perform all statements within, or none of them."""
         self.execute("BEGIN")
         try:
+            self._check_owner()
             yield
             self.execute("COMMIT")
         except BaseException:
             self.roll_back()
             raise
         self.check_place()
+
+    # The owner. A lock keeps a second service out; but locks can be gone around (another path, a file system
+    # without locks, a failover to another server), so each transaction checks that nobody came after.
+
+    def claim(self) -> None:
+        """Become the owner: transactions of whoever was it before fail from now on.
+
+        Raises
+        ------
+        StoreTakenOver
+            If this store was open before, and another owner came since: it must not be pushed out in turn.
+        """
+        self.execute("BEGIN")
+        try:
+            found = self.fetch(self.OWNER)
+            current = int(found[0][0]) if found else 0
+            if self._epoch is not None and current > self._epoch:
+                raise taken_over()
+            epoch = max(current, self._epoch or 0) + 1
+            statement = "UPDATE meta SET value = ? WHERE name = 'owner'"
+            if not found:
+                statement = "INSERT INTO meta (value, name) VALUES (?, 'owner')"
+            self.execute(statement, [(str(epoch),)])
+            self.execute("COMMIT")
+        except BaseException:
+            self.roll_back()
+            raise
+        self._epoch = epoch
+
+    def _check_owner(self) -> None:
+        if self._epoch is not None and self.fetch(self.OWNER) != [(str(self._epoch),)]:
+            raise taken_over()
 
     @abstractmethod
     def roll_back(self) -> None:
@@ -210,13 +279,19 @@ class EventStore(ABC):
 
     def insert(self, events: Sequence[Event]) -> None:
         """Add events within a transaction."""
-        self.execute(f"INSERT INTO log ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", events)
+        rows = [(*event, checksum(event)) for event in events]
+        self.execute(f"INSERT INTO log ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+    def rewrite_events(self, events: Sequence[Event]) -> None:
+        """Replace vectors and details of events within a transaction."""
+        rows = [(event.x, event.detail, checksum(event), event.seq) for event in events]
+        self.execute("UPDATE log SET x = ?, detail = ?, checksum = ? WHERE seq = ?", rows)
 
     def read(self, policy: str, after: int = 0) -> Iterator[Event]:
         """Yield the events of a policy after this number, in order."""
         statement = f"SELECT {COLUMNS} FROM log WHERE policy = ? AND seq > ? ORDER BY seq LIMIT {PAGE}"
         while rows := self.query(statement, (policy, after)):
-            yield from (Event(*row) for row in rows)
+            yield from map(checked_event, rows)
             after = rows[-1][0]
 
     def find(self, policy: str, decision: str) -> list[Event]:
@@ -224,13 +299,13 @@ class EventStore(ABC):
         found = self.query(
             f"SELECT {COLUMNS} FROM log WHERE decision = ? AND policy = ? ORDER BY seq", (decision, policy)
         )
-        return [Event(*row) for row in found]
+        return [checked_event(row) for row in found]
 
     def history(self, policy: str, user: str, limit: int) -> list[Event]:
         """Return the latest events of a user, in order."""
         statement = f"{OF_USER.format(columns=COLUMNS)} ORDER BY seq DESC LIMIT ?"
         found = self.query(statement, (user, policy, limit))
-        return [Event(*row) for row in found][::-1]
+        return [checked_event(row) for row in found][::-1]
 
     def policies(self) -> list[str]:
         """Return the names of the policies that serve, in the order in which they were made."""
@@ -264,7 +339,8 @@ class EventStore(ABC):
             theirs = OF_USER.format(columns="seq")
             self.execute(f"DELETE FROM log WHERE seq IN ({theirs})", [(user, policy)])
             for seq, text in settings:
-                self.execute("UPDATE log SET detail = ? WHERE seq = ?", [(text, seq)])
+                (row,) = self.fetch(f"SELECT {COLUMNS} FROM log WHERE seq = ?", (seq,))
+                self.rewrite_events([checked_event(row)._replace(detail=text)])
             self._drop_snapshots(policy)
 
     def replace_default(self, decision: str, event: Event) -> None:
@@ -348,6 +424,14 @@ class EventStore(ABC):
         if not self.query("SELECT value FROM meta WHERE name = 'format'"):
             with self.transaction():
                 self.execute("INSERT INTO meta VALUES ('format', ?)", [(str(FORMAT),)])
+
+
+def taken_over() -> StoreTakenOver:
+    """Return what an owner is told that is no longer the owner."""
+    return StoreTakenOver(
+        "another process has opened this store since, and this one acknowledges nothing any more; one store "
+        "has one service: stop one of the two, and start the other again"
+    )
 
 
 def digest_of(content: bytes) -> bytes:

@@ -18,6 +18,7 @@ from coterie.service.core.live_policy import FeedbackRequest, LivePolicy
 from coterie.service.messages import sentence
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import Event, EventStore
+from coterie.service.storage.journal import PendingResult
 from coterie.types import Floats
 from coterie.validation import shown
 
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 encode = msgspec.json.Encoder().encode
-PAGE = 100
+REWARDS_AT_ONCE = 100
 """Rewards that are read at a time, each with its decision, which may have a megabyte of arms."""
-CHUNK = 2**16
+BYTES_AT_ONCE = 2**16
 """Bytes of JSON lines that are sent at a time, at least."""
 ROW_GROUP = 1_000
 """Rows of a Parquet file that are in memory at a time, at most."""
@@ -36,7 +37,7 @@ ARMS_GROUP = 2**22
 
 
 class ExportRow(NamedTuple):
-    """A decision and its reward: who came, what was offered, what was chosen with which probability."""
+    """A decision and its reward: the user, the arms offered, the one chosen and its probability."""
 
     user: str
     arms: list[list[float]]
@@ -77,7 +78,7 @@ class CatalogueHistory:
         return np.frombuffer(b"".join(rows)).reshape(len(items), self._dim)
 
 
-class _Open(NamedTuple):
+class _OpenDecision(NamedTuple):
     event: Event
     arms: Floats
 
@@ -106,7 +107,7 @@ def export_rows(store: EventStore, policy: str, dim: int) -> Iterator[ExportRow]
                 continue  # of feedback, or compacted
             if event.kind == events.EXPIRED and (event.reward is None or events.first(about, events.REWARD)):
                 continue  # nothing was counted, or the reward comes later in the log
-            opened = _Open(decision, _offered(catalogue, decision, dim))
+            opened = _OpenDecision(decision, _offered(catalogue, decision, dim))
             shown = _shown_instead(opened, event)
             if shown is None:
                 yield _row(opened, event)
@@ -117,10 +118,10 @@ def export_rows(store: EventStore, policy: str, dim: int) -> Iterator[ExportRow]
 def _pages(store: EventStore, policy: str) -> Iterator[list[Event]]:
     """Yield changes of the catalogue, rewards and expiries, in order, some at a time."""
     statement = f"""SELECT {events.COLUMNS} FROM log WHERE policy = ? AND seq > ? AND kind IN (?, ?, ?)
-        ORDER BY seq LIMIT {PAGE}"""
+        ORDER BY seq LIMIT {REWARDS_AT_ONCE}"""
     after = 0
     while rows := store.query(statement, (policy, after, events.ITEMS, events.REWARD, events.EXPIRED)):
-        yield [Event(*row) for row in rows]
+        yield [events.checked_event(row) for row in rows]
         after = rows[-1][0]
 
 
@@ -132,13 +133,13 @@ def _events_of(store: EventStore, policy: str, keys: Sequence[str]) -> dict[str,
         statement = f"""SELECT {events.COLUMNS} FROM log WHERE decision IN ({places}) AND policy = ?
             ORDER BY seq"""
         for row in store.query(statement, (*keys, policy)):
-            event = Event(*row)
+            event = events.checked_event(row)
             found.setdefault(event.decision or "", []).append(event)
     return found
 
 
-def _shown_instead(opened: _Open, rewarded: Event) -> int | None:
-    """The arm that the product showed, in shadow mode: −1 if it was not on offer; None in other modes."""
+def _shown_instead(opened: _OpenDecision, rewarded: Event) -> int | None:
+    """Return the arm shown in shadow mode, −1 if it was not on offer; None in other modes."""
     if not rewarded.fields().get("shadow"):
         return None
     offered = opened.event.fields()["offered"]
@@ -156,20 +157,20 @@ def _offered(catalogue: CatalogueHistory, event: Event, dim: int) -> Floats:
     return catalogue.vectors(fields["offered"], event.seq)
 
 
-def _row(opened: _Open, rewarded: Event) -> ExportRow:
-    told, reward = opened.event.fields(), rewarded.reward
+def _row(opened: _OpenDecision, rewarded: Event) -> ExportRow:
+    fields, reward = opened.event.fields(), rewarded.reward
     assert reward is not None
-    if "ranking" in told and rewarded.kind == events.REWARD:
+    if "ranking" in fields and rewarded.kind == events.REWARD:
         reward = float(rewarded.fields().get("clicked") == 0)
     return ExportRow(
         user=opened.event.user or "",
         arms=opened.arms.tolist(),
-        arm=told["offered"].index(opened.event.item),
-        propensity=told.get("first" if "ranking" in told else "propensity"),
+        arm=fields["offered"].index(opened.event.item),
+        propensity=fields.get("first" if "ranking" in fields else "propensity"),
         reward=reward,
         time=opened.event.at,
         decision_id=opened.event.decision or "",
-        ids=told["offered"],
+        ids=fields["offered"],
     )
 
 
@@ -179,7 +180,7 @@ def json_lines(rows: Iterable[ExportRow]) -> Iterator[bytes]:
     for row in rows:
         lines += encode(row._asdict())
         lines += b"\n"
-        if len(lines) >= CHUNK:
+        if len(lines) >= BYTES_AT_ONCE:
             yield bytes(lines)
             lines.clear()
     if lines:
@@ -247,16 +248,16 @@ class Imported(NamedTuple):
     duplicates: int
 
 
-def import_lines(live: LivePolicy, lines: Iterable[bytes]) -> Imported:
+def import_lines(live: LivePolicy, lines: Iterable[bytes]) -> PendingResult[Imported]:
     """Learn from lines as `json_lines` writes them, or with `x` instead of `arms` and `arm`.
 
     A line with a `decision_id` is counted once, however often it is imported. All lines are checked before
     the first is counted: a wrong one refuses all.
     """
-    told = [(number, _read_line(number, line)) for number, line in enumerate(lines, 1) if line.strip()]
+    requests = [(number, _read_line(number, line)) for number, line in enumerate(lines, 1) if line.strip()]
     by_id: dict[str, FeedbackRequest] = {}
     with live.reading():
-        for number, one in told:
+        for number, one in requests:
             try:
                 live.check_feedback(one)
                 if one.id is not None and not _same(by_id.setdefault(one.id, one), one):
@@ -265,13 +266,13 @@ def import_lines(live: LivePolicy, lines: Iterable[bytes]) -> Imported:
                 raise Conflict(f"line {number}: {error}") from None
             except ArgumentError as error:
                 raise ArgumentError(f"line {number}: {error}") from None
-    results = [live.feedback(*one[:2], x=one.x, feedback_id=one.id) for _, one in told]
-    known = sum(result.status == "duplicate" for result in results)
-    return Imported(len(results) - known, known)
+    results = [live.feedback(*one[:2], x=one.x, feedback_id=one.id) for _, one in requests]
+    known = sum(one.result.status == "duplicate" for one in results)
+    return PendingResult(Imported(len(results) - known, known), max((one.seq for one in results), default=0))
 
 
 def _same(one: FeedbackRequest, other: FeedbackRequest) -> bool:
-    """Do two lines tell the same?"""
+    """Tell whether two lines say the same."""
     same = (one.user, one.reward) == (other.user, other.reward)
     return same and np.array_equal(np.asarray(one.x), np.asarray(other.x))
 
@@ -312,6 +313,6 @@ def _read_line(number: int, line: bytes) -> FeedbackRequest:
 
 
 def _import_id(key: str) -> str:
-    """The id of the feedback that a line with a decision's id becomes; a long one by its digest."""
+    """Return the id of the feedback that a line becomes; a long one by its digest."""
     made = f"import:{key}"
     return made if len(made) <= LONGEST_ID else f"import:{sha256(key.encode('utf-8', 'replace')).hexdigest()}"

@@ -2,58 +2,99 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from asyncio import AbstractEventLoop, TimerHandle
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from enum import Enum
 from threading import Condition, RLock, Thread
-from typing import TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from coterie.errors import StoreError
-from coterie.service.storage.event_store import Event, EventStore, one_line
+from coterie.service.core.lifecycle import Lifecycle
+from coterie.service.storage.event_store import Event, EventStore, StoreTakenOver, one_line
 
 R = TypeVar("R")
-Subscriber = Callable[[int, StoreError | None], None]
+Subscriber = Callable[[int, int, StoreError | None], None]
 Task = Callable[[], None]
 Acknowledge = Callable[[StoreError | None], None]
 COLLECT = 0.001
 """Seconds that a commit waits for more requests at most."""
+FARTHEST_AHEAD = 30 * 86_400.0
+"""Seconds that the time of the log may be ahead of the clock: more is an error of a clock, not its drift."""
+logger = logging.getLogger(__name__)
+
+
+class PendingResult(NamedTuple, Generic[R]):
+    """The result of an operation, which counts once the event of this number is durable.
+
+    `seq` is 0 where nothing has to be waited for: the event was in the store when it was last read.
+    """
+
+    result: R
+    seq: int
 
 
 class Journal:
     """Events on their way to the store.
 
-    `append` only queues; the thread commits whatever is queued, in order, in one transaction. When a commit
-    fails nothing of it is acknowledged, nothing more is taken, and `failure` says why, until `reopen`.
+    `append` only queues; one thread commits whatever is queued, in order, in one transaction. That thread is
+    the only one that writes to the store. When a commit fails, nothing of it is acknowledged, and nothing is
+    committed any more until the engine has recovered: `lifecycle` says whether it has.
+
+    Attributes
+    ----------
+    durable : int
+        Events of this recovery up to this number are in the store.
+    base : int
+        The last number before this recovery. A number up to it is either of an event that was read from the
+        store, or of one that was given up; so an acknowledgement never waits for one.
+    acknowledged : int
+        The last event that was committed, and may have been acknowledged, in the life of this process.
     """
 
-    def __init__(self, store: EventStore) -> None:
-        """Start the thread of an open store."""
+    def __init__(self, store: EventStore, lifecycle: Lifecycle | None = None) -> None:
+        """Start the thread that writes to an open store."""
         self.store = store
+        self.lifecycle = lifecycle or Lifecycle()
         self._changed = Condition()
         self._queue: deque[Event] = deque()
         self._tasks: list[Task] = []
         self._subscribers: list[Subscriber] = []
         self._closing = self._idle = False
-        self._lost: list[tuple[int, int]] = []
-        self.failure: StoreError | None = None
+        self._queued_at = 0.0
+        self._committing_since: float | None = None
+        self._given_up: StoreError = unavailable("the commit failed")
         self.commits = 0
         self.commit_seconds = 0.0
         self.last, self._start = store.last()
-        self.durable = self.last
+        self.durable = self.base = self.acknowledged = self.last
         self._set_clock()
         self._thread = Thread(target=self._work, name="coterie-journal", daemon=True)
         self._thread.start()
 
     def _set_clock(self) -> None:
-        """Time runs on from the last event, even if the clock was set back since."""
-        self._start = max(time.time(), self._start)
+        """Let time run on from the last event, even if the clock was set back since.
+
+        An event far ahead of the clock was written with a wrong one: going on from there would keep the log
+        in the future for good.
+        """
+        now = time.time()
+        if self._start > now + FARTHEST_AHEAD:
+            logger.warning(
+                "the last event is %.0f days ahead of the clock: time goes on from the clock, and decisions "
+                "of that time expire that much later",
+                (self._start - now) / 86_400,
+            )
+            self._start = now
+        self._start = max(now, self._start)
         self._ticks = time.monotonic()
 
     def now(self) -> float:
-        """Seconds since 1970; never goes back, whatever happens to the clock."""
+        """Return seconds since 1970; never goes back, whatever happens to the clock."""
         return self._start + time.monotonic() - self._ticks
 
     @property
@@ -67,36 +108,63 @@ class Journal:
         return self.last - self.durable
 
     def append(self, event: Event) -> None:
-        """Queue an event whose number is `last + 1`; it is committed after the next `wake` or `wait`.
+        """Queue an event whose number is `next_seq`; it is committed after the next `wake` or `wait`.
 
-        Only who holds the engine's lock appends.
+        The caller holds the request lock, so that numbers are in order.
         """
         self.last = event.seq
+        if not self._queue:
+            self._queued_at = time.monotonic()
         self._queue.append(event)
 
     def wake(self) -> None:
-        """Let the thread commit what is queued, unless it is at work and will see it anyway."""
+        """Let the thread commit what is queued, unless it is busy and will look again anyway."""
         if self._idle and self._queue:
             with self._changed:
                 self._changed.notify_all()
 
     def pass_over(self, seq: int) -> None:
-        """Give out no number up to this one: a task has added it to the store."""
+        """Use no number up to this one: a task has added it to the store, or removed others from it."""
+        stored, _ = self.store.last()  # the last event may have been removed
         with self._changed:
             self.last, self.durable = max(self.last, seq), max(self.durable, seq)
+            self.acknowledged = stored
+
+    def doubt(self, error: Exception) -> StoreError:
+        """Give up what is not durable, until the engine has recovered; what callers are refused with."""
+        return self._fail(error)
+
+    @property
+    def oldest_age(self) -> float:
+        """Seconds that the oldest event waits for its commit; 0.0 if none does."""
+        since = self._committing_since
+        if since is None:
+            since = self._queued_at if self._queue else None
+        return 0.0 if since is None else max(time.monotonic() - since, 0.0)
+
+    def number_to_await(self, seq: int) -> int:
+        """Return what an acknowledgement of this event, which is in memory, has to wait for.
+
+        Only who holds the engine's lock may ask: otherwise a recovery could come between.
+        """
+        return seq if seq > self.base else 0
 
     def wait(self, seq: int) -> None:
-        """Return when everything up to this number is durable; StoreError if it will not be."""
+        """Return when the event of this number is durable; StoreError if it will not be."""
         with self._changed:
             self._changed.notify_all()
-            while seq > self.durable and self.failure is None and not self.is_lost(seq):
+            while self.base < seq and seq > self.durable and self.lifecycle.serving:
                 self._changed.wait()
-            if self.is_lost(seq) or seq > self.durable:
-                raise self.failure or unavailable("the commit failed")
+            if (error := self.refusal(seq)) is not None:
+                raise error
 
-    def is_lost(self, seq: int) -> bool:
-        """Was the event of this number given up, since its commit failed?"""
-        return bool(self._lost) and any(low < seq <= high for low, high in self._lost)
+    def refusal(self, seq: int) -> StoreError | None:
+        """Return why an event will not be acknowledged; None if it is durable, or may still become so."""
+        if seq == 0 or self.base < seq <= self.durable:
+            return None
+        if seq <= self.base:
+            return StoreError(str(self._given_up))  # it may have recovered since
+        return None if self.lifecycle.serving else self.lifecycle.error()
 
     def flush(self) -> None:
         """Return when the store has everything that happened so far, so that it can be read there."""
@@ -104,67 +172,84 @@ class Journal:
             self.run(lambda: None)
 
     def subscribe(self, subscriber: Subscriber) -> None:
-        """Call this after every commit, on the journal's thread: with what is durable now, or an error."""
+        """Call this after every commit, on the journal's thread: with the last number that is durable.
+
+        After a failure it gets the last number that was given up, too, and the error.
+        """
         self._subscribers.append(subscriber)
 
     def run(self, task: Callable[[], R]) -> R:
-        """Do something with the store on the journal's thread, after all that is queued; its result.
+        """Perform a task on the journal's thread, after all that is queued, and return its result.
 
-        Whatever goes wrong counts as a failed commit.
+        An error counts as a failed commit: the task has changed the log, and perhaps only in part.
         """
         return self._on_thread(task, self._perform)
 
     def attempt(self, task: Callable[[], R]) -> R:
-        """Do something on the journal's thread that no event depends on; StoreError if it fails.
+        """Perform a task on the journal's thread that no event depends on; StoreError if it fails.
 
-        Its transaction is undone then, and events go on.
+        Its transaction is rolled back then, and commits go on.
         """
         return self._on_thread(task, self._try)
 
     def reopen(self) -> None:
-        """Connect again after a failure; numbers that were given out are not given out again."""
+        """Connect again after a failure; numbers that were used are not used again.
+
+        Nothing is committed until the engine has read the log and serves again.
+        """
         self._on_thread(self._reconnect, lambda task: task())
 
     def _on_thread(self, task: Callable[[], R], perform: Callable[[Callable[[], R]], R]) -> R:
-        """The result of a task, or its error, once the thread has come to it."""
+        """Wait until the thread has performed a task; return its result, or raise its error."""
         outcome: Future[R] = Future()
 
-        def come() -> None:
+        def settle() -> None:
             try:
                 outcome.set_result(perform(task))
-            except StoreError as error:
+            except BaseException as error:  # the thread must go on, and the caller not wait for ever
                 outcome.set_exception(error)
 
         with self._changed:
             if self._closing:
                 raise unavailable("it is closed")
-            self._tasks.append(come)
+            self._tasks.append(settle)
             self._changed.notify_all()
         return outcome.result()
 
     def _perform(self, task: Callable[[], R]) -> R:
-        if self.failure is not None:
-            raise self.failure
+        self.lifecycle.check()
         try:
             return task()
         except Exception as error:
             raise self._fail(error) from None
 
     def _try(self, task: Callable[[], R]) -> R:
-        if self.failure is not None:
-            raise self.failure
+        self.lifecycle.check()
         try:
             return task()
+        except StoreTakenOver as error:
+            raise self._fail(error) from None
         except Exception as error:
             raise StoreError(one_line(error)) from None
 
     def _reconnect(self) -> None:
-        self.store.open()
+        self.store.open(again=True)
         stored, at = self.store.last()
+        if stored < self.acknowledged:
+            lost = StoreError(
+                f"the store has lost events that were acknowledged: it ends with number {stored}, and "
+                f"{self.acknowledged} was committed; nothing is answered. Restore the store, or start the "
+                "service again to go on without them"
+            )
+            logger.critical("%s", lost)
+            self.lifecycle.fail(lost)
+            raise lost
         with self._changed:
-            self._start, self._ticks = max(self.now(), at), time.monotonic()
-            self.last = self.durable = max(self.last, stored) + 1  # after all that was lost
-            self.failure = None
+            self._queue.clear()
+            self._start = max(self.now(), min(at, time.time() + FARTHEST_AHEAD))
+            self._ticks = time.monotonic()
+            self.last = max(self.last, stored) + 1  # after all that was given up
+            self.durable = self.base = self.last
 
     def close(self) -> None:
         """Commit what is queued, end the thread, close the store."""
@@ -191,48 +276,66 @@ class Journal:
                 task()
 
     def _commit(self, events: Sequence[Event]) -> None:
-        if self.failure is not None:
-            self._fail(self.failure)
+        if not self.lifecycle.serving:
+            self._give_up()  # they rest on what may be lost
             return
         began = time.perf_counter()
+        self._committing_since = self._queued_at
         try:
             self.store.append(events)
         except Exception as error:
             self._fail(error)
             return
+        finally:
+            self._committing_since = None
         self.commits += 1
         self.commit_seconds += time.perf_counter() - began
         with self._changed:
-            self.durable = events[-1].seq
+            self.durable = self.acknowledged = events[-1].seq
             self._changed.notify_all()
-        self._tell(None)
+        self._notify(None)
 
     def _fail(self, error: Exception) -> StoreError:
-        """Refuse all that was not durable, and everything from now on."""
+        """Refuse all that was not durable, and everything until the engine has recovered."""
+        if isinstance(error, StoreTakenOver):
+            logger.critical("%s", error)
+            self.lifecycle.fail(error)
+        else:
+            self.lifecycle.doubt(error if isinstance(error, StoreError) else unavailable(one_line(error)))
+        return self._give_up()
+
+    def _give_up(self) -> StoreError:
+        error = self._given_up = self.lifecycle.error()
         with self._changed:
-            self.failure = error if isinstance(error, StoreError) else unavailable(one_line(error))
-            self._lost = [*self._lost[-100:], (self.durable, self.last)]
             self._queue.clear()
             self._changed.notify_all()
-        self._tell(self.failure)
-        return self.failure
+            last = self.last
+        self._notify(error, last)
+        return error
 
-    def _tell(self, error: StoreError | None) -> None:
+    def _notify(self, error: StoreError | None, given_up: int = 0) -> None:
         for subscriber in self._subscribers:
-            subscriber(self.durable, error)
+            subscriber(self.durable, given_up, error)
 
 
 def unavailable(why: str) -> StoreError:
-    """The store cannot be written; the sentence says that nothing was counted."""
+    """Return the error of a store that cannot be written; it says that nothing was counted."""
     return StoreError(f"the store cannot be written now, and nothing was counted: {why}")
 
 
-class RequestLock:
-    """One request at a time, as long as the store can be written: `with requests: ...`.
+class Holder(Enum):
+    """What has the lock of requests, which says how long others should wait for it."""
 
-    A request changes the state in memory before its event is durable. When a commit fails, or a change breaks
-    off halfway, memory is no longer a function of the log: it is `suspect`, and recovered before the next
-    request.
+    REQUEST = "is busy"
+    """A moment."""
+    COPY = "is copied for a snapshot"
+    """A moment, after which the request can be answered: wait however long it takes."""
+    REWRITE = "is learning anew from its log"
+    """As long as learning took: do not wait."""
+
+
+class RequestLock:
+    """One request at a time, while the engine serves: `with requests: ...`.
 
     Parameters
     ----------
@@ -240,41 +343,34 @@ class RequestLock:
         Where events go.
     patience : float
         Seconds that a request waits for its turn; −1 waits for ever.
-    recover : callable
-        Reads the state from the store again.
 
     Attributes
     ----------
     now : float
         The time of the request whose turn it is: all that it does happens at once.
-    suspect, rewriting, copying : bool
-        The state may be ahead of the log; a policy learns anew from its log; a snapshot's copy is finished.
+    holder : Holder
+        What has the lock, or had it last.
     """
 
-    def __init__(self, journal: Journal, patience: float, recover: Callable[[], None]) -> None:
+    def __init__(self, journal: Journal, patience: float) -> None:
         """Start without a request."""
         self.journal = journal
-        self._patience, self._recover = patience, recover
+        self.patience = patience
         self.lock = RLock()
         self.now = 0.0
-        self.suspect = self.rewriting = self.copying = False
-        self.change = Change(self)
+        self.holder = Holder.REQUEST
 
     def __enter__(self) -> None:
         """Take the lock, if the store can be written."""
-        patience = self._patience
-        if self.copying:
-            patience = -1  # this takes a moment, and then the request can be answered
-        elif self.rewriting and patience > 0:
+        patience = self.patience
+        if self.holder is Holder.COPY:
+            patience = -1
+        elif self.holder is Holder.REWRITE and patience > 0:
             patience = 0.0
         if not self.lock.acquire(True, patience):
-            busy = "is learning anew from its log" if self.rewriting else "is busy"
-            raise StoreError(f"the policy {busy}; try again soon")
+            raise StoreError(f"the policy {self.holder.value}; try again soon")
         try:
-            if self.journal.failure is not None:
-                raise self.journal.failure
-            if self.suspect:
-                self._recover()
+            self.journal.lifecycle.check()
             self.now = self.journal.now()
         except BaseException:
             self.lock.release()
@@ -285,34 +381,15 @@ class RequestLock:
         self.lock.release()
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Keep requests waiting, however little patience they have; StoreError if the state is suspect."""
-        self.copying = True
+    def held(self, holder: Holder) -> Iterator[None]:
+        """Keep requests waiting, or away; StoreError unless the engine serves."""
+        self.holder = holder
         try:
             with self.lock:
-                if self.suspect:
-                    raise StoreError(
-                        "a change has broken off, and the state is read from the log again first"
-                    )
+                self.journal.lifecycle.check()
                 yield
         finally:
-            self.copying = False
-
-
-class Change:
-    """`with requests.change`: the state and its event change together; an error makes the state suspect."""
-
-    def __init__(self, requests: RequestLock) -> None:
-        """Guard changes of a request."""
-        self._requests = requests
-
-    def __enter__(self) -> None:
-        """Begin."""
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Distrust the state in memory after an error."""
-        if kind is not None:
-            self._requests.suspect = True
+            self.holder = Holder.REQUEST
 
 
 class Acknowledgements:
@@ -332,27 +409,24 @@ class Acknowledgements:
         self._served = 0
         self._journal.subscribe(self._committed)
 
-    def _committed(self, durable: int, error: StoreError | None) -> None:
+    def _committed(self, durable: int, given_up: int, error: StoreError | None) -> None:
         """Called on the journal's thread."""
         if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._wake, durable, error)
+            self._loop.call_soon_threadsafe(self._wake, durable, given_up, error)
 
-    def _wake(self, durable: int, error: StoreError | None) -> None:
-        before = len(self._waiting)
-        while self._waiting and (error is not None or self._waiting[0][0] <= durable):
+    def _wake(self, durable: int, given_up: int, error: StoreError | None) -> None:
+        # A request that came after a recovery may wait here when the loop gets to the failure before it.
+        before, last = len(self._waiting), max(durable, given_up)
+        while self._waiting and self._waiting[0][0] <= last:
             seq, acknowledge = self._waiting.popleft()
             acknowledge(None if seq <= durable else error)
         self._served = before - len(self._waiting)
 
-    def when_durable(self, acknowledge: Acknowledge) -> None:
-        """Call this once everything that happened so far is durable, or with an error if it never will be."""
+    def when_durable(self, seq: int, acknowledge: Acknowledge) -> None:
+        """Call this once the event of this number is durable, or with an error if it never will be."""
         journal = self._journal
-        seq = journal.last
-        if journal.failure is not None or journal.is_lost(seq):
-            acknowledge(journal.failure or unavailable("the commit failed"))
-            return
-        if seq <= journal.durable:
-            acknowledge(None)
+        if seq <= journal.durable or not journal.lifecycle.serving:
+            acknowledge(journal.refusal(seq))
             return
         self._waiting.append((seq, acknowledge))
         if self._timer is None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
+import socket
 import time
-from collections.abc import Sequence
-from contextlib import suppress
-from threading import RLock
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from threading import RLock, Thread
 from typing import Any
 
 from coterie.errors import StoreError
 from coterie.extras import install_command
-from coterie.service.storage.event_store import TABLES, EventStore, one_line
+from coterie.service.storage.event_store import OWNER, TABLES, EventStore, one_line
 
 LOCK = 0x436F7465726965  # "Coterie"
 """The number of the advisory lock; it holds for one database."""
@@ -19,11 +21,67 @@ PATIENCE = 5.0
 """Seconds to wait for the lock: the server may not have noticed yet that its last holder is gone."""
 
 
+CONNECTION: dict[str, Any] = {
+    "connect_timeout": 5,
+    "keepalives": 1,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+"""How a connection is made, and how soon the system notices that its other end is gone."""
+SETTINGS = (
+    "SET synchronous_commit = on",
+    "SET client_encoding = 'UTF8'",
+    "SET lock_timeout = '5s'",
+    "SET idle_in_transaction_session_timeout = '60s'",
+)
+LONGEST_STATEMENT = 10.0
+"""Seconds after which a server that does not answer is given up."""
+LONGEST_REWRITE = 3_600.0
+"""The same for statements that change or copy much of a large log."""
+REWRITES = ("DELETE", "UPDATE", "VACUUM", "CREATE")
+
+
+class Watchdog:
+    """Ends a connection whose server does not answer, since the library would wait for ever.
+
+    A server that is stopped, or a network that swallows packets, answers nothing, not even to a request to
+    cancel. Shutting the socket down makes the thread that waits for it get an error.
+    """
+
+    def __init__(self) -> None:
+        """Start without a connection; the thread begins with the first."""
+        self._watched: dict[int, tuple[float, Any]] = {}
+        self._thread: Thread | None = None
+
+    @contextmanager
+    def watching(self, connection: Any, seconds: float) -> Iterator[None]:
+        """End the connection unless the block is left in time."""
+        if self._thread is None:
+            self._thread = Thread(target=self._watch, name="coterie-watchdog", daemon=True)
+            self._thread.start()
+        key = id(connection)
+        self._watched[key] = (time.monotonic() + seconds, connection)
+        try:
+            yield
+        finally:
+            self._watched.pop(key, None)
+
+    def _watch(self) -> None:
+        while True:
+            time.sleep(0.5)
+            for key, (until, connection) in list(self._watched.items()):
+                if time.monotonic() > until and self._watched.pop(key, None) is not None:
+                    with suppress(Exception), socket.socket(fileno=os.dup(connection.fileno())) as other:
+                        other.shutdown(socket.SHUT_RDWR)
+
+
 class PostgresStore(EventStore):
     """A database that one service at a time writes to.
 
-    Everything is written on the connection that holds the advisory lock: who has lost the lock has lost the
-    connection, and cannot write.
+    Everything is written on the connection that holds the advisory lock: a service that has lost the lock
+    has lost that connection, and cannot write.
 
     Parameters
     ----------
@@ -32,7 +90,7 @@ class PostgresStore(EventStore):
     """
 
     def __init__(self, url: str) -> None:
-        """A store that is not open yet."""
+        """Name a store; `open` connects."""
         try:
             import psycopg
         except ImportError:
@@ -42,11 +100,16 @@ class PostgresStore(EventStore):
         self._writer: psycopg.Connection[Any] | None = None
         self._reader: psycopg.Connection[Any] | None = None
         self._reading = RLock()
+        self._watchdog = Watchdog()
 
-    def open(self, *, lock: bool = True) -> None:
+    OWNER = f"{OWNER} FOR UPDATE"  # a transaction under way holds up whoever wants to take over
+
+    def open(self, *, lock: bool = True, again: bool = False) -> None:
         """Connect twice, take the lock, make the tables."""
         try:
             self.close()
+            if not again:
+                self._epoch = None
             self._writer = self._connection()
             if lock:
                 self._take_lock()
@@ -55,18 +118,21 @@ class PostgresStore(EventStore):
             for table in TABLES:
                 self._writer.execute(table.format(number="BIGINT", double="DOUBLE PRECISION", bytes="BYTEA"))
             self.set_format()
+            if lock:
+                self.claim()
         except (self._psycopg.Error, OSError, ValueError) as error:
             self.close()
             if isinstance(error, StoreError):
                 raise
-            told = without_secrets(one_line(error), self._url)
-            raise StoreError(f"PostgreSQL cannot be used as a store: {told}") from None
+            reason = without_secrets(one_line(error), self._url)
+            raise StoreError(f"PostgreSQL cannot be used as a store: {reason}") from None
 
     def _connection(self) -> Any:
-        """A connection whose commits wait for the disk."""
-        made = self._psycopg.connect(self._url, autocommit=True, connect_timeout=10)
-        made.execute("SET synchronous_commit = on")
-        made.execute("SET client_encoding = 'UTF8'")
+        """Return a connection whose commits wait for the disk."""
+        made = self._psycopg.connect(self._url, autocommit=True, **CONNECTION)
+        with self._watchdog.watching(made, LONGEST_STATEMENT):
+            for setting in SETTINGS:
+                made.execute(setting)
         return made
 
     def _take_lock(self) -> None:
@@ -94,44 +160,59 @@ class PostgresStore(EventStore):
         if self._writer is None:
             raise self._psycopg.OperationalError("the store is closed")
         written: Any = statement.replace("?", "%s")
-        with self._writer.cursor() as cursor:
+        longest = LONGEST_REWRITE if statement.startswith(REWRITES) else LONGEST_STATEMENT
+        with self._watchdog.watching(self._writer, longest), self._writer.cursor() as cursor:
             if len(rows) == 1:
                 cursor.execute(written, rows[0])
             else:
                 cursor.executemany(written, rows)
 
+    def fetch(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of a statement, on the connection that writes."""
+        if self._writer is None:
+            raise self._psycopg.OperationalError("the store is closed")
+        written: Any = statement.replace("?", "%s")
+        with self._watchdog.watching(self._writer, LONGEST_STATEMENT):
+            return list(self._writer.execute(written, values).fetchall())
+
     def query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """All rows of a statement, on the connection that reads."""
+        """Return all rows of a statement, on the connection that reads."""
         written: Any = statement.replace("?", "%s")
         with self._reading:
             if self._reader is None:
                 raise StoreError("the store is closed")
             try:
                 try:
-                    return self._reader.execute(written, values).fetchall()
+                    return self._read(written, values)
                 except self._psycopg.OperationalError:
                     self._reader.close()
                     self._reader = self._connection()
-                    return self._reader.execute(written, values).fetchall()
+                    return self._read(written, values)
             except self._psycopg.Error as error:
                 raise StoreError(f"PostgreSQL cannot be read: {one_line(error)}") from None
+
+    def _read(self, statement: Any, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        assert self._reader is not None
+        with self._watchdog.watching(self._reader, LONGEST_STATEMENT):
+            return list(self._reader.execute(statement, values).fetchall())
 
     def has_table(self, name: str) -> bool:
         """Tell whether a table exists."""
         return self.query("SELECT to_regclass(?)", (name,)) != [(None,)]
 
     def check_place(self) -> None:
-        """A commit that returned is in the database."""
+        """Do nothing: a commit that returned is in the database."""
 
     def roll_back(self) -> None:
         """Undo a transaction if the connection still lives."""
         with suppress(self._psycopg.Error, AttributeError):
             assert self._writer is not None
-            self._writer.execute("ROLLBACK")
+            with self._watchdog.watching(self._writer, LONGEST_STATEMENT):
+                self._writer.execute("ROLLBACK")
 
 
 def without_secrets(text: str, url: str) -> str:
-    """A text without what a URL says of a password, even one that broke the URL."""
+    """Return a text without the password of a URL, even of one that cannot be parsed because of it."""
     rest = url.partition("://")[2]
     password = rest.rpartition("@")[0].partition(":")[2]
     pieces = {password, *re.split(r"[@:/?#%]", password), *re.findall(r"password=([^&]*)", rest)}

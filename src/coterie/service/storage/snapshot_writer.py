@@ -26,10 +26,11 @@ import numpy as np
 from coterie.errors import StoreError
 from coterie.policies.array_files import Array, FileArray
 from coterie.policies.kernel.learner import Learner
+from coterie.service.core.lifecycle import Lifecycle
 from coterie.service.core.state import PolicyState
 from coterie.service.storage import state_snapshots
 from coterie.service.storage.event_store import one_line
-from coterie.service.storage.journal import RequestLock
+from coterie.service.storage.journal import Holder, RequestLock
 
 PIECE = 2**20
 """Bytes that are copied or compared at a time."""
@@ -97,7 +98,7 @@ class DiskCopy:
             raise OSError(ENOSPC, f"{needed} bytes of disk are needed, and {free} are free")
         for name in sizes:
             file, start = self._file(name), 0
-            while True:
+            while True:  # an array may grow or move between two pieces: it is looked up for each
                 with look() as learner:
                     piece = next(row_pieces(learner.array(name), start), np.empty(0)).copy()
                 if not len(piece):
@@ -144,6 +145,8 @@ class SnapshotWriter:
         Returns its state, which may be another one after a recovery.
     requests : RequestLock
         Held for moments while the state is copied.
+    lifecycle : Lifecycle
+        Says whether the state may be believed.
     seq, at : int, float or None
         The last event in the latest snapshot, and when it happened.
 
@@ -161,12 +164,14 @@ class SnapshotWriter:
         policy: str,
         state: Callable[[], PolicyState],
         requests: RequestLock,
+        lifecycle: Lifecycle,
         *,
         seq: int = 0,
         at: float | None = None,
     ) -> None:
         """Write nothing yet."""
         self._policy, self._state, self._requests = policy, state, requests
+        self._lifecycle = lifecycle
         self._journal, self._store = requests.journal, requests.journal.store
         self._taking = Lock()
         self.seq, self.at = seq, at
@@ -216,7 +221,8 @@ class SnapshotWriter:
 
     def _write(self, copy: DiskCopy) -> None:
         copy.prepare(self._look)
-        with self._requests.held():
+        with self._requests.held(Holder.COPY):
+            self._lifecycle.check()  # what is in doubt must not outlive its recovery
             state, epoch, at = self._state(), self.epoch, self._journal.now()
             with state.policy.lock:
                 captured = state_snapshots.capture(state, copy.finish(state.policy.learner))
@@ -229,13 +235,13 @@ class SnapshotWriter:
                 self.seq, self.at = captured.seq, at
 
         self._journal.attempt(complete)
-        self._remove_unreferenced()
+        with suppress(StoreError):  # the snapshot is written; the next one removes what is left
+            self._remove_unreferenced()
 
     @contextmanager
     def _look(self) -> Iterator[Learner]:
         """Lend the learner while nothing changes."""
-        if self._journal.failure is not None:
-            raise self._journal.failure  # the thread that copies is the one that recovers
+        self._journal.lifecycle.check()  # the thread that copies is the one that recovers
         with self._requests.lock:
             policy = self._state().policy
             with policy.lock:

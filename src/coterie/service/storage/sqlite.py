@@ -1,4 +1,4 @@
-"""The embedded store: one SQLite file, or nothing but memory."""
+"""The embedded store: one SQLite file, or memory alone."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import RLock
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
+from coterie.atomic_files import atomic_write
 from coterie.errors import StoreError
 from coterie.service.storage.event_store import TABLES, EventStore
-from coterie.storage import atomic_write
 
 PRAGMAS = (
     "PRAGMA journal_mode = WAL",
-    "PRAGMA synchronous = FULL",
-    "PRAGMA secure_delete = ON",  # what is removed is overwritten
+    "PRAGMA synchronous = FULL",  # fsync of the write-ahead log at every commit
+    "PRAGMA secure_delete = ON",  # the ids and vectors of a removed user are overwritten, not only unlinked
     "PRAGMA busy_timeout = 5000",
 )
 
+Inode = tuple[int, int]
 ROWS_AT_ONCE = 500
 """Rows of one statement; SQLite takes 32,766 values."""
 
@@ -30,8 +31,8 @@ ROWS_AT_ONCE = 500
 class SQLiteStore(EventStore):
     """A file in write-ahead mode; a commit returns when it is on the disk.
 
-    A lock on `NAME-lock` beside the file keeps a second process out; the system releases it when the process
-    ends, however it ends.
+    A lock on the file itself keeps a second process out, through whatever path it comes; the system releases
+    it when the process ends, however it ends. The file is readable by its owner alone unless it was there.
 
     Parameters
     ----------
@@ -40,57 +41,82 @@ class SQLiteStore(EventStore):
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        """A store that is not open yet."""
+        """Name a store; `open` connects."""
         self.path = None if path is None else Path(path).absolute()
         self.durable = path is not None
         self.folder = None if self.path is None else self.path.parent
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._reading = RLock()
-        self._lock: IO[bytes] | None = None
-        self._inode: tuple[int, int] | None = None
+        self._lock: StoreLock | None = None
+        self._inodes: dict[Path, Inode] = {}
 
-    def open(self, *, lock: bool = True) -> None:
+    def open(self, *, lock: bool = True, again: bool = False) -> None:
         """Take the lock, connect twice, make the tables."""
         try:
-            if self.path is not None and self._lock is None and lock:
-                self._lock = take_lock(self.path)
-            self._connect()
+            if not again:
+                self._epoch, self._inodes = None, {}
+                self._make_file(lock)
+            self._connect(owner=lock)
         except (sqlite3.Error, OSError, ValueError) as error:
-            self.close()
+            self._disconnect()
+            if not again:
+                self.close()  # after a failure the lock is kept: nobody else may go on with the store
             if isinstance(error, StoreError):
                 raise
             raise StoreError(f"the store {self.path} cannot be opened: {error}") from None
 
-    def _connect(self) -> None:
+    def _make_file(self, lock: bool) -> None:
+        if self.path is None:
+            return
+        if lock:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError, FileNotFoundError):
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        if lock and self._lock is None:
+            self._lock = StoreLock(self.path)
+
+    def _connect(self, *, owner: bool) -> None:
         self._disconnect()
-        if self._inode is not None:
-            self.check_place()  # never go on with an empty file where there was a full one
-        self._writer = self._writer or self._connection()
-        self._reader = self._writer if self.path is None else self._connection()
-        self.check_format()  # before anything is written
+        if self.path is not None and self._inodes:
+            self._check_inode(self.path)  # or SQLite would begin an empty file where there was a full one
+        self._reader = self._reader or sqlite3.connect(
+            self.path or ":memory:", isolation_level=None, check_same_thread=False
+        )
+        self.check_format()  # before anything is written, the mode of the journal included
+        self._prepare(self._reader)
+        self._writer = self._reader if self.path is None else self._connection()
         for table in TABLES:
             self._writer.execute(table.format(number="INTEGER", double="REAL", bytes="BLOB"))
-        if self.path is not None:
-            self._inode = _inode(self.path)
         self.set_format()
+        if self.path is not None:
+            if owner:
+                self.claim()
+            real = self.path.resolve()
+            wal = real.with_name(f"{real.name}-wal")
+            self._inodes = {self.path: _inode(self.path)}
+            if wal.exists():  # it stays as long as there are connections
+                self._inodes[wal] = _inode(wal)
 
     def _connection(self) -> sqlite3.Connection:
         made = sqlite3.connect(self.path or ":memory:", isolation_level=None, check_same_thread=False)
-        for pragma in PRAGMAS:
-            made.execute(pragma)
+        self._prepare(made)
         return made
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        for pragma in PRAGMAS:
+            connection.execute(pragma)
 
     def close(self) -> None:
         """Disconnect and release the lock."""
         self._disconnect()
         if self._lock is not None:
-            self._lock.close()
+            self._lock.release()
             self._lock = None
 
     def _disconnect(self) -> None:
         if self.path is None and self._writer is not None:
-            return  # what is in memory would be gone
+            return  # a database in memory ends with its connection
         with self._reading:
             for connection in (self._reader, self._writer):
                 if connection is not None:
@@ -109,13 +135,13 @@ class SQLiteStore(EventStore):
                 self._writer.execute(statement, values)
             return
         for start in range(0, len(rows), ROWS_AT_ONCE):
-            # One statement for many rows: after each, this thread has to wait until others let it run.
+            # One statement for many rows: after each statement this thread waits for the GIL again.
             some = rows[start : start + ROWS_AT_ONCE]
             together = f"{head} VALUES {', '.join([row] * len(some))}"
             self._writer.execute(together, [value for values in some for value in values])
 
     def query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """All rows of a statement, on the connection that reads."""
+        """Return all rows of a statement, on the connection that reads."""
         with self._reading:
             if self._reader is None:
                 raise StoreError(f"the store {self.path} is closed")
@@ -124,20 +150,31 @@ class SQLiteStore(EventStore):
             except sqlite3.Error as error:
                 raise StoreError(f"the store {self.path} cannot be read: {error}") from None
 
+    def fetch(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of a statement, on the connection that writes."""
+        if self._writer is None:
+            raise sqlite3.OperationalError("the store is closed")
+        return self._writer.execute(statement, values).fetchall()
+
     def has_table(self, name: str) -> bool:
         """Tell whether a table exists."""
         return bool(self.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)))
 
     def check_place(self) -> None:
-        """Raise if the file was removed or replaced: the commit went to one that nobody will find."""
-        if self.path is None:
-            return
+        """Raise if a file was removed or replaced: the next process would not find the commit.
+
+        Commits are in the `-wal` file until they are copied to the main one.
+        """
+        for path in self._inodes:
+            self._check_inode(path)
+
+    def _check_inode(self, path: Path) -> None:
         try:
-            found = _inode(self.path)
+            found = _inode(path)
         except FileNotFoundError:
             found = None
-        if found != self._inode:
-            raise OSError(f"{self.path} was removed or replaced; put it back, or start again")
+        if found != self._inodes[path]:
+            raise OSError(f"{path} was removed or replaced; put it back, or start again")
 
     def roll_back(self) -> None:
         """Undo a transaction if one is open."""
@@ -148,19 +185,20 @@ class SQLiteStore(EventStore):
 
     @classmethod
     def copied(cls, path: Path) -> SQLiteStore:
-        """A store in memory with what a file holds; the file is not written."""
+        """Return a store in memory with the content of a file, which is not written."""
         made = cls()
         try:
             source = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
             made._writer = made._connection()
             source.backup(made._writer)
+            made._reader = made._writer
             source.close()
         except sqlite3.Error as error:
             raise StoreError(f"{path} cannot be read: {error}") from None
         return made
 
     def copy_to(self, path: Path) -> None:
-        """Write a copy of everything that is committed to another file, whole or not at all."""
+        """Write a copy of everything that is committed to another file, complete or not at all."""
         with TemporaryDirectory() as folder:
             copy = Path(folder, "copy.db")
             target = sqlite3.connect(copy)
@@ -173,28 +211,65 @@ class SQLiteStore(EventStore):
             atomic_write(path, copy.read_bytes())
 
 
-def take_lock(path: Path) -> IO[bytes]:
-    """Hold the lock of a store, or say who is in."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    file = open(path.with_name(f"{path.name}-lock"), "a+b")
-    try:
-        if sys.platform == "win32":
-            import msvcrt
+class StoreLock:
+    """The lock of a store, which one process has.
 
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
+    On Linux it is on the database file: `flock` and the locks that SQLite takes do not see each other there.
+    The process must not close the file while SQLite uses it, since that would release the locks of SQLite; so
+    files that are locked by this process are known, and not opened a second time. On other systems it is on a
+    file beside it.
+    """
 
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
-        raise StoreError(
-            f"the store {path} is in use by another process; one store has one service"
-        ) from None
-    return file
+    _held: ClassVar[dict[Inode, StoreLock]] = {}
+
+    def __init__(self, path: Path) -> None:
+        """Take the lock; StoreError if another process has it, or this one."""
+        self._inode = _inode(path)
+        if self._inode in self._held:
+            raise in_use(path)
+        real = path.resolve()
+        beside = sys.platform != "linux"
+        self._file = open(real.with_name(f"{real.name}-lock") if beside else real, "ab" if beside else "rb")
+        try:
+            _lock_file(self._file)
+        except OSError:
+            self._file.close()
+            raise in_use(path) from None
+        self._held[self._inode] = self
+
+    def release(self) -> None:
+        """Let others have it; the store has disconnected before."""
+        self._held.pop(self._inode, None)
+        self._file.close()
+
+    @classmethod
+    def release_in_child(cls) -> None:
+        """Close what a forked process has inherited, so that it does not keep the lock after its parent."""
+        for lock in list(cls._held.values()):
+            lock.release()
 
 
-def _inode(path: Path) -> tuple[int, int]:
-    """Which file a path leads to now."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=StoreLock.release_in_child)
+
+
+def in_use(path: Path) -> StoreError:
+    """Return what a second service of a store is told."""
+    return StoreError(f"the store {path} is in use by another process; one store has one service")
+
+
+def _lock_file(file: IO[bytes]) -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _inode(path: Path) -> Inode:
+    """Return which file a path leads to now."""
     found = os.stat(path)
     return found.st_dev, found.st_ino

@@ -123,6 +123,7 @@ def write_chunks(
 
 def _chunks(array: Array | FileArray, chunk: int) -> Iterator[bytes]:
     """Yield the bytes of an array, rows first, some at a time."""
+    # Chunks of an array begin at multiples of their size: a row that changes leaves the others as they are.
     rest = b""
     for piece in pieces(np.ascontiguousarray(array) if isinstance(array, np.ndarray) else array):
         rest += piece.tobytes()
@@ -138,7 +139,7 @@ def _split(content: bytes, size: int) -> list[bytes]:
 
 
 class ChunkedArrays:
-    """The arrays of a manifest; their chunks are read when an array is asked for.
+    """The arrays of a manifest; their chunks are read when an array is needed.
 
     Parameters
     ----------
@@ -173,7 +174,7 @@ class ChunkedArrays:
         digests, start = _split(self.stored[name].digests, DIGEST), 0
         for first in range(0, len(digests), CHUNKS_AT_ONCE):
             some = digests[first : first + CHUNKS_AT_ONCE]
-            found = self._read_chunks(list(set(some)))
+            found = self._read_chunks(list(set(some)))  # a chunk may occur often
             for digest in some:
                 chunk = found.get(digest, b"")
                 if len(chunk) != min(self._chunk, len(content) - start):
@@ -260,7 +261,7 @@ def _rebuild(source: ArraySource) -> PolicyState:
     state.users = Users(json.loads(source.read("users").tobytes()))
     state.catalogue = Catalogue(state.settings.dim, header["items"], source.read("items"))
     start, vectors_of_all = 0, source.read("waiting")
-    for key, user, ids, count, expires, drawn in header["waiting"]:
+    for key, user, ids, count, expires, drawn in header["waiting"]:  # a list has several vectors
         x = vectors_of_all[start : start + count].tobytes()
         state.start_waiting(key, Waiting(user, tuple(ids), x, expires, drawn))
         start += count

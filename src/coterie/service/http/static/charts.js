@@ -1,16 +1,16 @@
 "use strict";
 // Small charts on canvas: a map of users, stacked sizes of clusters, and lines over time.
 
-// Each cluster of two or more has one of ten hues, as long as no more are needed; others get one by their number.
+// The first ten clusters of two or more users have fixed hues; others get one by their number.
 const hues = [212, 28, 152, 350, 272, 186, 322, 52, 104, 240];
 const slots = hues.map(() => ({ cluster: null, seen: 0 }));
 
-function assignHues(frame) {
-  const present = new Set(frame.clusters.filter(([, size]) => size > 1).map(([cluster]) => cluster));
+function assignHues(sample) {
+  const present = new Set(sample.clusters.filter(([, size]) => size > 1).map(([cluster]) => cluster));
   for (const cluster of present) {
     const mine = slots.find((slot) => slot.cluster === cluster);
     const free = slots.filter((slot) => !present.has(slot.cluster)).sort((one, other) => one.seen - other.seen)[0];
-    if (mine || free) Object.assign(mine || free, { cluster, seen: frame.at });
+    if (mine || free) Object.assign(mine || free, { cluster, seen: sample.at });
   }
 }
 
@@ -92,7 +92,7 @@ class UserMap {
     return best;
   }
 
-  // Lines from the middle of each cluster to its users show who belongs together.
+  // Lines from the centre of each cluster to its users.
   drawSpokes(context, width, height) {
     const middles = new Map();
     for (const dot of this.dots.values()) {
@@ -140,7 +140,7 @@ class UserMap {
     named();
   }
 
-  // The name lies above all dots, beside its own, on whichever side there is room.
+  // Draw the name above all dots, on the side of its own dot that has room.
   drawName(context, name, x, y, width, colour) {
     const right = x + 14 + context.measureText(name).width < width;
     context.textAlign = right ? "left" : "right";
@@ -154,9 +154,9 @@ class UserMap {
   }
 }
 
-// Where a time lies: at least a minute is shown, and the latest is at the right end.
-function timeAxis(frames, left, width) {
-  const last = frames.at(-1).at, span = Math.max(last - frames[0].at, 60);
+// The time axis: at least one minute, with the latest sample at the right end.
+function timeAxis(samples, left, width) {
+  const last = samples.at(-1).at, span = Math.max(last - samples[0].at, 60);
   return { x: (at) => left + (1 - (last - at) / span) * (width - left), span };
 }
 
@@ -170,37 +170,37 @@ function drawTimes(context, axis, left, width, height, colour) {
 
 const margin = 60;
 
-function drawSizes(canvas, frames) {
+function drawSizes(canvas, samples) {
   const { context, width, height, colour } = fitted(canvas);
-  const bottom = height - 44, top = 10, axis = timeAxis(frames, margin, width);
-  const most = Math.max(...frames.map((frame) => frame.users), 1), tall = (size) => (size / most) * (bottom - top);
+  const bottom = height - 44, top = 10, axis = timeAxis(samples, margin, width);
+  const most = Math.max(...samples.map((sample) => sample.users), 1), tall = (size) => (size / most) * (bottom - top);
   context.fillStyle = colour("--faint");
   context.textAlign = "right";
   for (const value of [most, 0]) context.fillText(value.toLocaleString("en"), margin - 8, bottom - tall(value) + 4);
-  frames.forEach((frame, place) => {
-    const next = frames[place + 1] || frame, left = axis.x(frame.at);
-    const end = next === frame ? width : Math.min(axis.x(next.at), axis.x(frame.at + 3)); // a gap stays empty
+  samples.forEach((sample, place) => {
+    const next = samples[place + 1] || sample, left = axis.x(sample.at);
+    const end = next === sample ? width : Math.min(axis.x(next.at), axis.x(sample.at + 3)); // a gap stays empty
     let level = bottom;
-    const order = [...frame.clusters].sort((a, b) => (a[1] < 2) - (b[1] < 2) || a[0] - b[0]);
+    const order = [...sample.clusters].sort((a, b) => (a[1] < 2) - (b[1] < 2) || a[0] - b[0]);
     for (const [cluster, size] of order) {
       context.fillStyle = colourOf(cluster, size);
       context.fillRect(left, level - tall(size), Math.max(end - left, 1) + 0.4, tall(size));
       level -= tall(size);
     }
   });
-  drawMarks(context, frames, axis, bottom + 13, colour);
+  drawMarks(context, samples, axis, bottom + 13, colour);
   drawTimes(context, axis, margin, width, height, colour("--faint"));
 }
 
-// Marks that would lie on each other are one.
-function drawMarks(context, frames, axis, y, colour) {
+// Draw one mark where several would overlap.
+function drawMarks(context, samples, axis, y, colour) {
   context.textAlign = "center";
   for (const [field, sign, name, row] of [["merges", "▼", "--other", 0], ["splits", "▲", "--mark", 11]]) {
     let last = -Infinity;
     context.fillStyle = colour(name);
-    for (const frame of frames) {
-      const x = axis.x(frame.at);
-      if (!frame[field] || x - last < 9) continue;
+    for (const sample of samples) {
+      const x = axis.x(sample.at);
+      if (!sample[field] || x - last < 9) continue;
       context.fillText(sign, Math.max(x, margin + 5), y + row);
       last = x;
     }
@@ -208,13 +208,13 @@ function drawMarks(context, frames, axis, y, colour) {
 }
 
 // Lines over time, from 0 or on a logarithmic scale.
-function drawLines(canvas, frames, lines, { label, logarithmic = false }) {
+function drawLines(canvas, samples, lines, { label, logarithmic = false }) {
   const { context, width, height, colour } = fitted(canvas);
   const scale = logarithmic ? Math.log10 : (value) => value;
   const values = lines.flatMap((line) => line.values).filter((value) => value !== null);
   if (!values.length) return;
   const low = logarithmic ? Math.min(...values) / 2 : Math.min(0, ...values), high = Math.max(...values, low + 1e-9);
-  const axis = timeAxis(frames, margin, width), bottom = height - 22, share = (value) => (scale(value) - scale(low)) / (scale(high) - scale(low));
+  const axis = timeAxis(samples, margin, width), bottom = height - 22, share = (value) => (scale(value) - scale(low)) / (scale(high) - scale(low));
   const y = (value) => 8 + (1 - share(value)) * (bottom - 8);
   const ticks = logarithmic ? [1, 10, 100, 1000].filter((value) => low <= value && value <= high) : [...new Set([high, 0, low])];
   context.fillStyle = colour("--faint");
@@ -222,18 +222,18 @@ function drawLines(canvas, frames, lines, { label, logarithmic = false }) {
   context.lineWidth = 1;
   context.textAlign = "right";
   for (const value of ticks) {
-    if (value === 0 && low < 0 && y(low) - y(0) < 14) continue; // the labels would lie on each other
+    if (value === 0 && low < 0 && y(low) - y(0) < 14) continue; // the labels would overlap
     context.fillText(label(value), margin - 8, y(value) + 4);
     context.beginPath();
     context.moveTo(margin, y(value));
     context.lineTo(width, y(value));
     context.stroke();
   }
-  for (const line of lines) drawLine(context, line, frames, axis, y, colour(line.colour));
+  for (const line of lines) drawLine(context, line, samples, axis, y, colour(line.colour));
   drawTimes(context, axis, margin, width, height, colour("--faint"));
 }
 
-function drawLine(context, line, frames, axis, y, colour) {
+function drawLine(context, line, samples, axis, y, colour) {
   context.beginPath();
   context.lineWidth = 2;
   context.lineJoin = "round";
@@ -241,7 +241,7 @@ function drawLine(context, line, frames, axis, y, colour) {
   let before = -Infinity;
   line.values.forEach((value, place) => {
     if (value === null) return;
-    const at = frames[place].at;
+    const at = samples[place].at;
     at - before > 15 ? context.moveTo(axis.x(at), y(value)) : context.lineTo(axis.x(at), y(value));
     before = at;
   });

@@ -1,9 +1,9 @@
 "use strict";
-// Frames come as server-sent events over fetch, so that a key can be sent; ids are only ever set as text.
+// Samples come as server-sent events over fetch, so that a key can be sent; ids are only ever set as text.
 
 const find = (id) => document.getElementById(id);
-const kept = 300, recent = 10; // frames, which come once a second
-let policy = null, frames = [], wait = 500, reading = null, heard = 0;
+const kept = 300, recent = 10; // samples, which come once a second
+let policy = null, samples = [], wait = 500, reading = null, heard = 0;
 const map = new UserMap(find("map"), explain);
 
 function headers() {
@@ -11,27 +11,27 @@ function headers() {
   return key ? { Authorization: `Bearer ${key}` } : {};
 }
 
-async function ask(path, options = {}) {
+async function request(path, options = {}) {
   const response = await fetch(path, { headers: headers(), ...options });
   if (response.status === 401) {
     find("key-dialog").showModal();
     await new Promise((done) => find("key-dialog").addEventListener("close", done, { once: true }));
     sessionStorage.setItem("coterie-key", find("key").value.trim());
-    return ask(path, options);
+    return request(path, options);
   }
   if (!response.ok) throw new Error((await response.json()).detail);
   return response;
 }
 
-function say(text, live) {
+function showState(text, live) {
   if (find("state").textContent !== text) find("state").textContent = text;
   find("state").dataset.live = live ? "yes" : "no";
   document.body.dataset.live = live ? "yes" : "no";
 }
 
 async function choosePolicies() {
-  const told = await (await ask("/v1/policies")).json();
-  const names = told.policies.sort((a, b) => b.users - a.users).map((one) => one.name);
+  const answer = await (await request("/v1/policies")).json();
+  const names = answer.policies.sort((a, b) => b.users - a.users).map((one) => one.name);
   find("policy").replaceChildren(...names.map((name) => new Option(name, name, false, name === policy)));
   if (!names.includes(policy)) policy = names[0];
   if (policy === undefined) throw new Error("the service has no policy");
@@ -43,27 +43,27 @@ async function listen() {
     const mine = (reading = new AbortController());
     try {
       await choosePolicies();
-      const response = await ask(`/v1/policies/${encodeURIComponent(policy)}/live`, { signal: mine.signal });
+      const response = await request(`/v1/policies/${encodeURIComponent(policy)}/live`, { signal: mine.signal });
       heard = Date.now();
-      await readFrames(response.body.getReader());
+      await readSamples(response.body.getReader());
       throw new Error("the service has closed the stream");
     } catch (error) {
       if (mine.changed) continue;
-      say(`not live: ${mine.silent ? "nothing came for 10 seconds" : error.message}`, false);
+      showState(`not live: ${mine.silent ? "no data for 10 seconds" : error.message}`, false);
       await new Promise((done) => setTimeout(done, wait));
       wait = Math.min(wait * 2, 5000);
     }
   }
 }
 
-// A connection may be dead without an end: then nothing comes, and it is given up.
+// A dead connection may never report an error: give it up when no data comes.
 setInterval(() => {
   if (document.body.dataset.live !== "yes" || Date.now() - heard < 10_000) return;
   reading.silent = true;
   reading.abort();
 }, 1000);
 
-async function readFrames(reader) {
+async function readSamples(reader) {
   const decoder = new TextDecoder();
   let text = "";
   for (;;) {
@@ -80,19 +80,19 @@ function take(part) {
   const lines = part.split("\n");
   const data = lines.find((line) => line.startsWith("data: "));
   if (!data) return;
-  const told = JSON.parse(data.slice(6));
+  const message = JSON.parse(data.slice(6));
   heard = Date.now();
-  if (lines.includes("event: problem")) return say(`not live: ${told}`, false);
+  if (lines.includes("event: problem")) return showState(`not live: ${message}`, false);
   if (lines.includes("event: past")) {
-    frames = [...frames.filter((one) => one.at < told[0].at), ...told].slice(-kept);
-    told.forEach(assignHues);
+    samples = [...samples.filter((one) => one.at < message[0].at), ...message].slice(-kept);
+    message.forEach(assignHues);
     return;
   }
   wait = 500;
-  assignHues(told);
-  frames = [...frames.slice(-kept + 1), told];
-  say("live", true);
-  show(told);
+  assignHues(message);
+  samples = [...samples.slice(-kept + 1), message];
+  showState("live", true);
+  show(message);
 }
 
 function mean(now, before, field) {
@@ -104,29 +104,29 @@ const number = (value, digits = 0) =>
   value === null || value === undefined ? "–" : value.toLocaleString("en", { maximumFractionDigits: digits });
 const milliseconds = (value) => (value === null ? "–" : `≤ ${number(value * 1000, 1)} ms`);
 
-function show(frame) {
-  const before = frames[Math.max(0, frames.length - 1 - recent)];
-  const seconds = Math.max(frame.at - before.at, 1e-3);
+function show(sample) {
+  const before = samples[Math.max(0, samples.length - 1 - recent)];
+  const seconds = Math.max(sample.at - before.at, 1e-3);
   showNumbers({
-    [`Policy, ${frame.mode}`]: frame.kind,
-    Users: number(frame.users),
-    Clusters: number(frame.n_clusters),
-    Rounds: number(frame.rounds),
-    "Decisions a second": number((frame.decisions - before.decisions) / seconds, 1),
-    Exploration: frame.exploring ? "uniform now" : `${number(frame.uniform_share * 100, 1)} % uniform`,
-    "Waiting for reward": number(frame.waiting),
-    "Expired": number(frame.expired),
-    "Latency, median": milliseconds(frame.p50),
-    "Latency, 99 %": milliseconds(frame.p99),
-    Queue: number(frame.queue),
-    "Noise σ̂": number(frame.sigma, 3),
+    [`Policy, ${sample.mode}`]: sample.kind,
+    Users: number(sample.users),
+    Clusters: number(sample.n_clusters),
+    Rounds: number(sample.rounds),
+    "Decisions a second": number((sample.decisions - before.decisions) / seconds, 1),
+    Exploration: sample.exploring ? "uniform now" : `${number(sample.uniform_share * 100, 1)} % uniform`,
+    "Waiting for reward": number(sample.waiting),
+    "Expired": number(sample.expired),
+    "Latency, median": milliseconds(sample.p50),
+    "Latency, 99 %": milliseconds(sample.p99),
+    Queue: number(sample.queue),
+    "Noise σ̂": number(sample.sigma, 3),
   });
-  map.update(frame.points, frame.users);
-  showSizes(frame);
-  showReward(frame);
-  showLatency(frame);
-  if (find("known").childElementCount !== Math.min(frame.points.length, 200))
-    find("known").replaceChildren(...frame.points.slice(0, 200).map(([id]) => { const one = new Option(); one.value = id; return one; }));
+  map.update(sample.points, sample.users);
+  showSizes(sample);
+  showReward(sample);
+  showLatency(sample);
+  if (find("known").childElementCount !== Math.min(sample.points.length, 200))
+    find("known").replaceChildren(...sample.points.slice(0, 200).map(([id]) => { const one = new Option(); one.value = id; return one; }));
 }
 
 function showNumbers(cells) {
@@ -139,20 +139,20 @@ function showNumbers(cells) {
   }));
 }
 
-function showSizes(frame) {
-  const count = (field) => frames.reduce((sum, one) => sum + (one[field] || 0), 0);
+function showSizes(sample) {
+  const count = (field) => samples.reduce((sum, one) => sum + (one[field] || 0), 0);
   find("sizes-counts").textContent = `▼ ${count("merges")} merges, ▲ ${count("splits")} splits`;
-  const largest = frame.clusters.slice(0, 3).map(([, size]) => size).join(", ");
-  find("sizes").ariaLabel = `Sizes over time: ${frame.n_clusters} clusters now, the largest of ${largest} users`;
-  drawSizes(find("sizes"), frames);
+  const largest = sample.clusters.slice(0, 3).map(([, size]) => size).join(", ");
+  find("sizes").ariaLabel = `Sizes over time: ${sample.n_clusters} clusters now, the largest of ${largest} users`;
+  drawSizes(find("sizes"), samples);
 }
 
-// A value for each frame: what was measured in the ten seconds before it.
+// A value for each sample, over the ten seconds before it.
 function over(measure) {
-  return frames.map((one, place) => measure(one, frames[Math.max(0, place - recent)]));
+  return samples.map((one, place) => measure(one, samples[Math.max(0, place - recent)]));
 }
 
-function showReward(frame) {
+function showReward(sample) {
   const lines = ["own", "drawn"].map((field, place) => ({
     colour: ["--mark", "--other"][place],
     values: over((now, before) => mean(now, before, field)),
@@ -162,16 +162,16 @@ function showReward(frame) {
   find("drawn-now").textContent = drawn === undefined ? "" : drawn.toFixed(2);
   find("drawn-key").hidden = drawn === undefined;
   find("reward").ariaLabel = `Mean reward over time: ${number(own, 2)} now, ${number(drawn, 2)} where drawn uniformly`;
-  drawLines(find("reward"), frames, lines, { label: (value) => value.toFixed(2) });
+  drawLines(find("reward"), samples, lines, { label: (value) => value.toFixed(2) });
 }
 
-function showLatency(frame) {
+function showLatency(sample) {
   const lines = ["p50", "p99"].map((field, place) => ({
     colour: ["--mark", "--other"][place],
-    values: frames.map((one) => (one[field] === null ? null : one[field] * 1000)),
+    values: samples.map((one) => (one[field] === null ? null : one[field] * 1000)),
   }));
-  find("latency").ariaLabel = `Latency of decisions: median ${milliseconds(frame.p50)}, 99 % ${milliseconds(frame.p99)}; ${frame.queue} events in the queue`;
-  drawLines(find("latency"), frames, lines, { label: (value) => `${number(value)} ms`, logarithmic: true });
+  find("latency").ariaLabel = `Latency of decisions: median ${milliseconds(sample.p50)}, 99 % ${milliseconds(sample.p99)}; ${sample.queue} events in the queue`;
+  drawLines(find("latency"), samples, lines, { label: (value) => `${number(value)} ms`, logarithmic: true });
 }
 
 function table(caption, names, rows) {
@@ -183,24 +183,24 @@ function table(caption, names, rows) {
   return made;
 }
 
-function who(told) {
-  const others = told.cluster_size - 1, named = told.learns_from.slice(0, 12);
+function describeUser(explanation) {
+  const others = explanation.cluster_size - 1, named = explanation.learns_from.slice(0, 12);
   const line = document.createElement("p"), user = document.createElement("strong");
-  user.textContent = told.user;
-  const rewards = `${told.rewards} ${told.rewards === 1 ? "reward" : "rewards"}`;
-  if (!others) line.append(user, ` gave ${rewards} and learns from nobody else yet.`);
+  user.textContent = explanation.user;
+  const rewards = `${explanation.rewards} ${explanation.rewards === 1 ? "reward" : "rewards"}`;
+  if (!others) line.append(user, ` gave ${rewards} and learns from no other user yet.`);
   else line.append(user, ` gave ${rewards} and learns from ${others} ${others === 1 ? "other" : "others"}: ${named.join(", ")}${others > named.length ? ", …" : ""}`);
   return line;
 }
 
-function why(told) {
+function describeChoice(explanation) {
   const line = document.createElement("p");
   line.className = "note";
-  const [best, second] = told.scores;
+  const [best, second] = explanation.scores;
   if (!best) line.textContent = "The catalogue is empty: there is nothing to score.";
   else {
-    const reason = second && best.mean < second.mean ? "little is known of it for this user, so its bonus is large" : "its estimated reward is highest";
-    line.textContent = `Of all items it would now be shown ${best.id}: ${second ? reason : "there is no other"}. The policy chooses by the sum of estimate and bonus.`;
+    const reason = second && best.mean < second.mean ? "its estimate is uncertain for this user, so its bonus is large" : "its estimated reward is highest";
+    line.textContent = `The item with the highest score is ${best.id}: ${second ? reason : "it is the only one"}. The policy chooses by the sum of estimate and bonus.`;
   }
   return line;
 }
@@ -213,16 +213,16 @@ async function explain(user) {
   map.chosen = user;
   const place = `/v1/policies/${encodeURIComponent(policy)}`, target = find("explanation");
   try {
-    const told = await (await ask(`${place}/users/${encodeURIComponent(user)}`)).json();
-    const past = await (await ask(`${place}/history/${encodeURIComponent(user)}?limit=20`)).json();
-    if (map.chosen !== user) return; // another was chosen meanwhile
+    const found = await (await request(`${place}/users/${encodeURIComponent(user)}`)).json();
+    const past = await (await request(`${place}/history/${encodeURIComponent(user)}?limit=20`)).json();
+    if (map.chosen !== user) return; // another user was selected meanwhile
     const tables = document.createElement("div");
     tables.className = "tables";
     tables.append(
-      table("Why this item", ["item", "estimate", "bonus", "sum"], told.scores.slice(0, 10).map(scored)),
+      table("Scores of items", ["item", "estimate", "bonus", "sum"], found.scores.slice(0, 10).map(scored)),
       table("History", ["when", "what", "item", "reward"], past.events.reverse().slice(0, 10).map(happened)),
     );
-    target.replaceChildren(who(told), why(told), tables);
+    target.replaceChildren(describeUser(found), describeChoice(found), tables);
   } catch (error) {
     target.textContent = error.message;
   }
@@ -231,7 +231,7 @@ async function explain(user) {
 find("search").addEventListener("submit", (event) => { event.preventDefault(); explain(find("user").value); });
 find("policy").addEventListener("change", () => {
   policy = find("policy").value;
-  frames = [];
+  samples = [];
   map.chosen = null;
   find("explanation").replaceChildren();
   reading.changed = true;
