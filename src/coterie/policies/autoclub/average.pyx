@@ -420,9 +420,9 @@ cdef class Levelled(Averaged):
         """The same as of vectors that are divided."""
         return Averaged.modelled(self, user, self.divided(arms))
 
-    def estimates(self):
-        """Each user's own ridge regression, of vectors as they came."""
-        return self.divided(Averaged.estimates(self))
+    def estimates_of(self, users):
+        """Each user's own ridge regression, of vectors as they came; `estimates` calls this, too."""
+        return self.divided(Averaged.estimates_of(self, users))
 
 
 def scales_of_columns(vectors):

@@ -85,6 +85,10 @@ cdef class Learner(NamedArrays):
         """The most personal estimate θ̂ held for each user: that of its own data, unless a family says otherwise."""
         return self.array("users.estimate").copy()
 
+    def estimates_of(self, users):
+        """The estimates of some users, a row each; learners that compute each one compute no others."""
+        return self.estimates()[users]
+
     def pulls_of_users(self):
         """How many rewards each user has given."""
         return self.array("users.pulls").copy()
