@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import pytest
 
 import coterie
+import policy_pages
 from coterie.experiments.runner import Callback
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "reference" / "api"
@@ -169,7 +170,9 @@ def test_there_is_an_example_and_it_runs(name: Name, tmp_path: Path, monkeypatch
 
 def shown_objects() -> set[int]:
     """The objects that the pages of the API reference show."""
-    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES.glob("*.md"))
+    texts = {page.name: page.read_text(encoding="utf-8") for page in PAGES.glob("*.md")}
+    texts["policies.md"] = policy_pages.with_directives(texts["policies.md"])
+    text = "\n".join(texts.values())
     return {id(find_object(path)) for path in DIRECTIVE.findall(text)}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,6 +46,7 @@ from coterie import (
     UniCLUB,
     UniSCLUB,
 )
+from coterie.policies import REGISTRY
 from coterie.types import Floats, Ints
 from inspection import state_arrays, state_numbers
 
@@ -119,6 +121,20 @@ EXAMPLES: dict[str, Maker] = {
         seed=m.seed,
     ),
     "HierTS": lambda m: HierTS(m.n_users, m.dim, ridge=m.ridge, seed=m.seed),
+    "LinUCBOne items": lambda m: LinUCBOne(
+        m.n_users, m.dim, beta=0.3, ridge=m.ridge, seed=m.seed, items=True
+    ),
+    "LinTSOne items": lambda m: LinTSOne(m.n_users, m.dim, beta=0.3, ridge=m.ridge, seed=m.seed, items=True),
+    "DynUCB items": lambda m: DynUCB(
+        m.n_users, m.dim, n_clusters=3, alpha=0.3, ridge=m.ridge, seed=m.seed, items=True
+    ),
+    "CLUB items": lambda m: CLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed, items=True),
+    "SCLUB items": lambda m: SCLUB(
+        m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed, items=True
+    ),
+    "SCLUB2019 items": lambda m: SCLUB2019(
+        m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed, items=True
+    ),
     "CLUB": lambda m: CLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
     "CLUB growing": lambda m: CLUB(
         m.n_users, m.dim, confidence=TUNED, growing=True, ridge=m.ridge, seed=m.seed
@@ -169,6 +185,16 @@ EXAMPLES: dict[str, Maker] = {
     ),
 }
 """By the policy's name, followed by the option that makes it a variant."""
+
+
+def plain(name: str, m: Make) -> LinearBandit:
+    """A policy with nothing but what it must be given."""
+    offered: dict[str, Any] = {"confidence": TUNED, "labels": halves(m.n_users), "graph": ring(m.n_users)}
+    given = {key: value for key, value in offered.items() if key in REGISTRY[name].parameters}
+    return REGISTRY[name].make(m.n_users, m.dim, **given, ridge=m.ridge, seed=m.seed)
+
+
+EXAMPLES |= {name: partial(plain, name) for name in REGISTRY if name not in EXAMPLES}
 ALL = sorted(EXAMPLES)
 SAMPLING = [example for example in ALL if example.startswith(("LinTS", "HierTS", "CoDBand"))]
 """Decisions of these are drawn, and no argmax of scores."""
@@ -176,6 +202,10 @@ FORGETTING = [example for example in ALL if example.endswith("changing")]
 """These forget what a user told before it changed."""
 ORDERLY = [*FORGETTING, "CAB", "RCLUBWCU", "COLDB"]
 """Users' own estimates depend on the order of rewards: CAB shares them, RCLUBWCU and COLDB weigh them."""
+EFFECTS = [
+    example for example in ALL if example.startswith(("AutoCLUB", "Hier")) or example.endswith("items")
+]
+"""These learn effects of items."""
 SCORING = [example for example in ALL if example not in SAMPLING]
 
 

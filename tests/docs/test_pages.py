@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import policy_pages
 from coterie.policies import REGISTRY
 from datasets import generated
 from docs.pages import DOCS, PAGES, PYTHON, ROOT, read, shown
@@ -24,7 +25,7 @@ NAMING = [page for page in PAGES if NAMED.search(read(page))]
 
 
 def algorithm(name: str) -> str:
-    return read(DOCS / "algorithms" / f"{name.lower()}.md")
+    return read(DOCS / REGISTRY[name].page)
 
 
 def downloads(folder: Path) -> dict[str, Any]:
@@ -53,7 +54,7 @@ READERS: dict[str, Callable[[Path], dict[str, Any]]] = {"docs/reference/datasets
 
 @pytest.mark.parametrize("name", REGISTRY)
 def test_the_list_of_policies_says_what_the_command_line_says(name: str) -> None:
-    entry, listed = REGISTRY[name], read(DOCS / "algorithms" / "index.md")
+    entry, listed = REGISTRY[name], policy_pages.with_rows(read(DOCS / "algorithms" / "index.md"))
     assert f"| [{name}]({name.lower()}.md) | {entry.summary} | {entry.use_when} |" in listed
 
 
@@ -85,7 +86,7 @@ def test_every_policy_has_a_page_with_the_same_headings(name: str) -> None:
 @pytest.mark.parametrize("name", REGISTRY)
 def test_every_policy_is_made_on_its_page_and_listed_in_the_index(name: str) -> None:
     assert any(f"coterie.{name}(" in block for block in PYTHON.findall(algorithm(name)))
-    index = read(DOCS / "algorithms" / "index.md")
+    index = policy_pages.with_rows(read(DOCS / "algorithms" / "index.md"))
     assert f"[{name}]({name.lower()}.md)" in index
 
 

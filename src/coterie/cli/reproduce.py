@@ -163,11 +163,13 @@ def _figures(names: list[str], datasets: str | None) -> tuple[Figure, ...]:
     return tuple(figures if datasets is None else (figure.on(_datasets(datasets)) for figure in figures))
 
 
-def _datasets(told: str) -> tuple[str, ...]:
+def _datasets(listed: str) -> tuple[str, ...]:
     """The names between commas, each once and each of the paper's."""
-    names = tuple(dict.fromkeys(name.strip() for name in told.split(",") if name.strip()))
+    names = tuple(dict.fromkeys(name.strip() for name in listed.split(",") if name.strip()))
     if not names:
-        raise ArgumentError(f"--datasets must name at least one of {', '.join(PAPER_DATASETS)}, got {told!r}")
+        raise ArgumentError(
+            f"--datasets must name at least one of {', '.join(PAPER_DATASETS)}, got {listed!r}"
+        )
     for name in names:
         if name not in PAPER_DATASETS:
             raise unknown("dataset", name, PAPER_DATASETS, f"The paper's are {', '.join(PAPER_DATASETS)}")

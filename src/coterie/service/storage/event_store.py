@@ -186,6 +186,8 @@ class EventStore(ABC):
     thread. Each write is one transaction: it happened as a whole, durably, when the method returns.
     """
 
+    remote = False
+    """Whether queries go to another process, so that any of them may take long, or never end."""
     durable = True
     """Does what was written survive the end of the process?"""
     folder: Path | None = None

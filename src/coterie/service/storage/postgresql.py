@@ -89,6 +89,8 @@ class PostgresStore(EventStore):
         `postgresql://user:password@host/database`.
     """
 
+    remote = True
+
     def __init__(self, url: str) -> None:
         """Name a store; `open` connects."""
         try:

@@ -92,7 +92,7 @@ class DiskCopy:
         log is on the same disk, and must not find it full.
         """
         with look() as learner:
-            sizes = {name: learner.array(name).nbytes for name in learner.FIELDS}
+            sizes = {name: learner.array(name).nbytes for name in learner.names()}
         needed, free = 2 * sum(sizes.values()), disk_usage(self._folder or gettempdir()).free
         if needed > free:
             raise OSError(ENOSPC, f"{needed} bytes of disk are needed, and {free} are free")
@@ -108,7 +108,7 @@ class DiskCopy:
 
     def finish(self, learner: Learner) -> dict[str, FileArray]:
         """Write what has changed since; the caller sees to it that nothing changes meanwhile."""
-        return {name: self._finish(name, learner.array(name)) for name in learner.FIELDS}
+        return {name: self._finish(name, learner.array(name)) for name in learner.names()}
 
     def _finish(self, name: str, array: Array) -> FileArray:
         file, place = self._file(name), 0
