@@ -344,6 +344,11 @@ class EventStore(ABC):
                 (row,) = self.fetch(f"SELECT {COLUMNS} FROM log WHERE seq = ?", (seq,))
                 self.rewrite_events([checked_event(row)._replace(detail=text)])
             self._drop_snapshots(policy)
+        self.erase_removed()
+
+    @abstractmethod
+    def erase_removed(self) -> None:
+        """Leave no byte of removed rows in any file, as far as the database lets its clients do that."""
 
     def replace_default(self, decision: str, event: Event) -> None:
         """Replace the default that was counted for a decision by its reward."""
