@@ -14,6 +14,7 @@ PYTEST_ARGS ?=
 MESON_ARGS ?=
 BIN := .venv/bin
 BUILD := build/editable
+LOCK := --quiet --upgrade --universal --python-version 3.11 --no-annotate --no-header --no-emit-index-url
 PIP := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 SANITIZED := tests/contracts tests/policies/snapshots $(patsubst %,tests/policies/%.py,kernel/test_linalg kernel/test_choice \
 	kernel/test_schedule club/test_graph sclub/test_kd_tree sclub/test_dissimilar_users autoclub/test_explanations autoclub/test_autoclub_scale)
@@ -22,7 +23,7 @@ export MESON_ARGS
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test torture lint bench docs wheel sanitize clean compile force
+.PHONY: help demo test torture lint bench docs wheel sanitize locks clean compile force
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST))
@@ -73,6 +74,10 @@ sanitize: .venv/.installed-test ## run the tests that reach deepest under Addres
 # Bring the modules up to date before several processes import them: each would do so by itself.
 compile:
 	@MESONPY_EDITABLE_VERBOSE=1 $(BIN)/python -c 'import coterie'
+
+locks: ## renew requirements/ from pyproject.toml (needs uv)
+	uv pip compile $(LOCK) --extra service --extra postgresql --generate-hashes --output-file requirements/service.txt pyproject.toml
+	uv pip compile $(LOCK) --all-extras --output-file requirements/ci.txt pyproject.toml
 
 clean: ## remove .venv and everything that was built
 	rm -rf .venv site demo build dist .mesonpy-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

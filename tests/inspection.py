@@ -325,7 +325,7 @@ def keep_posteriors_of(policy: AutoCLUB, users: int) -> Any:
 
 def array_names(policy: LinearBandit) -> list[str]:
     """The names of the arrays of a policy's state."""
-    return list(policy.learner.FIELDS)
+    return list(policy.learner.names())
 
 
 def state_array(policy: LinearBandit, name: str) -> np.ndarray[Any, Any]:

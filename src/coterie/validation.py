@@ -128,6 +128,38 @@ def users_array(users: ArrayLike, n_users: int) -> Ints:
     return np.ascontiguousarray(array, np.int64)
 
 
+MOST_ITEMS = 2**62
+"""Ids of items are whole numbers below this."""
+
+
+def item_id(item: int) -> int:
+    """The id of an item: any whole number from 0 on."""
+    if isinstance(item, bool) or not isinstance(item, Integral) or not 0 <= item < MOST_ITEMS:
+        raise ArgumentError(f"item must be a whole number from 0 to 2^62 − 1, got {shown(item)}")
+    return int(item)
+
+
+def item_ids(items: ArrayLike, shape: tuple[int, ...], *, distinct: bool = True) -> Ints:
+    """Ids of items in an array of this shape; `distinct`: each occurs once in an offer, which is a row."""
+    array = as_array("items", items, "whole numbers, one an arm")
+    if array.size == 0 and shape == (0,) and array.ndim == 1:
+        return np.empty(0, np.int64)
+    if array.shape != shape or array.dtype.kind not in "iu":
+        raise ArgumentError(
+            f"items must be whole numbers of shape {shape}, got {array.dtype} of shape {array.shape}"
+        )
+    if array.min() < 0 or array.max() >= MOST_ITEMS:
+        wrong = array[(array < 0) | (array >= MOST_ITEMS)].flat[0]
+        raise ArgumentError(f"items must be from 0 to 2^62 − 1, got {wrong}")
+    ids = np.ascontiguousarray(array, np.int64)
+    if distinct:
+        ordered = np.sort(ids, axis=-1)
+        twice = ordered[..., 1:][ordered[..., 1:] == ordered[..., :-1]]
+        if len(twice):
+            raise ArgumentError(f"items must be different from each other, got {twice[0]} twice")
+    return ids
+
+
 def as_array(name: str, value: ArrayLike, wanted: str) -> np.ndarray[Any, Any]:
     """Anything that NumPy can make an array of."""
     if isinstance(value, np.ma.MaskedArray):

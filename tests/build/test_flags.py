@@ -93,7 +93,7 @@ def in_package(path: Path) -> str:
 
 def check_contents(names: set[str]) -> None:
     """Sources beside compiled modules, the marker of types, and nothing that only builds or tests need."""
-    kept = {".py", ".pyx", ".pxd", ".pyi", ".c", ".h", ".typed"}
+    kept = {".py", ".pyx", ".pxd", ".pyi", ".c", ".h", ".typed", ".html", ".js", ".css", ".svg", ".jinja"}
     assert {in_package(path) for path in PACKAGE.rglob("*.*") if path.suffix in kept} <= names
     compiled = {name.partition(".")[0] for name in names if name.endswith(".so")}
     assert compiled == {in_package(path.with_suffix("")) for path in [*PACKAGE.rglob("*.pyx"), SHARED]}

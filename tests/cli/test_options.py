@@ -18,6 +18,8 @@ def test_completion_knows_everything_that_has_a_name() -> None:
     assert sorted(options.policy_names()) == sorted(REGISTRY)
     assert names() == options.DATASETS
     assert PAPER_DATASETS == options.PAPER_DATASETS
+    played = {name for figure in FIGURES.values() for name in figure.datasets}
+    assert played == set(options.FIGURE_DATASETS)
     assert tuple(FIGURES) == options.FIGURES
     assert tuple(ENGINES) == options.ENGINES
     assert " and ".join(DEFAULT_POLICIES) == options.DEFAULT_POLICY_NAMES
@@ -32,6 +34,6 @@ def test_completion_does_not_care_about_case() -> None:
 
 
 def test_a_dataset_that_is_named_is_not_offered_again() -> None:
-    assert options.complete_datasets("") == list(PAPER_DATASETS)
-    assert options.complete_datasets("yelp,") == ["yelp,synthetic", "yelp,movielens", "yelp,lastfm"]
+    assert options.complete_datasets("") == list(options.FIGURE_DATASETS)
+    assert options.complete_datasets("yelp,")[:3] == ["yelp,synthetic", "yelp,movielens", "yelp,lastfm"]
     assert options.complete_datasets("yelp,y") == []

@@ -16,7 +16,7 @@ WRONG = [
     (["fig-1", "--datasets", ""], "--datasets must name at least one"),
     (
         ["fig-1", "--datasets", "foo"],
-        "no dataset 'foo'. The paper's are synthetic, movielens, lastfm, yelp\n",
+        "no dataset 'foo'. They are synthetic, movielens, lastfm, yelp, jester, ",
     ),
     (["fig-1", "--datasets", "yepl"], "did you mean 'yelp'?"),
     (["fig-1", "--datasets", "interactions"], "no dataset 'interactions'"),

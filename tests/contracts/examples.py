@@ -121,6 +121,20 @@ EXAMPLES: dict[str, Maker] = {
         seed=m.seed,
     ),
     "HierTS": lambda m: HierTS(m.n_users, m.dim, ridge=m.ridge, seed=m.seed),
+    "LinUCBOne items": lambda m: LinUCBOne(
+        m.n_users, m.dim, beta=0.3, ridge=m.ridge, seed=m.seed, items=True
+    ),
+    "LinTSOne items": lambda m: LinTSOne(m.n_users, m.dim, beta=0.3, ridge=m.ridge, seed=m.seed, items=True),
+    "DynUCB items": lambda m: DynUCB(
+        m.n_users, m.dim, n_clusters=3, alpha=0.3, ridge=m.ridge, seed=m.seed, items=True
+    ),
+    "CLUB items": lambda m: CLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed, items=True),
+    "SCLUB items": lambda m: SCLUB(
+        m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed, items=True
+    ),
+    "SCLUB2019 items": lambda m: SCLUB2019(
+        m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed, items=True
+    ),
     "CLUB": lambda m: CLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
     "CLUB growing": lambda m: CLUB(
         m.n_users, m.dim, confidence=TUNED, growing=True, ridge=m.ridge, seed=m.seed
@@ -188,6 +202,10 @@ FORGETTING = [example for example in ALL if example.endswith("changing")]
 """These forget what a user told before it changed."""
 ORDERLY = [*FORGETTING, "CAB", "RCLUBWCU", "COLDB"]
 """Users' own estimates depend on the order of rewards: CAB shares them, RCLUBWCU and COLDB weigh them."""
+EFFECTS = [
+    example for example in ALL if example.startswith(("AutoCLUB", "Hier")) or example.endswith("items")
+]
+"""These learn effects of items."""
 SCORING = [example for example in ALL if example not in SAMPLING]
 
 

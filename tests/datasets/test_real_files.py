@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -119,3 +119,33 @@ def test_lastfm_2014_has_the_items_and_listens_that_are_known() -> None:
     assert int((table.payoffs.counts >= 5).sum()) == 1_876
     assert table.friends is not None
     assert len(table.friends) == 25_434
+
+
+class Shape(NamedTuple):
+    name: str
+    folder: str
+    options: dict[str, Any]
+    users: int
+    items: int
+    payoffs: int
+
+
+SHAPES = [
+    Shape("jester", "jester5k", {"setting": "complete"}, 1_473, 100, 147_300),
+    Shape("jester", "jester5k", {"vectors": "text"}, 5_000, 100, 363_209),
+    Shape("polis", "polis", {"vectors": "text"}, 3_684, 1_581, 173_942),
+    Shape("polis", "polis", {"vectors": "text", "conversation": "vtaiwan.uberx"}, 1_219, 197, 47_839),
+    Shape("coat", "coat", {"vectors": "features"}, 290, 300, 4_640),
+    Shape("movietweetings", "movietweetings-100k", {"setting": "stream"}, 8_277, 5_000, 43_957),
+    Shape("sushi", "sushi", {}, 2_500, 10, 25_000),
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape.name}-{len(shape.options)}")
+def test_payoffs_of_the_real_files_are_as_many_as_are_known(shape: Shape) -> None:
+    folder = DATA / shape.folder
+    if not folder.exists():
+        pytest.skip(f"{shape.folder} is not here: set COTERIE_DATA to the folder of the real files")
+    table = load_payoffs(shape.name, folder, dim=8, **shape.options)
+    assert (table.n_users, len(table.items), len(table.payoffs)) == shape[3:]
+    assert 0 <= table.payoffs.values.min() < table.payoffs.values.max() <= 1 or table.events is not None

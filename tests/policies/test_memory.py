@@ -29,7 +29,7 @@ def test_every_byte_of_the_state_is_counted_once(example: str) -> None:
     assert told.total - given - told.parts["work space"] == sum(allocated_bytes(policy).values()) >= used
     assert set(told.parts) <= {
         *("statistics of users", "statistics of clusters", "graph", "labels and counts"),
-        *("work space", "arguments"),
+        *("effects of items", "work space", "arguments"),
     }
 
 

@@ -127,7 +127,11 @@ class ByEvidence(Users):
         self.lam = self.usual_lam()
 
     def scores(self, user: int, arms: Array) -> Array:
-        """xᵀθ̂ + σ̂√(w² max(1, 2 ln(Nw²/d))), w² = xᵀMx. Row 11."""
+        """Row 11."""
+        return np.array([mean + bonus for mean, bonus in self.parts(user, arms)])
+
+    def parts(self, user: int, arms: Array) -> list[tuple[float, float]]:
+        """xᵀθ̂ and σ̂√(w² max(1, 2 ln(Nw²/d))), w² = xᵀMx. Row 11."""
         cluster = self.home(user)
         pulls = sum(self.pulls[i] for i in cluster.members)
         theta = self.share[user] * self.theta(cluster) + self.rest[user]
@@ -137,8 +141,8 @@ class ByEvidence(Users):
         for x in arms:
             mean, width2 = self.recall(user, x, self.offset + float(x @ theta), float(x @ solve(matrix, x)))
             more = 2 * math.log(max(1.0, pulls * width2 / self.dim))
-            found.append(mean + sigma * math.sqrt(width2 * max(1.0, more)))
-        return np.array(found)
+            found.append((mean, sigma * math.sqrt(width2 * max(1.0, more))))
+        return found
 
     def recall(self, user: int, x: Array, mean: float, width2: float) -> tuple[float, float]:
         """Mean and w² of an arm. Rows 11 and 17."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from reference.autoclub import ByEvidence
 from reference.hier import Seated
+from reference.item_effects import Effects
 from reference.lists import observed
 from reference.repeats import Repeats
 from reference.users import Array, solve
@@ -22,6 +23,7 @@ class Averaged(ByEvidence):
         self.repeats = Repeats()
         self.phi = 0.0  # Row 16
         self.amended = self.misled = 0
+        self.effects, self.restarting = Effects(), False
 
     def trust(self) -> float:
         """Row 14."""
@@ -29,17 +31,33 @@ class Averaged(ByEvidence):
         return 0.0 if weight < 0.001 else 1.0 if weight > 0.999 else weight
 
     def scores(self, user: int, arms: Array) -> Array:
-        """Row 14."""
+        """Row 14, and rows 5 and 6 of item-effects.md, where equal vectors are one item."""
         trust, pulls, size = self.trust(), self.pulls[user], self.people.size
         m, V = self.people.posterior(user)
-        found = (1.0 - trust) * super().scores(user, arms)
-        for arm, x in enumerate(arms):
+        scale = (1.0 - trust) * math.sqrt(self.noise2) + trust * math.sqrt(self.people.noise2)
+        found = []
+        for x, (by_clusters, cluster_bonus) in zip(arms, self.parts(user, arms), strict=True):
             full = self.people.lengthened(x)
-            mean, width2 = self.recall(user, x, float(full @ m), max(0.0, float(full @ V @ full)))
+            by_people, width2 = self.recall(user, x, float(full @ m), max(0.0, float(full @ V @ full)))
             more = 2.0 * math.log(max(1.0, pulls * width2 / size))
-            bonus = math.sqrt(self.people.noise2 * width2 * max(1.0, more))
-            found[arm] += trust * (mean + bonus)
-        return found
+            bonus = trust * math.sqrt(self.people.noise2 * width2 * max(1.0, more))
+            bonus += (1.0 - trust) * cluster_bonus
+            mean = (1.0 - trust) * by_clusters + trust * by_people
+            if self.effects.tau2 > 0:
+                left = 1.0 - (self.repeats.recalled(user, x, self.phi)[0] if self.phi > 0 else 0.0)
+                b, variance = self.effects.effect(x.tobytes())
+                mean, bonus = mean + left * b, math.hypot(bonus, left * scale * math.sqrt(variance))
+            found.append(mean + bonus)
+        return np.array(found)
+
+    def learn_effect(self, user: int, x: Array, reward: float) -> None:
+        """Rows 1 to 4 of item-effects.md, by both models; not of the reward that restarts everything."""
+        trust, (mean, variance, other, others) = self.trust(), self.foretold(user, x)
+        spread = (1.0 - trust) * variance / self.noise2 + trust * others / self.people.noise2
+        if not self.restarting:
+            self.effects.learn(x.tobytes(), reward - (1.0 - trust) * mean - trust * other, 1.0 / spread)
+            self.margin = min(self.margin, self.effects.margin)
+        self.restarting = False
 
     def recall(self, user: int, x: Array, mean: float, width2: float) -> tuple[float, float]:
         """Row 17."""
@@ -51,6 +69,8 @@ class Averaged(ByEvidence):
     def learn(self, user: int, x: Array, reward: float) -> None:
         """Row 16."""
         known = self.repeats.knows(user, x)
+        if not (known and self.phi > 0.0):
+            self.learn_effect(user, x, reward)
         if known and abs(reward) <= self.second():
             self.repeats.again(user, x, reward, self.omega[user])
             part = 1.0 - self.repeats.disagreement(self.noise2)
@@ -184,6 +204,6 @@ class AutoCLUB(Averaged):
         lowest = max(min(powers), max(powers) - 20)
         Averaged.__init__(self, self.n_users, self.dim, ridge=self.ridge, seats=self.seats)
         self.rounds = self.skipped = 32
-        self.levelled = True
+        self.levelled = self.restarting = True
         for j, power in zip(varying, powers, strict=True):
             self.scale[j] = 2.0 ** max(0, power - lowest)

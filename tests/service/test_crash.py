@@ -5,7 +5,8 @@ import multiprocessing
 import pytest
 
 from coterie import Recommender
-from inspection import store_of
+from coterie.service.storage.export import import_lines
+from inspection import engine_of, live_of, store_of
 from service import crash_child
 from service.crash_child import CrashPoint, arm
 from service.crashing import torture
@@ -51,6 +52,28 @@ def test_a_user_is_removed_wholly_or_not_at_all(statement: str, done: bool, when
     with Recommender(store=where) as again:
         assert same_state(again, expected)
         assert ("bob" in again.users) == bool(store_of(again).history("default", "bob", 1))
+
+
+LINE = '{"user": "u%d", "reward": 1, "x": [1, 0], "decision_id": "i%d"}'
+
+
+def _import(where: str, statement: str, when: str) -> None:
+    recommender = Recommender(store=where)
+    arm(store_of(recommender), CrashPoint(when, statement, 1))
+    lines = [(LINE % (n, n)).encode() for n in range(2_000)]
+    engine_of(recommender).settle(import_lines(live_of(recommender), lines))
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(("statement", "done"), [("INSERT INTO log", False), ("COMMIT", True)])
+def test_an_import_counts_all_its_lines_or_none(statement: str, done: bool, when: str, where: str) -> None:
+    shop(store=where).close()
+    process = multiprocessing.get_context("forkserver").Process(target=_import, args=(where, statement, when))
+    process.start()
+    process.join()
+    assert process.exitcode == -9
+    with Recommender(store=where) as again:
+        assert again.policy.rounds == (2_000 if done and when == "after" else 0)
 
 
 def test_every_point_of_the_child_is_a_statement_that_a_store_performs() -> None:

@@ -28,11 +28,11 @@ class Wrapped:
     def __init__(self, policy: LinearBandit) -> None:
         self._policy = policy
 
-    def recommend(self, user: int, arms: Floats) -> int:
-        return self._policy.recommend(user, arms)
+    def recommend(self, user: int, arms: Floats, *, items: Ints | None = None) -> int:
+        return self._policy.recommend(user, arms, items=items)
 
-    def update(self, user: int, x: Floats, reward: float) -> None:
-        self._policy.update(user, x, reward)
+    def update(self, user: int, x: Floats, reward: float, *, item: int | None = None) -> None:
+        self._policy.update(user, x, reward, item=item)
 
     def labels(self) -> Ints:
         return self._policy.labels()

@@ -23,7 +23,8 @@ EXIT_CODES = "0 done, 1 something failed, 2 wrong use, 3 data missing, 130 inter
 BOLD, CYAN, FAINT, PLAIN = "\x1b[1m", "\x1b[36m", "\x1b[2m", "\x1b[0m"
 
 PAPER_DATASETS = ("synthetic", "movielens", "lastfm", "yelp")
-DATASETS = (*PAPER_DATASETS, "jester", "polis", "coat", "movietweetings", "sushi", "interactions")
+FIGURE_DATASETS = (*PAPER_DATASETS, "jester", "polis", "coat", "movietweetings")
+DATASETS = (*FIGURE_DATASETS, "sushi", "interactions")
 FIGURES = (
     "fig-1",
     "fig-2",
@@ -125,13 +126,13 @@ def complete_dataset(incomplete: str) -> list[str]:
 
 
 def complete_datasets(incomplete: str) -> list[str]:
-    """Complete the last of several names between commas by a dataset of the paper that is not named yet.
+    """Complete the last of several names between commas by a dataset of a figure that is not named yet.
 
-    >>> complete_datasets("synthetic,m")
-    ['synthetic,movielens']
+    >>> complete_datasets("synthetic,mov")
+    ['synthetic,movielens', 'synthetic,movietweetings']
     """
     before, comma, last = incomplete.rpartition(",")
-    left = [name for name in PAPER_DATASETS if name not in before.split(",")]
+    left = [name for name in FIGURE_DATASETS if name not in before.split(",")]
     return [f"{before}{comma}{name}" for name in _beginning(left, last)]
 
 

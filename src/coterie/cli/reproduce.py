@@ -11,8 +11,8 @@ import typer
 
 from coterie.cli.exit_codes import saying_what_is_kept
 from coterie.cli.options import (
+    FIGURE_DATASETS,
     FIGURES,
-    PAPER_DATASETS,
     complete_datasets,
     complete_engine,
     complete_figure,
@@ -37,7 +37,7 @@ Names = Annotated[
 Datasets = Annotated[
     str | None,
     typer.Option(
-        help=f"Datasets separated by commas: {', '.join(PAPER_DATASETS)}.", autocompletion=complete_datasets
+        help=f"Datasets separated by commas: {', '.join(FIGURE_DATASETS)}.", autocompletion=complete_datasets
     ),
 ]
 Data = Annotated[
@@ -163,14 +163,16 @@ def _figures(names: list[str], datasets: str | None) -> tuple[Figure, ...]:
     return tuple(figures if datasets is None else (figure.on(_datasets(datasets)) for figure in figures))
 
 
-def _datasets(told: str) -> tuple[str, ...]:
-    """The names between commas, each once and each of the paper's."""
-    names = tuple(dict.fromkeys(name.strip() for name in told.split(",") if name.strip()))
+def _datasets(listed: str) -> tuple[str, ...]:
+    """The names between commas, each once and each of some figure's."""
+    names = tuple(dict.fromkeys(name.strip() for name in listed.split(",") if name.strip()))
     if not names:
-        raise ArgumentError(f"--datasets must name at least one of {', '.join(PAPER_DATASETS)}, got {told!r}")
+        raise ArgumentError(
+            f"--datasets must name at least one of {', '.join(FIGURE_DATASETS)}, got {listed!r}"
+        )
     for name in names:
-        if name not in PAPER_DATASETS:
-            raise unknown("dataset", name, PAPER_DATASETS, f"The paper's are {', '.join(PAPER_DATASETS)}")
+        if name not in FIGURE_DATASETS:
+            raise unknown("dataset", name, FIGURE_DATASETS, f"They are {', '.join(FIGURE_DATASETS)}")
     return names
 
 

@@ -77,6 +77,10 @@ def serve(
     request_timeout: Annotated[
         int | None, typer.Option(metavar="SECONDS", help="Time in which a whole request must arrive (30).")
     ] = None,
+    commit_timeout: Annotated[
+        int | None,
+        typer.Option(metavar="SECONDS", help="Time in which the store must confirm an event (15)."),
+    ] = None,
     stop_timeout: Annotated[
         int | None,
         typer.Option(metavar="SECONDS", help="Time that requests have when the service stops (5)."),

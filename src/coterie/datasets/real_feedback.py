@@ -224,13 +224,15 @@ def _events(name: str, path: Source, columns: Sequence[str] | None, *, timed: bo
 
 
 def _served(events: Events, setting: str, hold_out: bool, seed: int) -> Bools:
-    """Who may be served: who rated everything, or a random half, or everybody where nobody is held out."""
+    """Users that may be served: those who rated all items, or a random half; all users without `hold_out`."""
     if setting == "complete":
         served: Bools = np.bincount(events.users, minlength=events.n_users) == events.n_items
         if not served.any():
             raise DataError(f"no user of {events.source.file} rated all {events.n_items:,} items")
         if hold_out and served.all():
-            raise DataError("all users rated everything: nobody is left to make the vectors of items")
+            raise DataError(
+                "all users rated all items, so that no user is left whose ratings make the item vectors"
+            )
         return served
     if not hold_out:
         return np.ones(events.n_users, np.bool_)
@@ -241,9 +243,9 @@ def _served(events: Events, setting: str, hold_out: bool, seed: int) -> Bools:
 
 
 class _Split:
-    """Users who make the vectors and users who are served, and the items that both know.
+    """Users whose ratings make the item vectors, users who are served, and the items of both.
 
-    Without `hold_out` nobody makes vectors, and the items are those that occur most often among all.
+    Without `hold_out` no vectors are made from ratings, and the items are those that occur most often.
     """
 
     def __init__(self, events: Events, served: Bools, n_items: int, *, hold_out: bool) -> None:

@@ -47,6 +47,9 @@ class Block(NamedTuple):
         followed by −1, and the arms of the round are the first `unseen` candidates that its user has not been
         shown in the run. If the user has been shown all of them, the round is skipped: it counts, with no
         decision, no reward and no regret. Requires `lasting` items, single arms and no duels.
+    ids : array of int, shape (m,), optional
+        Ids of the items, each from 0 to 2^62 − 1. By default those of `lasting` items are their row numbers,
+        and others have none: a policy then takes equal vectors for one item.
 
     Examples
     --------
@@ -69,6 +72,7 @@ class Block(NamedTuple):
     signs: Floats | None = None
     sharpness: float = 0.0
     unseen: int = 0
+    ids: Ints | None = None
 
     def first(self, rounds: int) -> Block:
         """Return the first rounds of the block.

@@ -27,16 +27,16 @@ DEFAULT_POLICIES = (DEFAULT, "LinUCBInd")
 
 DEFAULT_HORIZON = 20_000
 
-EVERYBODY = 1_000_000
+ALL_USERS = 1_000_000
 """More users than any dataset has: all of them are served."""
 
 USUAL_REAL: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
-        "lastfm-2014": {"dataset": "lastfm", "dim": 25, "n_arms": 25, "n_users": EVERYBODY},
+        "lastfm-2014": {"dataset": "lastfm", "dim": 25, "n_arms": 25, "n_users": ALL_USERS},
         "rated": {"dim": 20, "n_arms": 10, "n_users": 500},
-        "complete": {"dim": 20, "n_arms": 10, "n_users": EVERYBODY},
-        "stream": {"dim": 25, "n_arms": 25, "n_users": EVERYBODY},
-        "payoffs": {"n_arms": 10, "n_users": EVERYBODY, "intercept": True},
+        "complete": {"dim": 20, "n_arms": 10, "n_users": ALL_USERS},
+        "stream": {"dim": 25, "n_arms": 25, "n_users": ALL_USERS},
+        "payoffs": {"n_arms": 10, "n_users": ALL_USERS, "intercept": True},
     }
 )
 """Parameters of `EnvironmentSpec` for each setting of real feedback, where none are given."""

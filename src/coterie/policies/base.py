@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import inf
 from os import PathLike
 from threading import RLock
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -16,7 +16,8 @@ from coterie.errors import ArgumentError
 from coterie.policies.array_files import ByteProgress
 from coterie.policies.confidence import Confidence, Schedule
 from coterie.policies.declarations import Declaration
-from coterie.policies.kernel.learner import LONGEST2, Learner
+from coterie.policies.kernel.item_effects import ItemEffects
+from coterie.policies.kernel.learner import ITEMS, LONGEST2, Learner
 from coterie.policies.memory_use import MemoryUse, check_graph, memory_use
 from coterie.policies.snapshot_format import captured, revived, save
 from coterie.seeding import check_seed, stream
@@ -27,6 +28,8 @@ from coterie.validation import (
     counted,
     finite,
     flag,
+    item_id,
+    item_ids,
     label_vector,
     number,
     positive,
@@ -45,12 +48,17 @@ MOST_USERS = 2**31
 """More users than any memory holds; keeps sizes inside 64 bits."""
 MOST_DIM = 2**20
 """A longer vector would need a matrix of terabytes."""
+NO_ITEM = -1
+"""In the place of an id: a reward that tells nothing of any item."""
+Shapes: TypeAlias = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
+"""The shape and type of each array by name."""
 
 
 class Plan(NamedTuple):
     """How the compiled learner of a policy is made: class, settings, and when arms are played uniformly.
 
-    `growing` says whether the bonus grows with time; scores above `limit` are clipped.
+    `growing` says whether the bonus grows with time; scores above `limit` are clipped; `items` says whether
+    effects of items are learnt.
     """
 
     learner: type[Learner]
@@ -58,6 +66,21 @@ class Plan(NamedTuple):
     schedule: Schedule = Schedule()
     growing: bool = False
     limit: float = inf
+    items: bool = False
+
+    def number_names(self) -> set[str]:
+        """Names of the single numbers of the learner's state."""
+        effects = ItemEffects.NUMBERS if self.items else ()
+        return {*self.learner.NUMBERS, *(ITEMS + name for name in effects)}
+
+    def shapes(self, n_users: int, dim: int, numbers: dict[str, Any]) -> Shapes:
+        """Shape and type of every array of a learner whose state has these numbers."""
+        found: Shapes = dict(self.learner.shapes(n_users, dim, numbers, **self.settings))
+        if self.items:
+            said = {name: numbers[ITEMS + name] for name in ItemEffects.NUMBERS}
+            effects = ItemEffects.shapes(1, 1, said)
+            found |= {ITEMS + name: shape for name, shape in effects.items()}
+        return found
 
     def build(self, n_users: int, dim: int, ridge: float, generator: np.random.Generator) -> Learner:
         """Build the learner, before its first round; a graph that does not fit into memory is refused."""
@@ -66,6 +89,8 @@ class Plan(NamedTuple):
             n_users, dim, ridge=ridge, schedule=self.schedule, generator=generator, **self.settings
         )
         made.grows, made.limit = flag("growing", self.growing), self.limit
+        if flag("items", self.items):
+            made.know_items()
         return made
 
 
@@ -125,11 +150,32 @@ class LinearBandit:
         self._rng = stream(self._arguments["seed"], "policy")
         self._n_users: int = self._arguments["n_users"]
         self._dim: int = self._arguments["dim"]
-        plan = self._plan(**self._arguments)
+        plan = self.plan_for(self._arguments)
         self._learner = plan.build(self._n_users, self._dim, self._arguments["ridge"], self._rng)
         self._lock = RLock()
 
-    def recommend(self, user: int, arms: ArrayLike, *, cautious: bool = False) -> int:
+    @classmethod
+    def plan_for(cls, arguments: dict[str, Any]) -> Plan:
+        """Say how the learner is made; `items`, which is the same for all policies, is no part of `_plan`.
+
+        Parameters
+        ----------
+        arguments : dict of str to any
+            Arguments of the policy by name, checked.
+
+        Returns
+        -------
+        Plan
+            Class, settings and schedule of the learner.
+        """
+        own = dict(arguments)
+        items = own.pop("items", None)
+        plan = cls._plan(**own)
+        return plan if items is None else plan._replace(items=flag("items", items))
+
+    def recommend(
+        self, user: int, arms: ArrayLike, *, items: ArrayLike | None = None, cautious: bool = False
+    ) -> int:
         """Choose an arm for a user. This learns nothing; ties go to the first arm.
 
         Parameters
@@ -138,6 +184,10 @@ class LinearBandit:
             User, from 0 to n_users − 1.
         arms : array_like of shape (K, dim)
             Vectors of the arms on offer, one a row.
+        items : array_like of int, shape (K,), optional
+            Ids of the arms: any whole numbers from 0 on, such as the row numbers of a catalogue, each once.
+            Policies that learn effects of items know an item by its id, also when its vector changes;
+            without ids, equal vectors are one item. Other policies check ids and ignore them.
         cautious : bool, default False
             Whether to take the arm of the largest lower confidence bound, `mean` − `width` of `scores`: the
             safe choice if nothing will be learnt from it, such as a single decision after `fit`. No random
@@ -149,20 +199,26 @@ class LinearBandit:
             Row number of the chosen arm.
         """
         if flag("cautious", cautious):
-            return int(self.recommend_list(user, arms, 1, cautious=True)[0])
+            return int(self.recommend_list(user, arms, 1, items=items, cautious=True)[0])
         user = user_index(user, self._n_users)
+        ids = None
+        if items is not None:
+            arms = arms_matrix(arms, self._dim)
+            ids = item_ids(items, (len(arms),))
         try:
             with self._lock:
-                arm = self._learner.recommend(user, arms)
+                arm = self._learner.recommend(user, arms, ids)
         except TypeError:  # no contiguous matrix of float64
             arms = arms_matrix(arms, self._dim)
             with self._lock:
-                arm = self._learner.recommend(user, arms)
+                arm = self._learner.recommend(user, arms, ids)
         if arm < 0:
             raise self._too_long("arms", arms)
         return arm
 
-    def recommend_many(self, users: ArrayLike, arms: ArrayLike, *, cautious: bool = False) -> Ints:
+    def recommend_many(
+        self, users: ArrayLike, arms: ArrayLike, *, items: ArrayLike | None = None, cautious: bool = False
+    ) -> Ints:
         """Choose an arm for each of several users, without learning in between.
 
         Parameters
@@ -171,6 +227,8 @@ class LinearBandit:
             Users; one may occur several times.
         arms : array_like of shape (K, dim) or (n, K, dim)
             Vectors of the arms on offer: the same for all users, or a set for each.
+        items : array_like of int, shape (K,) or (n, K), optional
+            Ids of the arms, as for `recommend`.
         cautious : bool, default False
             As for `recommend`.
 
@@ -191,16 +249,30 @@ class LinearBandit:
         ):
             raise ArgumentError(f"arms must have shape (K, {d}) or ({n}, K, {d}), got {stack.shape}")
         careful = flag("cautious", cautious)
+        ids = None if items is None else item_ids(items, stack.shape[:-1])
         if n == 0:
             return np.empty(0, np.int64)
         with self._lock:
             if not self._learner.accepts(stack.reshape(-1, d)):
                 raise self._too_long("arms", stack)
             choose = self._safest if careful else self._learner.recommend
-            chosen = [choose(int(u), stack if shared else stack[k]) for k, u in enumerate(served)]
+            chosen = [
+                choose(int(u), stack, ids)
+                if shared
+                else choose(int(u), stack[k], None if ids is None else ids[k])
+                for k, u in enumerate(served)
+            ]
         return np.array(chosen, np.int64)
 
-    def recommend_list(self, user: int, arms: ArrayLike, k: int, *, cautious: bool = False) -> Ints:
+    def recommend_list(
+        self,
+        user: int,
+        arms: ArrayLike,
+        k: int,
+        *,
+        items: ArrayLike | None = None,
+        cautious: bool = False,
+    ) -> Ints:
         """Choose k arms for a ranked list, best first; ties go to the lower row number.
 
         Parameters
@@ -211,6 +283,8 @@ class LinearBandit:
             Vectors of the arms on offer, one a row.
         k : int
             Length of the list, from 1 to K.
+        items : array_like of int, shape (K,), optional
+            Ids of the arms, as for `recommend`.
         cautious : bool, default False
             Whether to rank by lower confidence bounds, as for `recommend`.
 
@@ -221,24 +295,25 @@ class LinearBandit:
         """
         user, matrix = user_index(user, self._n_users), arms_matrix(arms, self._dim)
         k = whole("k", k, 1, len(matrix))
+        ids = None if items is None else item_ids(items, (len(matrix),))
         with self._lock:
             if flag("cautious", cautious) and self._learner.accepts(matrix):
-                return self._safest_first(user, matrix)[:k]
-            found = None if cautious else self._learner.recommend_list(user, matrix, k)
+                return self._safest_first(user, matrix, ids)[:k]
+            found = None if cautious else self._learner.recommend_list(user, matrix, k, ids)
         if found is None:
             raise self._too_long("arms", matrix)
         return found
 
-    def _safest(self, user: int, arms: Floats) -> int:
+    def _safest(self, user: int, arms: Floats, ids: Ints | None) -> int:
         """Choose the arm of the largest lower confidence bound."""
-        return int(self._safest_first(user, arms)[0])
+        return int(self._safest_first(user, arms, ids)[0])
 
-    def _safest_first(self, user: int, arms: Floats) -> Ints:
+    def _safest_first(self, user: int, arms: Floats, ids: Ints | None) -> Ints:
         """Rank arms by their lower confidence bounds; the width of a cautious policy is negative already."""
-        mean, width = self._learner.scores(user, arms)
+        mean, width = self._learner.scores(user, arms, ids)
         return np.argsort(np.abs(width) - mean, kind="stable")
 
-    def update(self, user: int, x: ArrayLike, reward: float) -> None:
+    def update(self, user: int, x: ArrayLike, reward: float, *, item: int | None = None) -> None:
         """Absorb a reward, which may come late and in any order.
 
         Parameters
@@ -249,19 +324,24 @@ class LinearBandit:
             Vector of the arm that was shown.
         reward : float
             Reward that the user gave; True and False are 1 and 0. The defaults are meant for [−1, 1].
+        item : int, optional
+            Id of the arm that was shown, as for `recommend`.
         """
         user, value = user_index(user, self._n_users), number("reward", reward)
+        known = None if item is None else item_id(item)
         try:
             with self._lock:
-                absorbed = self._learner.update(user, x, value)
+                absorbed = self._learner.update(user, x, value, known)
         except TypeError:  # no contiguous vector of float64
             x = arm_vector(x, self._dim)
             with self._lock:
-                absorbed = self._learner.update(user, x, value)
+                absorbed = self._learner.update(user, x, value, known)
         if not absorbed:
             raise self._too_long("x", x)
 
-    def update_many(self, users: ArrayLike, xs: ArrayLike, rewards: ArrayLike) -> None:
+    def update_many(
+        self, users: ArrayLike, xs: ArrayLike, rewards: ArrayLike, *, items: ArrayLike | None = None
+    ) -> None:
         """Absorb rewards row by row, exactly as single updates would; if a row is wrong, none is absorbed.
 
         Parameters
@@ -272,10 +352,14 @@ class LinearBandit:
             Vectors of the arms that were shown.
         rewards : array_like of shape (n,)
             Rewards that the users gave.
+        items : array_like of int, shape (n,), optional
+            Ids of the arms that were shown.
         """
-        self._absorb(users, xs, rewards, fitting=False)
+        self._absorb(users, xs, rewards, items, fitting=False)
 
-    def fit(self: Self, users: ArrayLike, xs: ArrayLike, rewards: ArrayLike) -> Self:
+    def fit(
+        self: Self, users: ArrayLike, xs: ArrayLike, rewards: ArrayLike, *, items: ArrayLike | None = None
+    ) -> Self:
         """Absorb a log: all rewards first, then the rule acts once for every user.
 
         A warm start from rewards that somebody else's decisions brought. `update_many` lets the rule act
@@ -290,6 +374,8 @@ class LinearBandit:
             Vectors of the arms that were shown.
         rewards : array_like of shape (n,)
             Rewards that the users gave.
+        items : array_like of int, shape (n,), optional
+            Ids of the arms that were shown.
 
         Returns
         -------
@@ -306,15 +392,24 @@ class LinearBandit:
             raise ArgumentError(
                 f"{self.name} learns in the order of rewards and cannot be fitted at once: use update_many"
             )
-        self._absorb(users, xs, rewards, fitting=True)
+        self._absorb(users, xs, rewards, items, fitting=True)
         return self
 
-    def _absorb(self, users: ArrayLike, xs: ArrayLike, rewards: ArrayLike, *, fitting: bool) -> None:
+    def _absorb(
+        self,
+        users: ArrayLike,
+        xs: ArrayLike,
+        rewards: ArrayLike,
+        items: ArrayLike | None,
+        *,
+        fitting: bool,
+    ) -> None:
         """Absorb rewards, and let the rule act after each of them or, when fitting, at the end."""
         served = users_array(users, self._n_users)
         n, d = len(served), self._dim
         vectors = finite("xs", reals("xs", xs, f"an (n, {d}) array"))
         values = finite("rewards", reals("rewards", rewards, "a vector", kinds="fiub"))
+        ids = None if items is None else item_ids(items, (n,), distinct=False)
         if n == 0 and vectors.size == 0 and values.size == 0:
             return
         if vectors.shape != (n, d) or values.shape != (n,):
@@ -323,11 +418,13 @@ class LinearBandit:
                 f"got {served.shape}, {vectors.shape} and {values.shape}"
             )
         with self._lock:
-            absorbed = self._learner.update_many(served, vectors, values, fitting)
+            absorbed = self._learner.update_many(served, vectors, values, fitting, ids)
         if not absorbed:
             raise self._too_long("xs", vectors)
 
-    def update_list(self, user: int, xs: ArrayLike, clicked: int | None) -> None:
+    def update_list(
+        self, user: int, xs: ArrayLike, clicked: int | None, *, items: ArrayLike | None = None
+    ) -> None:
         """Absorb the first click on a ranked list.
 
         Positions up to the click count as seen: they are absorbed as rewards 0, …, 0, 1 (all 0 without a
@@ -341,13 +438,18 @@ class LinearBandit:
             Vectors of the list that was shown, from the top.
         clicked : int or None
             Position of the first click, from 0; None if nothing was clicked.
+        items : array_like of int, shape (k,), optional
+            Ids of the arms of the list.
         """
         user, matrix = user_index(user, self._n_users), arms_matrix(xs, self._dim, name="xs")
+        ids = None if items is None else item_ids(items, (len(matrix),))
         seen = len(matrix) if clicked is None else whole("clicked", clicked, 0, len(matrix) - 1) + 1
         rewards = np.zeros(seen)
         rewards[seen - 1] = clicked is not None
         with self._lock:
-            absorbed = self._learner.update_list(user, matrix[:seen], rewards)
+            absorbed = self._learner.update_list(
+                user, matrix[:seen], rewards, None if ids is None else ids[:seen]
+            )
         if not absorbed:
             raise self._too_long("xs", matrix)
 
@@ -370,13 +472,15 @@ class LinearBandit:
         with self._lock:
             known = self._n_users
             arguments = grown(self._arguments, n, labels)
-            plan = self._plan(**arguments)
+            plan = self.plan_for(arguments)
             check_graph(plan.learner, known + n, self._dim, plan.settings)
             self._learner.add_users(n, schedule=plan.schedule, **plan.settings)
             self._arguments, self._n_users = arguments, known + n
         return np.arange(known, known + n)
 
-    def recommend_pair(self, user: int, arms: ArrayLike) -> tuple[int, int]:
+    def recommend_pair(
+        self, user: int, arms: ArrayLike, *, items: ArrayLike | None = None
+    ) -> tuple[int, int]:
         """Choose two arms for a user: the best by estimate, and its strongest challenger.
 
         Parameters
@@ -385,6 +489,8 @@ class LinearBandit:
             User, from 0 to n_users − 1.
         arms : array_like of shape (K, dim)
             Vectors of the arms on offer, one a row.
+        items : array_like of int, shape (K,), optional
+            Ids of the arms. They are checked; duels neither teach effects of items nor use them.
 
         Returns
         -------
@@ -393,21 +499,25 @@ class LinearBandit:
             both may be the same. Ties go to the lower row number. In uniform rounds, two arms at random.
         """
         user, matrix = user_index(user, self._n_users), arms_matrix(arms, self._dim)
+        if items is not None:
+            item_ids(items, (len(matrix),))
         with self._lock:
             if not self._learner.accepts(matrix):
                 raise self._too_long("arms", matrix)
             if len(matrix) > 1 and self._learner.exploring:
                 drawn = self._learner.recommend_list(user, matrix, 2)
                 return (0, 0) if drawn is None else (int(drawn[0]), int(drawn[1]))
-            mean, _ = self._learner.scores(user, matrix)
+            mean, _ = self._learner.scores(user, matrix, effects=False)
             best = int(np.argmax(mean))
             apart = matrix - matrix[best]
             if not self._learner.accepts(apart):
                 raise self._too_long("differences of arms", apart)
-            mean, width = self._learner.scores(user, apart)
+            mean, width = self._learner.scores(user, apart, effects=False)
         return best, int(np.argmax(mean + width))
 
-    def update_pair(self, user: int, winner: ArrayLike, loser: ArrayLike) -> None:
+    def update_pair(
+        self, user: int, winner: ArrayLike, loser: ArrayLike, *, items: ArrayLike | None = None
+    ) -> None:
         """Absorb which of two arms a user preferred; the answer may come late and in any order.
 
         Parameters
@@ -418,14 +528,18 @@ class LinearBandit:
             Vector of the preferred arm.
         loser : array_like of shape (dim,)
             Vector of the other arm. If both are equal nothing is learnt, but the duel counts.
+        items : array_like of int, shape (2,), optional
+            Ids of the preferred and of the other arm, as for `recommend_pair`.
         """
         user = user_index(user, self._n_users)
+        if items is not None:
+            item_ids(items, (2,), distinct=False)  # an arm may be shown against itself
         better = finite("winner", arm_vector(winner, self._dim, name="winner"))
         worse = finite("loser", arm_vector(loser, self._dim, name="loser"))
         z, share = oriented(better - worse)
         lost, won = self._learner.DUEL_REWARDS
         with self._lock:
-            absorbed = self._learner.update(user, z, lost + share * (won - lost))
+            absorbed = self._learner.update(user, z, lost + share * (won - lost), NO_ITEM)
         if not absorbed:
             raise too_long("winner − loser", self._arguments["ridge"])
 
@@ -493,7 +607,7 @@ class LinearBandit:
         """Generator of random decisions."""
         return self._rng
 
-    def scores(self, user: int, arms: ArrayLike) -> Scores:
+    def scores(self, user: int, arms: ArrayLike, *, items: ArrayLike | None = None) -> Scores:
         """Score arms: estimated mean, bonus and their sum for each arm.
 
         Outside uniform rounds `recommend` takes the arm of the largest sum; LinTS draws a sample instead. The
@@ -505,6 +619,8 @@ class LinearBandit:
             User, from 0 to n_users − 1.
         arms : array_like of shape (K, dim)
             Vectors of the arms on offer, one a row.
+        items : array_like of int, shape (K,), optional
+            Ids of the arms, as for `recommend`.
 
         Returns
         -------
@@ -512,10 +628,11 @@ class LinearBandit:
             `mean`, `width` and `ucb`, each of shape (K,).
         """
         user, matrix = user_index(user, self._n_users), arms_matrix(arms, self._dim)
+        ids = None if items is None else item_ids(items, (len(matrix),))
         with self._lock:
             if not self._learner.accepts(matrix):
                 raise self._too_long("arms", matrix)
-            mean, width = self._learner.scores(user, matrix)
+            mean, width = self._learner.scores(user, matrix, ids)
             limit = self._learner.limit
         return Scores(mean, width, np.minimum(mean + width, limit))
 

@@ -13,13 +13,14 @@ import numpy as np
 
 from coterie.errors import ArgumentError
 from coterie.policies.kernel.arrays import Field
-from coterie.policies.kernel.learner import Learner
+from coterie.policies.kernel.learner import ITEMS, Learner
 
 UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 GRAPH, USERS, CLUSTERS = "graph", "statistics of users", "statistics of clusters"
 OF_USERS = ("users", "vectors", "packed", "seats")
 """Axes along which each row belongs to a user."""
-LABELS, WORK, ARGUMENTS = "labels and counts", "work space", "arguments"
+LABELS, EFFECTS = "labels and counts", "effects of items"
+WORK, ARGUMENTS = "work space", "arguments"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -30,8 +31,9 @@ class MemoryUse:
     ----------
     parts : dict of str to int
         Bytes of each part, room for more users included: "statistics of users" and "statistics of clusters"
-        (matrices and vectors), "graph" (who is joined to whom), "labels and counts", "arguments" (arrays that
-        the policy was made with) and "work space". Parts that a policy does not have are left out.
+        (matrices and vectors), "graph" (who is joined to whom), "labels and counts", "effects of items",
+        "arguments" (arrays that the policy was made with) and "work space". Parts that a policy does not have
+        are left out.
 
     Examples
     --------
@@ -62,7 +64,7 @@ def memory_use(learner: Learner, arguments: Mapping[str, Any]) -> MemoryUse:
     """What a learner holds now."""
     parts: dict[str, int] = {}
     for name, size in learner.held().items():
-        part = part_of(learner.FIELDS[name])
+        part = EFFECTS if name.startswith(ITEMS) else part_of(learner.FIELDS[name])
         parts[part] = parts.get(part, 0) + size
     given = sum(value.nbytes for value in arguments.values() if isinstance(value, np.ndarray))
     parts |= {WORK: learner.scratch(), ARGUMENTS: given}

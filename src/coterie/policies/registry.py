@@ -76,7 +76,7 @@ class PolicyEntry(NamedTuple):
     --------
     >>> from coterie.policies import find
     >>> find("CLUB").parameters
-    ('n_users', 'dim', 'confidence', 'alpha', 'beta', 'growing', 'ridge', 'seed')
+    ('n_users', 'dim', 'confidence', 'alpha', 'beta', 'growing', 'ridge', 'seed', 'items')
     """
 
     name: str

@@ -82,7 +82,7 @@ def captured(policy: Saved) -> State:
 def shared(policy: Saved) -> State:
     """A policy's state in its own memory; the caller holds the lock as long as it is used."""
     learner = policy.learner
-    arrays = {name: learner.array(name) for name in learner.FIELDS}
+    arrays = {name: learner.array(name) for name in learner.names()}
     generator = dict(policy.generator.bit_generator.state)
     return State(policy.name, policy.arguments, generator, arrays, learner.numbers())
 

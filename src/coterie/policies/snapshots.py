@@ -150,12 +150,12 @@ def _rebuilt(header: Header, archive: ArraySource, meter: Meter) -> LinearBandit
     with _explained():
         arguments = _arguments(header, archive)
         kind = REGISTRY[header.policy].make
-        plan = kind._plan(**arguments)
+        plan = kind.plan_for(arguments)
         stored = {n.removeprefix("state/"): a for n, a in archive.stored.items() if n.startswith("state/")}
         numbers = header.numbers
-        if set(numbers) != set(plan.learner.NUMBERS) or not all(np.isfinite(list(numbers.values()))):
+        if set(numbers) != plan.number_names() or not all(np.isfinite(list(numbers.values()))):
             raise SnapshotError("has other numbers in its header than this policy")
-        shapes = plan.learner.shapes(arguments["n_users"], arguments["dim"], numbers, **plan.settings)
+        shapes = plan.shapes(arguments["n_users"], arguments["dim"], numbers)
         _check_shapes(shapes, stored)
 
         def fill(name: str, out: Array) -> None:

@@ -252,6 +252,7 @@ class Health(Answer):
 
     status: str
     warnings: list[str] = []
+    uncommitted_seconds: float | UnsetType = UNSET
 
 
 class Problem(Answer):

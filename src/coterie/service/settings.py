@@ -250,6 +250,8 @@ class ServerSettings:
         Seconds after which a connection without requests is closed.
     request_timeout : int
         Seconds in which a whole request must have arrived, and in which a client must read on.
+    commit_timeout : int
+        Seconds after which a request gets 503 whose event the store has not confirmed.
     stop_timeout : int
         Seconds that requests in flight have after SIGTERM or SIGINT.
     log_level : str
@@ -273,6 +275,7 @@ class ServerSettings:
     connection_limit: int = 1_000
     idle_timeout: int = 5
     request_timeout: int = 30
+    commit_timeout: int = 15
     stop_timeout: int = 5
     log_level: str = "info"
 
@@ -286,7 +289,7 @@ class ServerSettings:
             whole(name, getattr(self, name), 1_024)
         for name in ("in_flight_limit", "stream_limit", "export_limit", "connection_limit"):
             whole(name, getattr(self, name), 1)
-        for name in ("idle_timeout", "request_timeout", "stop_timeout"):
+        for name in ("idle_timeout", "request_timeout", "commit_timeout", "stop_timeout"):
             whole(name, getattr(self, name), 1, 86_400)
         if self.log_level not in ("debug", "info", "warning", "error"):
             raise ArgumentError(f"log_level must be debug, info, warning or error, got {self.log_level!r}")

@@ -4,6 +4,7 @@
 Compiled policies are learners; any other policy is wrapped by `AnyPolicy`. Both use the same loop and the same rounds.
 """
 
+from inspect import signature
 from operator import index
 from time import perf_counter
 
@@ -25,19 +26,41 @@ from coterie.validation import shown as printed
 cnp.import_array()
 
 
+ITEM_PARAMETERS = {
+    "recommend": "items",
+    "recommend_list": "items",
+    "recommend_pair": "items",
+    "update": "item",
+    "update_list": "items",
+    "update_pair": "items",
+}
+"""The parameter of each method that takes ids of items."""
+
+
+def takes_items(policy, method):
+    """Does a method of a policy name the parameter for ids of items in its signature?"""
+    try:
+        return ITEM_PARAMETERS[method] in signature(getattr(policy, method)).parameters
+    except (AttributeError, TypeError, ValueError):  # it has no such method, or one without a signature
+        return False
+
+
 cdef class AnyPolicy(Learner):
     """A learner that calls the methods of a policy.
 
     Parameters
     ----------
     policy : Policy
-        Any object with `recommend` and `update`, or with the corresponding methods for lists or pairs.
+        Any object with `recommend` and `update`, or with the corresponding methods for lists or pairs. Ids of items are
+        passed to methods that have a parameter `items` or, in `update`, `item`.
     """
 
     cdef readonly object policy
+    cdef frozenset named
 
     def __init__(self, policy, Py_ssize_t n_users, Py_ssize_t dim):
         self.policy = policy
+        self.named = frozenset([name for name in ITEM_PARAMETERS if takes_items(policy, name)])
         Learner.__init__(
             self, n_users, dim, ridge=1.0, schedule=Schedule(), generator=np.random.Generator(np.random.PCG64(0))
         )
@@ -52,11 +75,12 @@ cdef class AnyPolicy(Learner):
         """Call `recommend` or `recommend_list` and validate the returned arms."""
         cdef Py_ssize_t j
         arms = copied_rows(offer.items, offer.picks, offer.n, self.dim)
+        items = self.named_ids("recommend" if k == 1 else "recommend_list", offer.ids, offer.n)
         self.explored = bool(getattr(self.policy, "exploring", False))
         if k == 1:
-            out[0] = arm_of("recommend", self.policy.recommend(user, arms), offer.n)
+            out[0] = arm_of("recommend", self.policy.recommend(user, arms, **items), offer.n)
             return 0
-        answer = self.policy.recommend_list(user, arms, k)
+        answer = self.policy.recommend_list(user, arms, k, **items)
         found = [arm_of("recommend_list", arm, offer.n) for arm in answer] if hasattr(answer, "__iter__") else []
         if len(found) != k or len(set(found)) != k:
             raise ArgumentError(f"recommend_list must return {k} different arms, got {printed(answer)}")
@@ -64,22 +88,44 @@ cdef class AnyPolicy(Learner):
             out[j] = found[j]
         return 0
 
+    cdef dict named_ids(self, str method, const int64_t *ids, Py_ssize_t n):
+        """Ids as an argument, if there are any and the method takes them; a single one for `update`."""
+        cdef Py_ssize_t j
+        if ids == NULL or method not in self.named:
+            return {}
+        if method == "update":
+            return {"item": ids[0]}
+        return {"items": np.array([ids[j] for j in range(n)], np.int64)}
+
     cdef int learn(
-        self, Py_ssize_t user, const double *xs, const double *rewards, Py_ssize_t n, Py_ssize_t shown
+        self,
+        Py_ssize_t user,
+        const double *xs,
+        const double *rewards,
+        const int64_t *ids,
+        Py_ssize_t n,
+        Py_ssize_t shown,
     ) except -1 nogil:
         with gil:
-            return self.call_update(user, xs, rewards, n, shown)
+            return self.call_update(user, xs, rewards, ids, n, shown)
 
     cdef int call_update(
-        self, Py_ssize_t user, const double *xs, const double *rewards, Py_ssize_t n, Py_ssize_t shown
+        self,
+        Py_ssize_t user,
+        const double *xs,
+        const double *rewards,
+        const int64_t *ids,
+        Py_ssize_t n,
+        Py_ssize_t shown,
     ) except -1:
         """Call `update` or `update_list` with the observed feedback."""
         rows = copied_rows(xs, NULL, shown, self.dim)
         self.rounds += n
         if shown == 1:
-            self.policy.update(user, rows[0], rewards[0])
+            self.policy.update(user, rows[0], rewards[0], **self.named_ids("update", ids, 1))
         else:
-            self.policy.update_list(user, rows, n - 1 if rewards[n - 1] == 1.0 else None)
+            clicked = n - 1 if rewards[n - 1] == 1.0 else None
+            self.policy.update_list(user, rows, clicked, **self.named_ids("update_list", ids, shown))
         return 0
 
     cdef int label(self, int64_t *out) except -1 nogil:
@@ -190,6 +236,8 @@ cdef class Pending:
     cdef int64_t[::1] due, users, observed
     cdef double[:, :, ::1] xs
     cdef double[:, ::1] rewards
+    cdef int64_t[:, ::1] ids
+    cdef bint named  # whether the arms have ids
 
     def __init__(self, longest, length, dim):
         self.slots = longest + 1 if longest else 0
@@ -198,6 +246,7 @@ cdef class Pending:
         self.due, self.users = np.full(room, -1, np.int64), np.zeros(room, np.int64)
         self.observed = np.zeros(room, np.int64)
         self.xs, self.rewards = np.zeros((room, length, dim)), np.zeros((room, length))
+        self.ids = np.zeros((room, length), np.int64)
 
     cdef int deliver(self, Learner learner, int64_t t) except -1 nogil:
         """Pass the feedback that is due by round t to the learner, oldest round first."""
@@ -207,7 +256,12 @@ cdef class Pending:
             if t >= back and 0 <= self.due[slot] <= t:
                 self.due[slot] = -1
                 learner.learn(
-                    self.users[slot], &self.xs[slot, 0, 0], &self.rewards[slot, 0], self.observed[slot], self.length
+                    self.users[slot],
+                    &self.xs[slot, 0, 0],
+                    &self.rewards[slot, 0],
+                    &self.ids[slot, 0] if self.named else NULL,
+                    self.observed[slot],
+                    self.length,
                 )
         return 0
 
@@ -317,6 +371,10 @@ def play(Learner learner, block, Ledger ledger, Pending pending, Remembered reme
     cdef int64_t[::1] arms = np.empty(most + 1, np.int64)
     cdef double[::1] arm_means = np.empty(most + 1)
     cdef const double *values
+    cdef bint named = block.lasting or block.ids is not None
+    cdef const int64_t[::1] ids = np.arange(items.shape[0]) if block.ids is None else block.ids
+    cdef int64_t[::1] arm_ids = np.empty(max(width, 1), np.int64), shown_ids = np.empty(k, np.int64)
+    pending.named, offer.ids = named, NULL
     if k != pending.length or (pending.slots == 0 and delays.shape[0] and np.max(block.delays) > 0):
         raise ArgumentError("the environment must have lists of constant length and the correct longest_delay")
     cdef double mean, best, reward
@@ -338,6 +396,10 @@ def play(Learner learner, block, Ledger ledger, Pending pending, Remembered reme
                         with gil:
                             ledger.note(learner)
                     continue
+            if named:
+                for j in range(offer.n):
+                    arm_ids[j] = ids[offer.picks[j]]
+                offer.ids = &arm_ids[0]
             if learner.choose(users[t], &offer, memory, k, &chosen[0]):
                 with gil:
                     raise too_long("arms", learner.ridge)
@@ -346,6 +408,7 @@ def play(Learner learner, block, Ledger ledger, Pending pending, Remembered reme
             reward = 0.0
             for j in range(k):
                 memcpy(&xs[j, 0], offer.items + offer.picks[chosen[j]] * dim, dim * sizeof(double))
+                shown_ids[j] = arm_ids[chosen[j]]
                 # The user scans a list until the first click: positions below a click are not observed.
                 if observed == j and (j == 0 or rewards[j - 1] != 1.0):
                     mean = values[chosen[j]]
@@ -377,13 +440,14 @@ def play(Learner learner, block, Ledger ledger, Pending pending, Remembered reme
             else:
                 ledger.uniform += uniform_reward(values, offer.n, k, &missed[0])
             if pending.slots == 0:
-                learner.learn(users[t], &xs[0, 0], &rewards[0], observed, k)
+                learner.learn(users[t], &xs[0, 0], &rewards[0], &shown_ids[0] if named else NULL, observed, k)
             else:
                 slot = ledger.rounds % pending.slots
                 pending.due[slot], pending.users[slot] = ledger.rounds + delays[t], users[t]
                 pending.observed[slot] = observed
                 memcpy(&pending.xs[slot, 0, 0], &xs[0, 0], k * dim * sizeof(double))
                 memcpy(&pending.rewards[slot, 0], &rewards[0], k * sizeof(double))
+                memcpy(&pending.ids[slot, 0], &shown_ids[0], k * sizeof(int64_t))
                 pending.deliver(learner, ledger.rounds)
             ledger.rounds += 1
             if ledger.rounds == ledger.next_mark:

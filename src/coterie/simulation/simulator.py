@@ -23,7 +23,7 @@ from coterie.simulation.duels import play_duels
 from coterie.simulation.rand_index import adjusted_rand, n_labels
 from coterie.simulation.traces import Trace
 from coterie.types import Ints
-from coterie.validation import shown, whole
+from coterie.validation import item_ids, shown, whole
 
 E = TypeVar("E", bound=Environment)
 AnyKind: TypeAlias = Policy | ListPolicy | PairPolicy
@@ -77,7 +77,8 @@ def simulate(
     ----------
     policy : Policy, ListPolicy or PairPolicy
         Any object with `recommend(user, arms)` and `update(user, x, reward)`; for environments with lists,
-        with `recommend_list` and `update_list`; for duels, with `recommend_pair` and `update_pair`.
+        with `recommend_list` and `update_list`; for duels, with `recommend_pair` and `update_pair`. Methods
+        with a parameter `items` (in `update`, `item`) are given the ids of lasting items.
         Policies of this package run without the GIL (except in duels), with the same results. If a policy
         has fewer users than the environment, its `add_users` is called when new users appear.
     environment : Environment
@@ -366,6 +367,8 @@ def check_block(block: Block, n_users: int, dim: int, longest: int) -> None:
     for numbers, low, limit, name in within:
         if numbers.size and not (numbers.min() >= low and numbers.max() < limit):
             raise ArgumentError(f"the environment must return {name} from {low} to {limit - 1}")
+    if block.ids is not None:
+        item_ids(block.ids, (len(block.items),), distinct=False)
     if block.unseen and (block.unseen < 0 or not block.lasting or block.length > 1 or block.sharpness > 0):
         raise ArgumentError(
             "the environment may show items once (unseen) only if they are lasting and shown one at a time"

@@ -242,9 +242,9 @@ def pick_roles(available: Sequence[str], columns: Sequence[str] | None, timed: b
     """
     if columns is None:
         plain = [name for name in available if name.lower() not in TIMES]
-        whens = [name for name in available if name.lower() in TIMES]
+        times = [name for name in available if name.lower() in TIMES]
         roles = dict(zip(("user", "item", "value"), plain, strict=False))
-        roles.update({"time": whens[0]} if whens else {})
+        roles.update({"time": times[0]} if times else {})
     else:
         rest = list(columns)
         when = [rest.pop()] if timed and len(rest) > 2 else rest[3:4]

@@ -77,7 +77,7 @@ class AutoCLUB(LinearBandit):
 
     @staticmethod
     def _plan(n_users: int, dim: int, *, ridge: float, seed: int) -> Plan:
-        return Plan(Levelled, {})
+        return Plan(Levelled, {}, items=True)
 
     def explain(self, user: int, arms: ArrayLike | None = None) -> UserExplanation:
         """Explain whom a user learns from, what is known about it, and what scores are made of.

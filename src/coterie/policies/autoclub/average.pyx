@@ -16,7 +16,7 @@ from coterie.policies.autoclub.repeat_memory cimport (
     GROUPS, SLOTS, Agreement, Repeats, add_repeat, disagreement, fill_slot, find_slot, key_of
 )
 from coterie.policies.kernel.learner cimport WidthCache, Offer, View, bonus, row
-from coterie.policies.kernel.linalg cimport largest_eigenvalue, means, quadratics
+from coterie.policies.kernel.linalg cimport dot, largest_eigenvalue, means, quadratic, quadratics
 
 from coterie.policies.autoclub.people import ClustersAndPeople as Base
 from coterie.policies.kernel.arrays import Field
@@ -39,12 +39,14 @@ cdef double UNLIKE = 20.0  # columns are levelled if one varies more than so man
 
 
 cdef struct Both:
-    # What a decision rests on: the weight of people, what clusters say, what people say, and the arms with intercepts
+    # What a decision rests on: the weight of people, what clusters say, what people say, and the arms with intercepts; `scale` is
+    # the σ̂ of both by their weights
     double trust
     View seen
     View people
     Offer longer
     bint recalls
+    double scale
 
 
 cdef struct Recalled:
@@ -133,6 +135,30 @@ cdef class Averaged(ClustersAndPeople):
             fill_slot(&self.repeats, key, self.within_reason(reward))
         return 0
 
+    cdef int predict(self, Py_ssize_t user, const double *x, double *mean, double *variance) except -1 nogil:
+        """The prediction of both models by their weights; rewards of noisy users have a greater variance."""
+        cdef double trust = self.update_slack(), own = 1.0 / self.precisions[user]
+        cdef const double *centre
+        cdef const double *covariance
+        mean[0] = variance[0] = 0.0
+        if trust < 1.0:
+            mean[0] = (1.0 - trust) * (self.offset + dot(self.mixture_of(user), x, self.dim))
+            variance[0] = (1.0 - trust) * (own + self.width2(self.row_of[user], x))
+        if trust > 0.0:
+            self.look_up(user, &centre, &covariance)
+            x = self.people.with_intercept(x, 1.0)
+            mean[0] += trust * dot(centre, x, self.people.size)
+            variance[0] += trust * (own + max(quadratic(covariance, x, self.people.size), 0.0))
+        return 0
+
+    cdef int absorb_effect(
+        self, Py_ssize_t user, const double *x, double reward, const int64_t *item
+    ) except -1 nogil:
+        """What a reward tells of its item, unless it only says again what the user has told of this vector."""
+        if self.recurring > 0.0 and find_slot(&self.repeats, key_of(user, x, self.dim)) >= 0:
+            return 0
+        return ClustersAndPeople.absorb_effect(self, user, x, reward, item)
+
     cdef void compare_repeat(self, Py_ssize_t slot, Py_ssize_t user, double reward) noexcept nogil:
         """How much of what both models leave unexplained comes again with the same vector."""
         cdef double part
@@ -173,6 +199,9 @@ cdef class Averaged(ClustersAndPeople):
         means(both.people.estimate, both.longer.items, NULL, offer.n, self.people.size, self.people_means)
         for k in range(offer.n):
             mean[k] = (1.0 - both.trust) * (mean[k] + self.offset) + both.trust * self.people_means[k]
+        for k in range(offer.n if self.effective else 0):
+            mean[k] += self.item_means[k]
+        both.scale = (1.0 - both.trust) * both.seen.beta + both.trust * both.people.beta
         both.recalls = self.recurring > 0.0
         if both.recalls:
             self.recall(user, offer)
@@ -183,7 +212,7 @@ cdef class Averaged(ClustersAndPeople):
         self, Offer *offer, Both *both, const int64_t *arms, Py_ssize_t n, double *out
     ) noexcept nogil:
         """The bonus of some arms, by both models, weighted; of the first n where `arms` is NULL."""
-        cdef Py_ssize_t j
+        cdef Py_ssize_t j, k
         cdef double left
         cdef Recalled *arm
         cdef int64_t rows[AT_A_TIME]
@@ -200,18 +229,20 @@ cdef class Averaged(ClustersAndPeople):
             memset(out, 0, n * sizeof(double))
         quadratics(both.people.inverse, both.longer.items, arms, n, self.people.size, self.people_widths)
         for j in range(n):
+            k = j if arms == NULL else arms[j]
             out[j], self.people_widths[j] = max(out[j], 0.0), max(self.people_widths[j], 0.0)
+            left = 1.0
             if both.recalls:
-                arm = &self.recalled[j if arms == NULL else arms[j]]
+                arm = &self.recalled[k]
                 left = (1.0 - arm.share) * (1.0 - arm.share)
                 out[j], self.people_widths[j] = left * out[j] + arm.variance, left * self.people_widths[j] + arm.variance
-            out[j] = weighted(both, out[j], self.people_widths[j])
+            out[j] = self.with_effect(weighted(both, out[j], self.people_widths[j]), sqrt(left) * both.scale, k)
 
     cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, WidthCache *cache) except -2 nogil:
         """The first arm of largest score, -1 if an arm is too long; widths are bounded first, and few computed."""
         cdef Both both
         cdef Py_ssize_t k, top = 0, count = 0
-        cdef double first = 0.0, second
+        cdef double first = 0.0, second, most
         cdef double *mean = self.widths
         cdef Best best
         if self.update_slack() == 0.0 and self.recurring == 0.0:
@@ -229,7 +260,8 @@ cdef class Averaged(ClustersAndPeople):
             first = SLACK * min(largest_eigenvalue(both.seen.inverse, self.work, self.dim), 1.0 / both.seen.ridge)
         second = SLACK * largest_eigenvalue(both.people.inverse, self.people.scratch, self.people.size)
         for k in range(offer.n):
-            self.upper[k] = mean[k] + weighted(&both, first * self.bounds[k], second * (1.0 + self.bounds[k]))
+            most = weighted(&both, first * self.bounds[k], second * (1.0 + self.bounds[k]))
+            self.upper[k] = mean[k] + self.with_effect(most, both.scale, k)
             if self.upper[k] > self.upper[top]:
                 top = k
         best.arm, best.score, self.waiting[0] = top, -INFINITY, top
@@ -269,7 +301,7 @@ cdef class Averaged(ClustersAndPeople):
         beside its cluster add to that by clusters."""
         recurring, self.recurring = self.recurring, 0.0
         try:
-            mean, _ = Averaged.scores(self, user, arms)
+            mean, _ = Averaged.scores(self, user, arms, None, False)
         finally:
             self.recurring = recurring
         return mean, self._scratch["people"][0, : len(arms)].copy(), arms @ self.array("mixtures")[user]
@@ -321,14 +353,14 @@ cdef class Levelled(Averaged):
 
     cdef Offer levelled(self, const double *items, const int64_t *picks, Py_ssize_t n) noexcept nogil:
         """Vectors with their columns divided by the scales."""
-        cdef Offer offer = Offer(items, picks, n)
+        cdef Offer offer = Offer(items, picks, n, NULL)
         cdef Py_ssize_t k, i
         if self.scales[0] == 0.0:
             return offer
         for k in range(n):
             for i in range(self.dim):
                 self.even[k * self.dim + i] = row(&offer, k, self.dim)[i] / self.scales[i]
-        return Offer(self.even, NULL, n)
+        return Offer(self.even, NULL, n, NULL)
 
     cdef int choose(
         self, Py_ssize_t user, Offer *offer, WidthCache *cache, Py_ssize_t k, int64_t *out
@@ -339,6 +371,7 @@ cdef class Levelled(Averaged):
         if self.too_long(offer):
             return 1
         even = self.levelled(offer.items, offer.picks, offer.n)
+        even.ids = offer.ids
         return Averaged.choose(self, user, &even, NULL, k, out)
 
     cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil:
@@ -349,6 +382,12 @@ cdef class Levelled(Averaged):
                 self.settle_columns()
         return Averaged.absorb(self, user, self.levelled(x, NULL, 1).items, reward)
 
+    cdef int absorb_effect(
+        self, Py_ssize_t user, const double *x, double reward, const int64_t *item
+    ) except -1 nogil:
+        """Vectors are known as they are divided: effects start anew when columns are settled, as all does."""
+        return Averaged.absorb_effect(self, user, self.levelled(x, NULL, 1).items, reward, item)
+
     def settle_columns(self):
         """Start anew with columns that vary alike, if they do not; what was learnt is forgotten."""
         scales = scales_of_columns(self.array("columns.first"))
@@ -357,6 +396,8 @@ cdef class Levelled(Averaged):
         fresh = type(self)(
             self.n_users, self.dim, ridge=self.ridge, schedule=self.schedule, generator=np.random.default_rng(0), seats=self.most_seats
         )
+        if self.items is not None:
+            fresh.know_items()
         rounds = self.rounds
         kept = {"repeats": self.pulls_of_users(), "columns.first": self.array("columns.first").copy(), "columns.scales": scales}
 
@@ -371,17 +412,17 @@ cdef class Levelled(Averaged):
         scales = self.array("columns.scales")
         return vectors / scales if scales.any() else vectors
 
-    def scores(self, Py_ssize_t user, arms):
+    def scores(self, Py_ssize_t user, arms, ids=None, bint effects=True):
         """Expected reward and bonus of every arm."""
-        return Averaged.scores(self, user, self.divided(arms))
+        return Averaged.scores(self, user, self.divided(arms), ids, effects)
 
     def modelled(self, Py_ssize_t user, arms):
         """The same as of vectors that are divided."""
         return Averaged.modelled(self, user, self.divided(arms))
 
-    def estimates(self):
-        """Each user's own ridge regression, of vectors as they came."""
-        return self.divided(Averaged.estimates(self))
+    def estimates_of(self, users):
+        """Each user's own ridge regression, of vectors as they came; `estimates` calls this, too."""
+        return self.divided(Averaged.estimates_of(self, users))
 
 
 def scales_of_columns(vectors):

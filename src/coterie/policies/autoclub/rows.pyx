@@ -149,8 +149,13 @@ cdef class EvidenceRows(ClusterSums):
 
     def estimates(self):
         """Each user's own ridge regression; what it acts on is in `scores`."""
-        out, ridge = np.zeros((self.n_users, self.dim)), self.ridge * np.eye(self.dim)
-        for user in np.flatnonzero(self.array("pulls")).tolist():
-            moment = self.array("moments")[user].copy()
-            out[user] = eliminated(self.gram(user) + ridge, moment, 0.5 * self.ridge)[2]
+        return self.estimates_of(np.arange(self.n_users))
+
+    def estimates_of(self, users):
+        """The same of some users: a regression takes 14 µs, and a service has many users."""
+        out, ridge, pulls = np.zeros((len(users), self.dim)), self.ridge * np.eye(self.dim), self.array("pulls")
+        for row, user in enumerate(users.tolist()):
+            if pulls[user]:
+                moment = self.array("moments")[user].copy()
+                out[row] = eliminated(self.gram(user) + ridge, moment, 0.5 * self.ridge)[2]
         return out

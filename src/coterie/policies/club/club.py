@@ -38,6 +38,9 @@ class CLUB(LinearBandit):
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the policy's own random numbers; CLUB draws none.
+    items : bool, default False
+        Whether to learn how much better each item does than its vector predicts, over all users. `recommend`
+        and `update` take ids of items; without them, equal vectors are one item.
 
     Raises
     ------
@@ -86,6 +89,7 @@ class CLUB(LinearBandit):
         growing: bool = False,
         ridge: float = 1.0,
         seed: int = 0,
+        items: bool = False,
     ) -> None:
         """Make the policy, before its first round."""
         super().__init__(
@@ -95,6 +99,7 @@ class CLUB(LinearBandit):
             growing=growing,
             ridge=ridge,
             seed=seed,
+            items=items,
         )
 
     @staticmethod
@@ -130,6 +135,9 @@ class UniCLUB(LinearBandit):
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the uniform rounds, at least 0.
+    items : bool, default False
+        Whether to learn how much better each item does than its vector predicts, over all users. `recommend`
+        and `update` take ids of items; without them, equal vectors are one item.
 
     Raises
     ------
@@ -172,6 +180,7 @@ class UniCLUB(LinearBandit):
         growing: bool = False,
         ridge: float = 1.0,
         seed: int = 0,
+        items: bool = False,
     ) -> None:
         """Make the policy, before its first round."""
         super().__init__(
@@ -181,6 +190,7 @@ class UniCLUB(LinearBandit):
             growing=growing,
             ridge=ridge,
             seed=seed,
+            items=items,
         )
 
     @staticmethod
@@ -214,6 +224,9 @@ class SACLUB(LinearBandit):
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the policy's own random numbers; SACLUB draws none.
+    items : bool, default False
+        Whether to learn how much better each item does than its vector predicts, over all users. `recommend`
+        and `update` take ids of items; without them, equal vectors are one item.
 
     Raises
     ------
@@ -252,6 +265,7 @@ class SACLUB(LinearBandit):
         growing: bool = False,
         ridge: float = 1.0,
         seed: int = 0,
+        items: bool = False,
     ) -> None:
         """Make the policy, before its first round."""
         super().__init__(
@@ -261,6 +275,7 @@ class SACLUB(LinearBandit):
             growing=growing,
             ridge=ridge,
             seed=seed,
+            items=items,
         )
 
     @staticmethod

@@ -33,6 +33,9 @@ class DynUCB(LinearBandit):
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the clusters that users start in, at least 0.
+    items : bool, default False
+        Whether to learn how much better each item does than its vector predicts, over all users. `recommend`
+        and `update` take ids of items; without them, equal vectors are one item.
 
     Raises
     ------
@@ -69,9 +72,12 @@ class DynUCB(LinearBandit):
         alpha: float = 1.0,
         ridge: float = 1.0,
         seed: int = 0,
+        items: bool = False,
     ) -> None:
         """Make the policy, before its first round."""
-        super().__init__(n_users, dim, n_clusters=n_clusters, alpha=alpha, ridge=ridge, seed=seed)
+        super().__init__(
+            n_users, dim, n_clusters=n_clusters, alpha=alpha, ridge=ridge, seed=seed, items=items
+        )
 
     @staticmethod
     def _plan(n_users: int, dim: int, *, n_clusters: int, alpha: float, ridge: float, seed: int) -> Plan:

@@ -131,7 +131,8 @@ class HierUCB(LinearBandit):
         ridge: float,
         seed: int,
     ) -> Plan:
-        return Plan(UpperBounds, _settings(dim, noise, mean, covariance, intercept), growing=growing)
+        settings = _settings(dim, noise, mean, covariance, intercept)
+        return Plan(UpperBounds, settings, growing=growing, items=True)
 
 
 class HierTS(LinearBandit):
@@ -217,4 +218,4 @@ class HierTS(LinearBandit):
         seed: int,
     ) -> Plan:
         settings = _settings(dim, noise, mean, covariance, intercept)
-        return Plan(PosteriorSamples, {**settings, "scale": positive("scale", scale)})
+        return Plan(PosteriorSamples, {**settings, "scale": positive("scale", scale)}, items=True)

@@ -21,7 +21,7 @@ from numpy.random.c_distributions cimport random_standard_normal
 from coterie.policies.kernel.learner cimport Learner, WidthCache, Offer, largest, row
 from coterie.policies.kernel.linalg cimport (
     absorb, add_gram, add_outer, add_scaled, apply, cholesky, congruent, dot, eigen, eliminate, finish_inverse,
-    invert, invert_lower, invert_sums, means, multiply, multiply_transposed, quadratics, transpose
+    invert, invert_lower, invert_sums, means, multiply, multiply_transposed, quadratic, quadratics, transpose
 )
 
 from coterie.policies.kernel.arrays import Field
@@ -626,7 +626,16 @@ cdef class UpperBounds(LearntPrior):
         means(self.mean_of(user), extended.items, extended.picks, extended.n, self.size, mean)
         quadratics(self.covariance_of(user), extended.items, extended.picks, extended.n, self.size, width)
         for k in range(extended.n):
-            width[k] = noise * sqrt(max(width[k], 0.0))
+            if self.effective:
+                mean[k] += self.item_means[k]
+            width[k] = self.with_effect(noise * sqrt(max(width[k], 0.0)), noise, k)
+        return 0
+
+    cdef int predict(self, Py_ssize_t user, const double *x, double *mean, double *variance) except -1 nogil:
+        """xᵀm, and 1 + xᵀVx."""
+        cdef const double *full = self.with_intercept(x, 1.0) if self.intercept else x
+        mean[0] = dot(self.mean_of(user), full, self.size)
+        variance[0] = 1.0 + max(quadratic(self.covariance_of(user), full, self.size), 0.0)
         return 0
 
     cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, WidthCache *cache) except -2 nogil:
@@ -660,5 +669,6 @@ cdef class PosteriorSamples(UpperBounds):
         for i in range(self.size):
             sample[i] = mean[i] + noise * dot(self.product + i * self.size, self.deviates, i + 1)
         means(sample, extended.items, extended.picks, extended.n, self.size, self.upper)
+        self.sample_effects(noise, extended.n, self.upper)
         largest(self.upper, extended.n, k, out)
         return 0

@@ -7,6 +7,7 @@ from numpy.random cimport bitgen_t
 from numpy.random.c_distributions cimport random_standard_normal
 
 from coterie.policies.kernel.arrays cimport NamedArrays
+from coterie.policies.kernel.item_effects cimport ItemEffects
 from coterie.policies.kernel.linalg cimport cholesky, dot, natural_log
 from coterie.policies.kernel.ridge cimport Ridge
 
@@ -31,10 +32,16 @@ cdef inline void show_row(
 
 
 cdef struct Offer:
-    # The arms of a round: rows of `items`, those that `picks` names, or the first n where it is NULL
+    # The arms of a round: rows of `items`, those that `picks` names, or the first n where it is NULL. `ids` are the ids of the
+    # n arms; NULL where they have none, so that equal vectors are one item.
     const double *items
     const int64_t *picks
     Py_ssize_t n
+    const int64_t *ids
+
+
+cdef enum:
+    NO_ITEM = -1  # in the place of an id: a reward that tells nothing of any item
 
 
 cdef struct WidthCache:
@@ -85,8 +92,23 @@ cdef inline Offer offer_of(object arms, Py_ssize_t dim) except *:
     ):
         raise TypeError(f"a contiguous (K, {dim}) matrix of float64 is needed")
     offer.items, offer.picks = <const double *> cnp.PyArray_DATA(arms), NULL
-    offer.n = cnp.PyArray_DIM(arms, 0)
+    offer.n, offer.ids = cnp.PyArray_DIM(arms, 0), NULL
     return offer
+
+
+cdef inline const int64_t *ids_of(object ids, Py_ssize_t n) except? NULL:
+    """A contiguous vector of n ids; NULL for None."""
+    if ids is None:
+        return NULL
+    if not (
+        cnp.PyArray_CheckExact(ids)
+        and cnp.PyArray_TYPE(ids) == cnp.NPY_INT64
+        and cnp.PyArray_NDIM(ids) == 1
+        and cnp.PyArray_DIM(ids, 0) == n
+        and cnp.PyArray_ISCARRAY_RO(ids)
+    ):
+        raise ValueError(f"a contiguous vector of {n} int64 is needed")
+    return <const int64_t *> cnp.PyArray_DATA(ids)
 
 
 cdef inline const double *vector_of(object x, Py_ssize_t n) except NULL:
@@ -134,6 +156,10 @@ cdef class Learner(NamedArrays):
     cdef double *upper
     cdef double *widths
     cdef int64_t *waiting
+    cdef readonly ItemEffects items
+    cdef bint effective
+    cdef double *item_means
+    cdef double *item_widths2
 
     cdef int set_schedule(self, schedule) except -1
     cdef int reserve(self, Py_ssize_t n_arms) except -1
@@ -156,11 +182,22 @@ cdef class Learner(NamedArrays):
     ) noexcept nogil  # OUT: best, score
     cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil  # OUT: out
     cdef int score_all(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil  # OUT: mean, width
+    cdef void look_up_effects(self, Offer *offer) noexcept nogil
+    cdef double with_effect(self, double width, double scale, Py_ssize_t k) noexcept nogil
+    cdef void sample_effects(self, double scale, Py_ssize_t n, double *scores) noexcept nogil
 
+    cdef int predict(self, Py_ssize_t user, const double *x, double *mean, double *variance) except -1 nogil
+    cdef int absorb_effect(self, Py_ssize_t user, const double *x, double reward, const int64_t *item) except -1 nogil
     cdef int init_users(self, Py_ssize_t known) except -1
     cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil
     cdef int review(self, Py_ssize_t user) except -1 nogil
     cdef int label(self, int64_t *out) except -1 nogil  # OUT: out
     cdef int learn(
-        self, Py_ssize_t user, const double *xs, const double *rewards, Py_ssize_t n, Py_ssize_t shown
+        self,
+        Py_ssize_t user,
+        const double *xs,
+        const double *rewards,
+        const int64_t *ids,
+        Py_ssize_t n,
+        Py_ssize_t shown,
     ) except -1 nogil

@@ -15,12 +15,15 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from coterie.policies.kernel.arrays cimport NamedArrays
+from coterie.policies.kernel.item_effects cimport ItemEffects, key_of_id, key_of_vector
 from coterie.policies.kernel.linalg cimport (
     ARMS_AT_A_TIME, dot, largest_eigenvalue, means, natural_log, power_of_two, quadratic, quadratics, squares
 )
 
 cnp.import_array()
 
+ITEMS = "items."
+"""What the names of the arrays and numbers of a learner's effects begin with."""
 cdef double SLACK = 1.0 + 1e-9  # a width cached in an earlier round bounds today's only up to rounding
 LONGEST2 = 1e12
 """Largest ‖x‖² relative to the ridge: beyond it, rounding destroys the inverse."""
@@ -82,6 +85,10 @@ cdef class Learner(NamedArrays):
         """The most personal estimate θ̂ held for each user: that of its own data, unless a family says otherwise."""
         return self.array("users.estimate").copy()
 
+    def estimates_of(self, users):
+        """The estimates of some users, a row each; learners that compute each one compute no others."""
+        return self.estimates()[users]
+
     def pulls_of_users(self):
         """How many rewards each user has given."""
         return self.array("users.pulls").copy()
@@ -118,6 +125,10 @@ cdef class Learner(NamedArrays):
         scratch = np.empty((3, n_arms))
         waiting = np.empty(n_arms, np.int64)
         self._scratch.update(scores=scratch, waiting=waiting)
+        if self.items is not None:
+            self._scratch["effects"] = np.empty((2, n_arms))
+            self.item_means = <double *> cnp.PyArray_DATA(self._scratch["effects"])
+            self.item_widths2 = self.item_means + n_arms
         self.bounds = <double *> cnp.PyArray_DATA(scratch)
         self.upper = self.bounds + n_arms
         self.widths = self.upper + n_arms
@@ -158,6 +169,7 @@ cdef class Learner(NamedArrays):
                 self.waiting[j], self.waiting[i] = self.waiting[i], self.waiting[j]
                 out[j] = self.waiting[j]
             return 0
+        self.look_up_effects(offer)
         if k > 1:
             return self.rank(user, offer, k, out)
         out[0] = self.decide(user, offer, cache)
@@ -226,15 +238,19 @@ cdef class Learner(NamedArrays):
         exact one can be better: they are taken several at a time.
         """
         cdef Py_ssize_t k, best = 0, count = 0, n = offer.n
-        cdef double score
+        cdef double score, ucb
         cdef double *mean = self.widths
         means(seen.estimate, offer.items, offer.picks, n, self.dim, mean)
+        for k in range(n if self.effective else 0):
+            mean[k] += self.item_means[k]
         for k in range(n):
-            self.upper[k] = min(mean[k] + bonus(seen, self.bounds[k] * SLACK), self.limit)
+            ucb = mean[k] + self.with_effect(bonus(seen, self.bounds[k] * SLACK), seen.beta, k)
+            self.upper[k] = min(ucb, self.limit)
             if self.upper[k] > self.upper[best]:
                 best = k
         self.bounds[best] = max(quadratic(seen.inverse, row(offer, best, self.dim), self.dim), 0.0)
-        score = min(mean[best] + bonus(seen, self.bounds[best]), self.limit)
+        ucb = mean[best] + self.with_effect(bonus(seen, self.bounds[best]), seen.beta, best)
+        score = min(ucb, self.limit)
         self.upper[best] = -INFINITY
         for k in range(n):
             if self.upper[k] > score or (self.upper[k] == score and k < best):
@@ -263,7 +279,7 @@ cdef class Learner(NamedArrays):
         for j in range(count):
             k = self.waiting[j]
             self.bounds[k] = max(widths2[j], 0.0)
-            ucb = min(mean[k] + bonus(seen, self.bounds[k]), self.limit)
+            ucb = min(mean[k] + self.with_effect(bonus(seen, self.bounds[k]), seen.beta, k), self.limit)
             if ucb > score[0] or (ucb == score[0] and k < best[0]):
                 best[0], score[0] = k, ucb
 
@@ -284,17 +300,82 @@ cdef class Learner(NamedArrays):
         means(seen.estimate, offer.items, offer.picks, offer.n, self.dim, mean)
         quadratics(seen.inverse, offer.items, offer.picks, offer.n, self.dim, width)
         for k in range(offer.n):
-            width[k] = bonus(&seen, max(width[k], 0.0))
+            if self.effective:
+                mean[k] += self.item_means[k]
+            width[k] = self.with_effect(bonus(&seen, max(width[k], 0.0)), seen.beta, k)
         return 0
+
+    # The effects of items, where they are learnt; while τ² is 0 nothing below changes a score by a single bit.
+
+    @cython.final
+    cdef void look_up_effects(self, Offer *offer) noexcept nogil:
+        """Fill `item_means` and `item_widths2` for a decision; `effective` says whether there are any effects."""
+        cdef Py_ssize_t k
+        cdef int64_t key
+        self.effective = self.items is not None and self.items.variance > 0.0
+        if not self.effective:
+            return
+        for k in range(offer.n):
+            if offer.ids == NULL:
+                key = key_of_vector(row(offer, k, self.dim), self.dim)
+            else:
+                key = key_of_id(offer.ids[k])
+            self.items.look(key, self.item_means + k, self.item_widths2 + k)
+
+    @cython.final
+    cdef double with_effect(self, double width, double scale, Py_ssize_t k) noexcept nogil:
+        """A bonus with the doubt about the effect of arm k; grows with the bonus, so that bounds stay bounds."""
+        return sqrt(width * width + scale * scale * self.item_widths2[k]) if self.effective else width
+
+    @cython.final
+    cdef void sample_effects(self, double scale, Py_ssize_t n, double *scores) noexcept nogil:
+        """Add a sample of every arm's effect to its score; no random number is drawn without effects."""
+        cdef Py_ssize_t k
+        for k in range(n if self.effective else 0):
+            scores[k] += self.item_means[k] + scale * sqrt(self.item_widths2[k]) * random_standard_normal(self.bitgen)
+
+    cdef int predict(self, Py_ssize_t user, const double *x, double *mean, double *variance) except -1 nogil:
+        """The mean of a reward without effects, and its variance relative to σ²: 1 for the noise and xᵀM̄⁻¹x."""
+        cdef View seen
+        self.view(user, &seen)
+        mean[0] = dot(seen.estimate, x, self.dim)
+        variance[0] = 1.0 + max(quadratic(seen.inverse, x, self.dim), 0.0)
+        return 0
+
+    cdef int absorb_effect(
+        self, Py_ssize_t user, const double *x, double reward, const int64_t *item
+    ) except -1 nogil:
+        """Learn what a reward tells of its item, before the model has learnt it; by the vector where `item` is NULL."""
+        cdef double mean = 0.0, variance = 1.0
+        if item != NULL and item[0] == NO_ITEM:
+            return 0
+        self.predict(user, x, &mean, &variance)
+        return self.items.add(
+            key_of_vector(x, self.dim) if item == NULL else key_of_id(item[0]), reward - mean, 1.0 / variance
+        )
+
+    def know_items(self):
+        """Learn effects of items from now on."""
+        self.items = ItemEffects()
+        self.n_arms = 0  # so that the work space is made again, with room for effects
+        self.reserve(1)
 
     # Called by the loops over rounds.
 
     cdef int learn(
-        self, Py_ssize_t user, const double *xs, const double *rewards, Py_ssize_t n, Py_ssize_t shown
+        self,
+        Py_ssize_t user,
+        const double *xs,
+        const double *rewards,
+        const int64_t *ids,
+        Py_ssize_t n,
+        Py_ssize_t shown,
     ) except -1 nogil:
         """Absorb the n rewards observed in a round in which `shown` arms were shown, then review the user once."""
         cdef Py_ssize_t j
         for j in range(n):
+            if self.items is not None:
+                self.absorb_effect(user, xs + j * self.dim, rewards[j], NULL if ids == NULL else ids + j)
             self.rounds += 1
             self.absorb(user, xs + j * self.dim, rewards[j])
         return self.review(user) if n else 0
@@ -326,11 +407,12 @@ cdef class Learner(NamedArrays):
         """Is the next round uniform?"""
         return self.explores()
 
-    def recommend(self, Py_ssize_t user, arms):
+    def recommend(self, Py_ssize_t user, arms, ids=None):
         """The arm to play; -1 if one is too long."""
         cdef int64_t arm = 0
         cdef int failed
         cdef Offer offer = offer_of(arms, self.dim)
+        offer.ids = ids_of(ids, offer.n)
         self.reserve(offer.n)
         if self.explores() and self.too_long(&offer):
             return -1
@@ -338,11 +420,12 @@ cdef class Learner(NamedArrays):
             failed = self.choose(user, &offer, NULL, 1, &arm)
         return -1 if failed else arm
 
-    def recommend_list(self, Py_ssize_t user, arms, Py_ssize_t k):
+    def recommend_list(self, Py_ssize_t user, arms, Py_ssize_t k, ids=None):
         """The k best arms in order; None if one is too long."""
         out = np.empty(k, np.int64)
         cdef int failed
         cdef Offer offer = offer_of(arms, self.dim)
+        offer.ids = ids_of(ids, offer.n)
         cdef int64_t *found = <int64_t *> cnp.PyArray_DATA(out)
         self.reserve(offer.n)
         if k > offer.n or self.too_long(&offer):
@@ -357,16 +440,56 @@ cdef class Learner(NamedArrays):
         self.reserve(offer.n)
         return not self.too_long(&offer)
 
-    def scores(self, Py_ssize_t user, arms):
-        """The expected reward and the bonus of every arm."""
+    def scores(self, Py_ssize_t user, arms, ids=None, bint effects=True):
+        """The expected reward and the bonus of every arm, with or without the effects of items."""
         cdef Offer offer = offer_of(arms, self.dim)
+        offer.ids = ids_of(ids, offer.n)
         mean, width = np.empty(offer.n), np.empty(offer.n)
         cdef double *first = <double *> cnp.PyArray_DATA(mean)
         cdef double *second = <double *> cnp.PyArray_DATA(width)
         self.reserve(offer.n)
         with nogil:
+            self.look_up_effects(&offer)
+            self.effective = self.effective and effects
             self.score_all(user, &offer, first, second)
         return mean, width
+
+    # The state by name: its own arrays and numbers, and those of its effects with "items." before their names.
+
+    def names(self):
+        """The names of all arrays."""
+        return (*self.FIELDS, *(ITEMS + name for name in (ItemEffects.FIELDS if self.items is not None else ())))
+
+    def array(self, str name):
+        """The part of an array that is in use; a view."""
+        if self.items is not None and name.startswith(ITEMS):
+            return self.items.array(name.removeprefix(ITEMS))
+        return NamedArrays.array(self, name)
+
+    def arrays(self):
+        """Copies of all arrays by name, as far as they are in use."""
+        return {name: self.array(name).copy() for name in self.names()}
+
+    def held(self):
+        """Bytes of each array by name, room to grow included."""
+        own = NamedArrays.held(self)
+        if self.items is not None:
+            own.update({ITEMS + name: size for name, size in self.items.held().items()})
+        return own
+
+    def numbers(self):
+        """The single numbers of the state by name."""
+        own = NamedArrays.numbers(self)
+        if self.items is not None:
+            own.update({ITEMS + name: number for name, number in self.items.numbers().items()})
+        return own
+
+    def restore(self, fill, numbers):
+        """Take over a state, that of the effects included; ValueError if it contradicts itself."""
+        NamedArrays.restore(self, fill, numbers)
+        if self.items is not None:
+            said = {name: numbers[ITEMS + name] for name in ItemEffects.NUMBERS}
+            self.items.restore(lambda name, out: fill(ITEMS + name, out), said)
 
     def scratch(self):
         """Bytes of the work space."""
@@ -383,29 +506,34 @@ cdef class Learner(NamedArrays):
         self.label(<int64_t *> cnp.PyArray_DATA(out))
         return out
 
-    def update(self, Py_ssize_t user, x, double reward):
-        """Absorb one reward; False, and nothing changes, if the vector is too long."""
+    def update(self, Py_ssize_t user, x, double reward, item=None):
+        """Absorb one reward, of an item known by this id or by its vector; False, and nothing changes, if it is too long."""
         cdef const double *vector = vector_of(x, self.dim)
+        cdef int64_t number = 0 if item is None else item
+        cdef const int64_t *ids = NULL if item is None else &number
         if not dot(vector, vector, self.dim) <= self.longest2:
             return False
         with nogil:
-            self.learn(user, vector, &reward, 1, 1)
+            self.learn(user, vector, &reward, ids, 1, 1)
         return True
 
-    def update_list(self, Py_ssize_t user, xs, rewards):
+    def update_list(self, Py_ssize_t user, xs, rewards, ids=None):
         """Absorb what was observed in a list; False, and nothing changes, if a vector is too long."""
         cdef Offer offer = offer_of(xs, self.dim)
+        offer.ids = ids_of(ids, offer.n)
         cdef const double *values = vector_of(rewards, offer.n)
         self.reserve(offer.n)
         if self.too_long(&offer):
             return False
         with nogil:
-            self.learn(user, offer.items, values, offer.n, offer.n)
+            self.learn(user, offer.items, values, offer.ids, offer.n, offer.n)
         return True
 
-    def update_many(self, users, xs, rewards, bint fitting=False):
+    def update_many(self, users, xs, rewards, bint fitting=False, ids=None):
         """Absorb rewards in order; when fitting, review all users once, at the end; False if a vector is too long."""
         cdef Offer offer = offer_of(xs, self.dim)
+        offer.ids = ids_of(ids, offer.n)
+        cdef const int64_t *item = NULL
         cdef const double *values = vector_of(rewards, offer.n)
         cdef const int64_t[::1] served = users
         cdef Py_ssize_t k
@@ -416,11 +544,14 @@ cdef class Learner(NamedArrays):
             return False
         with nogil:
             for k in range(offer.n):
+                item = NULL if offer.ids == NULL else offer.ids + k
                 if fitting:
+                    if self.items is not None:
+                        self.absorb_effect(served[k], offer.items + k * self.dim, values[k], item)
                     self.rounds += 1
                     self.absorb(served[k], offer.items + k * self.dim, values[k])
                 else:
-                    self.learn(served[k], offer.items + k * self.dim, values + k, 1, 1)
+                    self.learn(served[k], offer.items + k * self.dim, values + k, item, 1, 1)
             for k in range(self.n_users if fitting else 0):
                 self.review(k)
         return True

@@ -133,10 +133,11 @@ cdef class SampledRows(FixedRows):
         return arm
 
     cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil:
-        """The k arms of largest xᵀθ̃, of one sample."""
+        """The k arms of largest xᵀθ̃ of one sample, with a sample of each arm's effect where items have effects."""
         cdef View seen
         self.view(user, &seen)
         draw_sample(&seen, self.bitgen, self.factor, self.work, self.sample, self.dim)
         means(self.sample, offer.items, offer.picks, offer.n, self.dim, self.upper)
+        self.sample_effects(seen.beta, offer.n, self.upper)
         largest(self.upper, offer.n, k, out)
         return 0

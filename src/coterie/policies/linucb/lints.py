@@ -26,6 +26,9 @@ class LinTSOne(LinearBandit):
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the samples, at least 0.
+    items : bool, default False
+        Whether to learn how much better each item does than its vector predicts, over all users. `recommend`
+        and `update` take ids of items; without them, equal vectors are one item.
 
     Raises
     ------
@@ -63,9 +66,10 @@ class LinTSOne(LinearBandit):
         beta: float = 1.0,
         ridge: float = 1.0,
         seed: int = 0,
+        items: bool = False,
     ) -> None:
         """Make the policy, before its first round."""
-        super().__init__(n_users, dim, beta=beta, ridge=ridge, seed=seed)
+        super().__init__(n_users, dim, beta=beta, ridge=ridge, seed=seed, items=items)
 
     @staticmethod
     def _plan(n_users: int, dim: int, *, beta: float, ridge: float, seed: int) -> Plan:
@@ -88,6 +92,9 @@ class LinTSInd(LinearBandit):
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the samples, at least 0.
+    items : bool, default False
+        Whether to learn how much better each item does than its vector predicts, over all users. `recommend`
+        and `update` take ids of items; without them, equal vectors are one item.
 
     Raises
     ------
@@ -122,9 +129,10 @@ class LinTSInd(LinearBandit):
         beta: float = 1.0,
         ridge: float = 1.0,
         seed: int = 0,
+        items: bool = False,
     ) -> None:
         """Make the policy, before its first round."""
-        super().__init__(n_users, dim, beta=beta, ridge=ridge, seed=seed)
+        super().__init__(n_users, dim, beta=beta, ridge=ridge, seed=seed, items=items)
 
     @staticmethod
     def _plan(n_users: int, dim: int, *, beta: float, ridge: float, seed: int) -> Plan:
@@ -151,6 +159,9 @@ class LinTSOracle(LinearBandit):
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the samples, at least 0.
+    items : bool, default False
+        Whether to learn how much better each item does than its vector predicts, over all users. `recommend`
+        and `update` take ids of items; without them, equal vectors are one item.
 
     Raises
     ------
@@ -187,9 +198,10 @@ class LinTSOracle(LinearBandit):
         beta: float = 1.0,
         ridge: float = 1.0,
         seed: int = 0,
+        items: bool = False,
     ) -> None:
         """Make the policy, before its first round."""
-        super().__init__(n_users, dim, labels=labels, beta=beta, ridge=ridge, seed=seed)
+        super().__init__(n_users, dim, labels=labels, beta=beta, ridge=ridge, seed=seed, items=items)
 
     @staticmethod
     def _plan(n_users: int, dim: int, *, labels: ArrayLike, beta: float, ridge: float, seed: int) -> Plan:

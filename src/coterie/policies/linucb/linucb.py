@@ -30,6 +30,9 @@ class LinUCBOne(LinearBandit):
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the policy's own random numbers; LinUCB draws none.
+    items : bool, default False
+        Whether to learn how much better each item does than its vector predicts, over all users. `recommend`
+        and `update` take ids of items; without them, equal vectors are one item.
 
     Raises
     ------
@@ -70,9 +73,10 @@ class LinUCBOne(LinearBandit):
         growing: bool = False,
         ridge: float = 1.0,
         seed: int = 0,
+        items: bool = False,
     ) -> None:
         """Make the policy, before its first round."""
-        super().__init__(n_users, dim, beta=beta, growing=growing, ridge=ridge, seed=seed)
+        super().__init__(n_users, dim, beta=beta, growing=growing, ridge=ridge, seed=seed, items=items)
 
     @staticmethod
     def _plan(n_users: int, dim: int, *, beta: float, growing: bool, ridge: float, seed: int) -> Plan:
@@ -100,6 +104,9 @@ class LinUCBInd(LinearBandit):
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the policy's own random numbers; LinUCB draws none.
+    items : bool, default False
+        Whether to learn how much better each item does than its vector predicts, over all users. `recommend`
+        and `update` take ids of items; without them, equal vectors are one item.
 
     Raises
     ------
@@ -137,9 +144,10 @@ class LinUCBInd(LinearBandit):
         growing: bool = False,
         ridge: float = 1.0,
         seed: int = 0,
+        items: bool = False,
     ) -> None:
         """Make the policy, before its first round."""
-        super().__init__(n_users, dim, beta=beta, growing=growing, ridge=ridge, seed=seed)
+        super().__init__(n_users, dim, beta=beta, growing=growing, ridge=ridge, seed=seed, items=items)
 
     @staticmethod
     def _plan(n_users: int, dim: int, *, beta: float, growing: bool, ridge: float, seed: int) -> Plan:
@@ -169,6 +177,9 @@ class LinUCBOracle(LinearBandit):
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the policy's own random numbers; LinUCB draws none.
+    items : bool, default False
+        Whether to learn how much better each item does than its vector predicts, over all users. `recommend`
+        and `update` take ids of items; without them, equal vectors are one item.
 
     Raises
     ------
@@ -208,9 +219,12 @@ class LinUCBOracle(LinearBandit):
         growing: bool = False,
         ridge: float = 1.0,
         seed: int = 0,
+        items: bool = False,
     ) -> None:
         """Make the policy, before its first round."""
-        super().__init__(n_users, dim, labels=labels, beta=beta, growing=growing, ridge=ridge, seed=seed)
+        super().__init__(
+            n_users, dim, labels=labels, beta=beta, growing=growing, ridge=ridge, seed=seed, items=items
+        )
 
     @staticmethod
     def _plan(

@@ -39,6 +39,9 @@ class SCLUB(LinearBandit):
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the policy's own random numbers; SCLUB draws none.
+    items : bool, default False
+        Whether to learn how much better each item does than its vector predicts, over all users. `recommend`
+        and `update` take ids of items; without them, equal vectors are one item.
     arrivals : float, optional
         Factor α_p of the test on arrival frequencies, positive: users who come at different rates are
         separated too. Leave it None (no test) if all users come about equally often; 2 is a place to start
@@ -86,6 +89,7 @@ class SCLUB(LinearBandit):
         growing: bool = False,
         ridge: float = 1.0,
         seed: int = 0,
+        items: bool = False,
         arrivals: float | None = None,
     ) -> None:
         """Make the policy, before its first round."""
@@ -96,6 +100,7 @@ class SCLUB(LinearBandit):
             growing=growing,
             ridge=ridge,
             seed=seed,
+            items=items,
             arrivals=arrivals,
         )
 
@@ -144,6 +149,9 @@ class UniSCLUB(LinearBandit):
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the uniform rounds, at least 0.
+    items : bool, default False
+        Whether to learn how much better each item does than its vector predicts, over all users. `recommend`
+        and `update` take ids of items; without them, equal vectors are one item.
 
     Raises
     ------
@@ -183,6 +191,7 @@ class UniSCLUB(LinearBandit):
         growing: bool = False,
         ridge: float = 1.0,
         seed: int = 0,
+        items: bool = False,
     ) -> None:
         """Make the policy, before its first round."""
         super().__init__(
@@ -192,6 +201,7 @@ class UniSCLUB(LinearBandit):
             growing=growing,
             ridge=ridge,
             seed=seed,
+            items=items,
         )
 
     @staticmethod
@@ -226,6 +236,9 @@ class SASCLUB(LinearBandit):
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the policy's own random numbers; SASCLUB draws none.
+    items : bool, default False
+        Whether to learn how much better each item does than its vector predicts, over all users. `recommend`
+        and `update` take ids of items; without them, equal vectors are one item.
 
     Raises
     ------
@@ -265,6 +278,7 @@ class SASCLUB(LinearBandit):
         growing: bool = False,
         ridge: float = 1.0,
         seed: int = 0,
+        items: bool = False,
     ) -> None:
         """Make the policy, before its first round."""
         super().__init__(
@@ -274,6 +288,7 @@ class SASCLUB(LinearBandit):
             growing=growing,
             ridge=ridge,
             seed=seed,
+            items=items,
         )
 
     @staticmethod

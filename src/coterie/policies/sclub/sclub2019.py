@@ -39,6 +39,9 @@ class SCLUB2019(LinearBandit):
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0
         Seed of the policy's own random numbers; SCLUB2019 draws none.
+    items : bool, default False
+        Whether to learn how much better each item does than its vector predicts, over all users. `recommend`
+        and `update` take ids of items; without them, equal vectors are one item.
     arrivals : float, optional
         Factor α_p of the test on arrival frequencies, positive: users who come at different rates are
         separated too. Leave it None (no test) if all users come about equally often; the published code has
@@ -87,6 +90,7 @@ class SCLUB2019(LinearBandit):
         growing: bool = False,
         ridge: float = 1.0,
         seed: int = 0,
+        items: bool = False,
         arrivals: float | None = None,
     ) -> None:
         """Make the policy, before its first round."""
@@ -97,6 +101,7 @@ class SCLUB2019(LinearBandit):
             growing=growing,
             ridge=ridge,
             seed=seed,
+            items=items,
             arrivals=arrivals,
         )
 

@@ -29,7 +29,7 @@ from coterie.service.core.decisions import (
 from coterie.service.core.ids import checked_id, new_id
 from coterie.service.core.lifecycle import Lifecycle, Phase
 from coterie.service.core.recovery import DamagedPolicy, Recovered, recover_policy
-from coterie.service.core.state import PolicyState, Waiting
+from coterie.service.core.state import Catalogue, PolicyState, Waiting
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import Event, EventStore, detail, one_line
 from coterie.service.storage.journal import Holder, PendingResult, RequestLock
@@ -57,11 +57,28 @@ class Limits:
         Decisions of a policy that wait for their reward.
     policies : int
         Policies of an engine.
+    users, items : int
+        Users of a policy, and items of its catalogue.
+    remembered : int
+        Bytes of decisions that are kept in memory for retries and rewards; older ones are looked up.
     """
 
     arms: int = 1_000
     waiting: int = 1_000_000
     policies: int = 100
+    users: int = 2_000_000
+    items: int = 1_000_000
+    remembered: int = 64 * 2**20
+
+    def check_users(self, count: int) -> None:
+        """Refuse a new user when there are too many."""
+        if count >= self.users:
+            raise StoreError(f"a policy may have {self.users} users, and there are {count}; remove some")
+
+    def check_items(self, count: int) -> None:
+        """Refuse a catalogue that is too large."""
+        if count > self.items:
+            raise ArgumentError(f"a catalogue may have at most {self.items} items, got {count}")
 
     def check_arms(self, count: int) -> None:
         """Refuse too many arms in one decision."""
@@ -99,6 +116,11 @@ class FeedbackRequest(NamedTuple):
     item: str | None
     x: ArrayLike | None
     id: str | None
+
+
+def _size(event: Event) -> int:
+    """Return about how many bytes an event takes in memory."""
+    return 600 + len(event.x or b"") + len(event.detail or "")
 
 
 class Turn:
@@ -182,6 +204,7 @@ class LivePolicy:
         self._retry = Retry()
         self._journal, self._store = requests.journal, requests.journal.store
         self._recent: OrderedDict[str, list[Event]] = OrderedDict()
+        self._recent_bytes = 0
         self.duplicates = 0
         self.totals = RewardTotals()
         self.snapshots = SnapshotWriter(
@@ -263,7 +286,7 @@ class LivePolicy:
             offer = self._offer(items, arms)
             if type(k) is not int or not 1 <= k <= len(offer.ids):
                 k = whole("k", k, 1, len(offer.ids))
-            self.state.check_new_user(user)
+            self._check_new_user(user)
             self._limits.check_waiting(len(self.state.waiting))
             with self._change:
                 outcome = choose(self.state, user, offer.arms, k)
@@ -438,6 +461,41 @@ class LivePolicy:
             result = RewardResult(event.decision or "", "recorded" if frozen else "counted")
             return PendingResult(result, event.seq)
 
+    @contextmanager
+    def importing(self) -> Iterator[None]:
+        """Keep all other requests away: what is imported is checked, and counted as a whole."""
+        with self._requests.held(Holder.IMPORT), self._turn:
+            yield
+
+    def feedback_together(self, requests: Sequence[FeedbackRequest]) -> PendingResult[tuple[int, int]]:
+        """Count many feedbacks in one transaction, all or none; return how many were new, and were known.
+
+        Each was checked by `check_feedback` since the caller began `importing`.
+        """
+        added: list[Event] = []
+        known = latest = 0
+        taken: set[str] = set()
+        new = {request.user for request in requests if self.state.users.find(request.user) is None}
+        if new:
+            self._limits.check_users(len(self.state.users) + len(new) - 1)
+        with self._change:
+            for request in requests:
+                event = self.check_feedback(request)
+                if isinstance(event, PendingResult):
+                    known, latest = known + 1, max(latest, event.seq)
+                elif event.decision in taken:
+                    known += 1
+                else:
+                    event = event._replace(seq=self._journal.next_seq + len(added))
+                    self.state.apply(event)
+                    added.append(event)
+                    taken.add(event.decision or "")
+            self._journal.append_together(added)
+        for event in added:
+            self._remember(event)
+        self.duplicates += known
+        return PendingResult((len(added), known), added[-1].seq if added else latest)
+
     def check_feedback(self, request: FeedbackRequest) -> Event | PendingResult[RewardResult]:
         """Return the event of a feedback, or the result of one that is known already; nothing changes."""
         checked_id("user", request.user)
@@ -453,7 +511,7 @@ class LivePolicy:
             if known:
                 return self._known(self._duplicate(known[0], value, request.item, request.x), known[0])
         vector = self._vector(request.item, request.x)
-        self.state.check_new_user(request.user)
+        self._check_new_user(request.user)
         return self._event(
             events.FEEDBACK,
             decision=request.id or new_id(),
@@ -462,6 +520,13 @@ class LivePolicy:
             reward=value,
             x=vector,
         )
+
+    def _check_new_user(self, user: str) -> None:
+        """Refuse a user who may not join."""
+        if self.state.users.find(user) is None:
+            self.state.check_new_user(user)
+            if self.state.settings.mode != "frozen":
+                self._limits.check_users(len(self.state.users))
 
     def _vector(self, item: str | None, x: ArrayLike | None) -> bytes:
         """Return the vector of an item of the catalogue, or the one given."""
@@ -504,6 +569,8 @@ class LivePolicy:
                 self._check_length("items", vectors)
             if remove:
                 self.state.catalogue.vectors(list(remove))
+            before = Catalogue(0) if replace_all else self.state.catalogue
+            self._limits.check_items(len(before) + sum(one not in before for one in ids))
             if replace_all or put or remove:
                 fields = detail(put=ids, removed=list(remove) or None, all=replace_all or None)
                 with self._change:
@@ -554,26 +621,34 @@ class LivePolicy:
         """Change the state and queue the event for the store."""
         self.state.apply(event)
         self._journal.append(event)
-        if event.decision is not None:
-            known = self._recent.get(event.decision)
-            if known is None:
-                if event.kind == events.EXPIRED:
-                    return  # a late reward only has to find that the decision is not waiting any more
-                found = self._store.find(self.name, event.decision) if event.kind == events.REWARD else ()
-                self._recent[event.decision] = [*found, event]
-            else:
-                self._recent[event.decision] = [*known, event]
-                self._recent.move_to_end(event.decision)
-            if len(self._recent) > REMEMBERED:
-                self._forget_old()
+        self._remember(event)
+
+    def _remember(self, event: Event) -> None:
+        """Keep an event in memory, so that a retry or a reward that comes soon need not be looked up."""
+        if event.decision is None:
+            return
+        known = self._recent.get(event.decision)
+        if known is None:
+            if event.kind == events.EXPIRED:
+                return  # a late reward only has to find that the decision is not waiting any more
+            found = self._store.find(self.name, event.decision) if event.kind == events.REWARD else ()
+            known = [*found]
+            self._recent_bytes += sum(map(_size, known))
+        self._recent[event.decision] = [*known, event]
+        self._recent.move_to_end(event.decision)
+        self._recent_bytes += _size(event)
+        if len(self._recent) > REMEMBERED or self._recent_bytes > self._limits.remembered:
+            self._forget_old()
 
     def _forget_old(self) -> None:
         """Drop the oldest decisions from memory, but none whose events are not durable yet."""
-        while len(self._recent) > REMEMBERED:
+        while len(self._recent) > REMEMBERED or self._recent_bytes > self._limits.remembered:
+            if not self._recent:
+                return
             oldest = next(iter(self._recent))
             if self._recent[oldest][-1].seq > self._journal.durable:
                 return
-            del self._recent[oldest]
+            self._recent_bytes -= sum(map(_size, self._recent.pop(oldest)))
 
     def _events_of(self, decision_id: str) -> list[Event]:
         """Return everything that happened to a decision's id."""
@@ -610,3 +685,4 @@ class LivePolicy:
         self.state = recovered.state
         self.snapshots.seq, self.snapshots.at = recovered.snapshot_seq, recovered.snapshot_at
         self._recent.clear()
+        self._recent_bytes = 0

@@ -81,75 +81,106 @@ class UserEvent(NamedTuple):
 
 NAMED = 100
 """Members of a cluster whose ids an explanation has."""
+SCORED_AT_ONCE = 1_000
+"""Items that are scored while decisions wait."""
 
 
 def summary(live: LivePolicy) -> Summary:
     """Summarise a policy."""
     with live.reading() as state:
-        settings = state.settings
-        shown = {name: getattr(settings, name) for name in settings.__slots__}
-        return Summary(
+        settings, labels = state.settings, user_labels(live)
+        found = Summary(
             name=live.name,
-            settings={**shown, "users": list(settings.users), "params": dict(settings.params)},
+            settings={name: getattr(settings, name) for name in settings.__slots__},
             rounds=state.policy.rounds,
             users=len(state.users),
             items=len(state.catalogue),
-            clusters=len(np.unique(user_labels(live))),
+            clusters=0,
             waiting=len(state.waiting),
             events=dict(state.counts),
             version=state.seq,
         )
+    # Decisions wait while the state is lent: what takes longer the more users there are is done afterwards.
+    shown = {**found.settings, "users": list(settings.users), "params": dict(settings.params)}
+    return found._replace(settings=shown, clusters=len(np.unique(labels)))
 
 
 def user_labels(live: LivePolicy) -> Ints:
     """Return the cluster of each user, in the order of their numbers; labels may be any numbers."""
     state = live.state
     with state.policy.lock:
-        return state.policy.learner.labels()[: len(state.users)]
+        return state.policy.learner.labels()[: len(state.users)].copy()
 
 
 def clusters(live: LivePolicy) -> list[Cluster]:
     """Return all clusters, the largest first."""
     with live.reading() as state:
-        _, firsts, sizes = np.unique(user_labels(live), return_index=True, return_counts=True)
-        order = np.lexsort((firsts, -sizes))
-        names = state.users.ids
-        return [Cluster(int(firsts[one]), int(sizes[one]), names[firsts[one]]) for one in order]
+        labels, names = user_labels(live), state.users.ids
+    _, firsts, sizes = np.unique(labels, return_index=True, return_counts=True)
+    order = np.lexsort((firsts, -sizes))
+    return [Cluster(int(firsts[one]), int(sizes[one]), names[firsts[one]]) for one in order]
 
 
 def members(live: LivePolicy, cluster: int, limit: int = 1_000) -> list[str]:
     """Return the users of a cluster, in the order in which they came; none if there is no such cluster."""
     with live.reading() as state:
-        labels = user_labels(live)
-        if not 0 <= cluster < len(labels):
-            return []
-        found = np.flatnonzero(labels == labels[cluster])
-        return state.users.named(found[:limit].tolist()) if found[0] == cluster else []
+        labels, names = user_labels(live), state.users.ids
+    if not 0 <= cluster < len(labels):
+        return []
+    found = np.flatnonzero(labels == labels[cluster])
+    return [names[one] for one in found[:limit].tolist()] if found[0] == cluster else []
 
 
 def explain(live: LivePolicy, user: str, items: Sequence[str] | None = None, limit: int = 100) -> Explanation:
-    """Explain a user: its cluster, and the scores of the items named, or of the best of the catalogue."""
+    """Explain a user: its cluster, and the scores of the items named, or of the best of the catalogue.
+
+    Items are scored some at a time, and decisions are made between: of a large catalogue, the last items may
+    be scored a few rewards later than the first.
+    """
     with live.reading() as state:
         number = state.users.number(user)
         policy = state.policy
         others = learnt_from(state, number)
         labels = user_labels(live)
         ids = list(items) if items is not None else state.catalogue.ids
-        scored = []
-        if ids:
-            found = policy.scores(number, state.catalogue.vectors(ids))
-            rows = zip(ids, found.mean.tolist(), found.width.tolist(), found.ucb.tolist(), strict=True)
-            scored = sorted((ItemScore(*row) for row in rows), key=lambda one: -one.ucb)
-        return Explanation(
+        with policy.lock:
+            estimate = policy.learner.estimates_of(np.array([number]))[0].tolist()
+        found = Explanation(
             user=user,
             rewards=int(policy.pulls[number]),
-            cluster=int(np.argmax(labels == labels[number])),
+            cluster=0,
             cluster_size=len(others) + 1,
             learns_from=state.users.named(others[:NAMED]),
-            estimate=policy.estimates[number].tolist(),
-            scores=scored[:limit],
+            estimate=estimate,
+            scores=[],
             **autoclub_weights(state, number),
         )
+    return found._replace(
+        cluster=int(np.argmax(labels == labels[number])),
+        scores=_best_scores(live, user, ids, limit, named=items is not None),
+    )
+
+
+def _best_scores(
+    live: LivePolicy, user: str, ids: Sequence[str], limit: int, *, named: bool
+) -> list[ItemScore]:
+    """Return the items with the largest sums; one removed meanwhile is left out unless it is named."""
+    best: list[ItemScore] = []
+    for start in range(0, len(ids), SCORED_AT_ONCE):
+        with live.reading() as state:
+            some = ids[start : start + SCORED_AT_ONCE]
+            if not named:
+                some = [one for one in some if one in state.catalogue]
+            if not some:
+                continue
+            found = state.policy.scores(state.users.number(user), state.catalogue.vectors(some))
+        order = np.argsort(-found.ucb, kind="stable")[:limit].tolist()
+        rows = [
+            ItemScore(some[n], float(found.mean[n]), float(found.width[n]), float(found.ucb[n]))
+            for n in order
+        ]
+        best = sorted([*best, *rows], key=lambda one: -one.ucb)[:limit]
+    return best
 
 
 def autoclub_weights(state: PolicyState, number: int) -> dict[str, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from heapq import heappush
+from heapq import heapify, heappush
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -232,6 +232,13 @@ class PolicyState:
         # A reward does not remove its timer, which would mean a search: `expire` skips what is settled.
         if waiting.expires is not None:
             heappush(self.timers, (waiting.expires, decision))
+            if len(self.timers) > 2 * len(self.waiting) + 1_000:
+                self._drop_old_timers()
+
+    def _drop_old_timers(self) -> None:
+        """Keep the timers of decisions that wait; in place, since a loop over them may be under way."""
+        self.timers[:] = [(one.expires, key) for key, one in self.waiting.items() if one.expires is not None]
+        heapify(self.timers)
 
     def _configured(self, event: Event) -> None:
         self.settings = PolicySettings.from_json(event.detail or "{}")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 from importlib.metadata import version
+from inspect import iscoroutinefunction
+from typing import Any
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -45,10 +48,14 @@ def build_app(
 
 
 def _route(endpoint: Endpoint) -> Route:
-    """Return a route that checks the key before anything else."""
+    """Return a route that checks the key before anything else.
+
+    A handler that is not a coroutine runs in a thread: it reads the store, waits for its turn, or takes
+    longer the more users or items there are.
+    """
     # The handlers of decisions and rewards take bytes, since `ServiceConnection` calls them, too.
     name = endpoint.path.rpartition("/")[2]
-    handler = partial(respond, route=name) if endpoint.handler in HANDLERS.values() else endpoint.handler
+    handler: Any = partial(respond, route=name) if endpoint.handler in HANDLERS.values() else endpoint.handler
 
     async def handle(request: Request) -> Response:
         request.state.key = None
@@ -58,7 +65,10 @@ def _route(endpoint: Endpoint) -> Route:
             request.state.key = service_of(request).keys.authorise(
                 request.scope["headers"], endpoint.role, policy, any_scope=listing
             )
-        answer: Response = await handler(request)
+        if iscoroutinefunction(handler):
+            answer: Response = await handler(request)
+        else:
+            answer = await run_in_threadpool(handler, request)
         return answer
 
     return Route(endpoint.path, handle, methods=[endpoint.method], name=endpoint.handler.__name__)

@@ -351,15 +351,20 @@ class ServiceConnection(HttpToolsProtocol):
         policy, route, headers, _ = head
         try:
             service.keys.authorise(headers, "writer", policy)
-            if takes_long(service.engine, policy, route):
+            # The event loop never waits for the lock of requests, which other threads may hold for long.
+            lock = service.engine.requests.lock
+            if takes_long(service.engine, policy, route) or not lock.acquire(blocking=False):
                 answer = self.loop.run_in_executor(None, HANDLERS[route], service.engine, policy, body)
                 answer.add_done_callback(partial(self._handled, route, began))
                 return
-            (status, content), seq = HANDLERS[route](service.engine, policy, body)
+            try:
+                (status, content), seq = HANDLERS[route](service.engine, policy, body)
+            finally:
+                lock.release()
         except Exception as error:
             self._send(*_problem(error, route))
             return
-        service.acknowledgements.when_durable(seq, partial(self._settled, route, began, status, content))
+        service.when_durable(seq, partial(self._settled, route, began, status, content))
 
     def _handled(self, route: str, began: float, answer: Future[PendingResult[tuple[int, bytes]]]) -> None:
         """A thread has called the handler."""
@@ -368,7 +373,7 @@ class ServiceConnection(HttpToolsProtocol):
         except Exception as error:
             self._send(*_problem(error, route))
             return
-        self.service.acknowledgements.when_durable(seq, partial(self._settled, route, began, status, content))
+        self.service.when_durable(seq, partial(self._settled, route, began, status, content))
 
     def _settled(
         self, route: str, began: float, status: int, content: bytes, error: StoreError | None

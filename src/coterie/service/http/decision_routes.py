@@ -27,7 +27,9 @@ rewards_decoder = msgspec.json.Decoder(messages.Rewards)
 
 
 def takes_long(engine: PolicyEngine, policy: str, route: str) -> bool:
-    """Tell whether a policy may learn anew from its log, which would block the event loop."""
+    """Tell whether a handler could block the event loop: it may query another machine, or replay a log."""
+    if engine.store.remote:
+        return True
     live = engine.policies.get(policy)
     return route == "rewards" and live is not None and live.state.settings.late == "correct"
 
@@ -36,11 +38,7 @@ async def respond(request: Request, route: str) -> Response:
     """Answer a request that did not take the fast path."""
     began, service, policy = time.perf_counter(), service_of(request), request.path_params["policy"]
     body = await raw_body(request)
-    handler = HANDLERS[route]
-    if takes_long(service.engine, policy, route):
-        pending = await run_in_threadpool(handler, service.engine, policy, body)
-    else:
-        pending = handler(service.engine, policy, body)
+    pending = await run_in_threadpool(HANDLERS[route], service.engine, policy, body)
     status, content = await service.durable(pending)
     service.metrics.routes[route].add(time.perf_counter() - began)
     return Response(content, status, media_type="application/json")

@@ -7,10 +7,11 @@ from collections import deque
 from collections.abc import AsyncIterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -120,6 +121,15 @@ class PolicyMonitors:
         return SampleStream(found, metrics)
 
 
+class UsersOnMap(NamedTuple):
+    """Some users of a policy: their numbers, ids, estimates and rewards."""
+
+    numbers: Ints
+    ids: list[str]
+    estimates: Floats
+    pulls: Ints
+
+
 class PolicyMonitor:
     """Samples of one policy, taken from when a page first shows it, however many pages there are."""
 
@@ -149,7 +159,7 @@ class PolicyMonitor:
         engine, name = self._service.engine, self._live.name
         while not self._service.closing and engine.policies.get(name) is self._live:
             try:
-                self.latest, self.problem = self._sample(), None
+                self.latest, self.problem = await run_in_threadpool(self._sample), None
                 self._past.append({key: one for key, one in self.latest.items() if key != "points"})
             except StoreError as error:
                 self.problem = str(error)
@@ -163,38 +173,40 @@ class PolicyMonitor:
 
     def _sample(self) -> dict[str, Any]:
         """Return what the page draws now; points only if a page is open."""
-        with self._live.reading() as state:
-            labels = user_labels(self._live)
-            self._changes.compare(labels, self._live.snapshots.epoch)
-            _, firsts, inverse, sizes = np.unique(
-                labels, return_index=True, return_inverse=True, return_counts=True
-            )
-            order = np.lexsort((firsts, -sizes))[:MOST_CLUSTERS]
-            return {
-                "clusters": [[int(firsts[one]), int(sizes[one])] for one in order],
-                "n_clusters": len(firsts),
-                "splits": self._changes.splits,
-                "merges": self._changes.merges,
-                "points": self._points(firsts[inverse]) if self.viewers else [],
-                "users": len(state.users),
-                "items": len(state.catalogue),
-                **self._numbers(),
-            }
+        with self._live.reading() as state:  # decisions wait meanwhile: what takes long comes afterwards
+            labels, epoch = user_labels(self._live), self._live.snapshots.epoch
+            users = self._users_on_map() if self.viewers else None
+            numbers = {"users": len(state.users), "items": len(state.catalogue), **self._numbers()}
+        self._changes.compare(labels, epoch)
+        _, firsts, inverse, sizes = np.unique(
+            labels, return_index=True, return_inverse=True, return_counts=True
+        )
+        order = np.lexsort((firsts, -sizes))[:MOST_CLUSTERS]
+        return {
+            "clusters": [[int(firsts[one]), int(sizes[one])] for one in order],
+            "n_clusters": len(firsts),
+            "splits": self._changes.splits,
+            "merges": self._changes.merges,
+            "points": [] if users is None else self._points(users, firsts[inverse]),
+            **numbers,
+        }
 
-    def _points(self, clusters: Ints) -> list[list[Any]]:
-        """Return users on the map: id, x, y, cluster, rewards; the same users from sample to sample."""
+    def _users_on_map(self) -> UsersOnMap:
+        """Return what the map shows of users; the same users from sample to sample."""
         state = self._live.state
-        ids, policy = state.users.ids, state.policy
-        count = len(ids)
+        policy, count = state.policy, len(state.users)
         shown = np.arange(count)
         if count > MOST_POINTS:
             shown = np.unique(np.linspace(0, count - 1, MOST_POINTS).astype(np.int64))
-        places = self._projection.project(policy.estimates[shown]).round(5).tolist()
-        pulls = policy.pulls
-        return [
-            [ids[n], x, y, int(clusters[n]), int(pulls[n])]
-            for n, (x, y) in zip(shown.tolist(), places, strict=True)
-        ]
+        with policy.lock:
+            estimates = policy.learner.estimates_of(shown)
+        return UsersOnMap(shown, state.users.named(shown.tolist()), estimates, policy.pulls[shown])
+
+    def _points(self, users: UsersOnMap, clusters: Ints) -> list[list[Any]]:
+        """Return users on the map: id, x, y, cluster, rewards."""
+        places = self._projection.project(users.estimates).round(5).tolist()
+        rows = zip(users.ids, places, clusters[users.numbers].tolist(), users.pulls.tolist(), strict=True)
+        return [[name, *place, cluster, pulls] for name, place, cluster, pulls in rows]
 
     def _numbers(self) -> dict[str, Any]:
         """Return counts, settings and latencies."""

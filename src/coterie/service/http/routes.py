@@ -20,7 +20,7 @@ from coterie.service import messages
 from coterie.service.core import queries as inspection
 from coterie.service.core.live_policy import LivePolicy
 from coterie.service.http import decision_routes, page
-from coterie.service.http.api_keys import Role
+from coterie.service.http.api_keys import MOST_AGE, Role
 from coterie.service.http.decision_routes import by_id
 from coterie.service.http.problems import Refusal, problem
 from coterie.service.http.prometheus import exposition
@@ -30,6 +30,8 @@ from coterie.service.storage import export as exports
 
 M = TypeVar("M")
 T = TypeVar("T")
+STALLED = 5.0
+"""Seconds that an event may wait for its commit while the service counts as ready."""
 PIECE = 2**18
 """Bytes of a file that are sent at a time."""
 encode = msgspec.json.Encoder().encode
@@ -66,7 +68,7 @@ def policy_answer(live: LivePolicy) -> messages.PolicyAnswer:
     return messages.PolicyAnswer(**inspection.summary(live)._asdict())
 
 
-async def list_policies(request: Request) -> Response:
+def list_policies(request: Request) -> Response:
     """List policies."""
     key = request.state.key
     scope = None if key is None else key.policy
@@ -87,14 +89,14 @@ async def create_policy(request: Request) -> Response:
     service = service_of(request)
     try:
         settings = PolicySettings(**{**fields, "users": tuple(body.users)})
-        pending = service.engine.create(body.name, settings)
+        pending = await run_in_threadpool(service.engine.create, body.name, settings)
     except UnknownName as error:
         raise Refusal(422, str(error)) from None
     live = await service.durable(pending)
-    return json_response(policy_answer(live), 201)
+    return json_response(await run_in_threadpool(policy_answer, live), 201)
 
 
-async def describe_policy(request: Request) -> Response:
+def describe_policy(request: Request) -> Response:
     """Describe a policy."""
     return json_response(policy_answer(policy_of(request)))
 
@@ -105,18 +107,18 @@ async def change_policy(request: Request) -> Response:
     changes = {name: getattr(body, name) for name in body.__struct_fields__}
     live = policy_of(request)
     given = {name: value for name, value in changes.items() if value is not UNSET}
-    await service_of(request).durable(live.configure(**given))
-    return json_response(policy_answer(live))
+    await service_of(request).durable(await run_in_threadpool(live.configure, **given))
+    return json_response(await run_in_threadpool(policy_answer, live))
 
 
 async def retire_policy(request: Request) -> Response:
     """Retire a policy."""
     service = service_of(request)
-    await service.durable(service.engine.retire(request.path_params["policy"]))
+    await service.durable(await run_in_threadpool(service.engine.retire, request.path_params["policy"]))
     return Response(status_code=204)
 
 
-async def list_items(request: Request) -> Response:
+def list_items(request: Request) -> Response:
     """List the ids of the catalogue."""
     with policy_of(request).reading() as state:
         return json_response(messages.ItemsAnswer(count=len(state.catalogue), ids=state.catalogue.ids))
@@ -134,7 +136,8 @@ async def patch_items(request: Request) -> Response:
 
 async def _set_items(request: Request, replace_all: bool) -> Response:
     body = await body_of(request, items_decoder)
-    pending = policy_of(request).change_items(by_id(body.items, "items"), replace_all=replace_all)
+    live, items = policy_of(request), by_id(body.items, "items")
+    pending = await run_in_threadpool(live.change_items, items, replace_all=replace_all)
     count = await service_of(request).durable(pending)
     return json_response(messages.ItemsAnswer(count=count))
 
@@ -144,11 +147,12 @@ async def delete_items(request: Request) -> Response:
     ids = request.query_params.getlist("id")
     if not ids or len(ids) > messages.MOST_ITEMS:
         raise Refusal(422, f"name 1 to {messages.MOST_ITEMS} items in the query: ?id=a&id=b")
-    count = await service_of(request).durable(policy_of(request).change_items(remove=ids))
+    pending = await run_in_threadpool(policy_of(request).change_items, remove=ids)
+    count = await service_of(request).durable(pending)
     return json_response(messages.ItemsAnswer(count=count))
 
 
-async def list_users(request: Request) -> Response:
+def list_users(request: Request) -> Response:
     """List users in the order in which they came."""
     start, limit = (
         integer_parameter(request, "start", 0, 2**31),
@@ -162,7 +166,7 @@ async def list_users(request: Request) -> Response:
     )
 
 
-async def explain_user(request: Request) -> Response:
+def explain_user(request: Request) -> Response:
     """Explain whose rewards count for a user, and how items score."""
     items = request.query_params.getlist("item") or None
     found = inspection.explain(policy_of(request), request.path_params["user"], items)
@@ -170,7 +174,7 @@ async def explain_user(request: Request) -> Response:
     return json_response(messages.ExplanationAnswer(**{**found._asdict(), "scores": scores}))
 
 
-async def user_history(request: Request) -> Response:
+def user_history(request: Request) -> Response:
     """List the latest events of a user."""
     limit = integer_parameter(request, "limit", 100, 10_000)
     found = inspection.history(policy_of(request), request.path_params["user"], max(limit, 1))
@@ -186,7 +190,7 @@ async def remove_user(request: Request) -> Response:
     return Response(status_code=204)
 
 
-async def list_clusters(request: Request) -> Response:
+def list_clusters(request: Request) -> Response:
     """List clusters."""
     found = inspection.clusters(policy_of(request))
     return json_response(
@@ -194,7 +198,7 @@ async def list_clusters(request: Request) -> Response:
     )
 
 
-async def cluster_members(request: Request) -> Response:
+def cluster_members(request: Request) -> Response:
     """List the users of a cluster."""
     # The route takes any text: a converter of Starlette would read the number before the key is checked.
     cluster = whole_number("cluster", request.path_params["cluster"], 2**31)
@@ -271,19 +275,26 @@ async def live_check(request: Request) -> Response:
 
 async def ready_check(request: Request) -> Response:
     """Say whether the store can be written; warn of failed snapshots, without the names of policies."""
-    engine = service_of(request).engine
+    service = service_of(request)
+    engine, waits, age = service.engine, service.engine.journal.oldest_age, service.keys.age
     if not engine.lifecycle.serving:
         return problem(503, str(engine.lifecycle.error()))
+    if waits > STALLED:
+        return problem(503, f"the store does not answer: an event has waited {waits:.1f} s for its commit")
+    if age > MOST_AGE:
+        return problem(503, f"the store does not answer: keys were read {age:.0f} s ago")
     retries = [live.snapshots.retry for live in list(engine.policies.values())]
     warnings = [
         f"snapshots fail, {one.failures} in a row by now: {one.reason}" for one in retries if one.failures
     ]
     if broken := engine.out_of_service():
         warnings.append(f"policies out of service: {len(broken)}; the list of policies says why")
-    return json_response(messages.Health(status="ready", warnings=warnings))
+    return json_response(
+        messages.Health(status="ready", warnings=warnings, uncommitted_seconds=round(waits, 3))
+    )
 
 
-async def show_metrics(request: Request) -> Response:
+def show_metrics(request: Request) -> Response:
     """Return metrics for Prometheus."""
     service = service_of(request)
     text = exposition(service.engine, service.metrics)

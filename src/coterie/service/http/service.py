@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import deque
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -19,7 +20,7 @@ from coterie.service.http.api_keys import APIKeys
 from coterie.service.http.problems import SECURITY_HEADERS, Refusal, header, problem
 from coterie.service.http.prometheus import Metrics
 from coterie.service.settings import ServerSettings
-from coterie.service.storage.journal import Acknowledgements, PendingResult
+from coterie.service.storage.journal import Acknowledge, Acknowledgements, PendingResult
 
 R = TypeVar("R")
 STREAM = re.compile(r"/v1/policies/[^/]+/live")
@@ -54,6 +55,8 @@ class HTTPLimits:
         Connections, apart from a few that are kept for health checks.
     idle_seconds : int
         Seconds after which a connection without requests is closed.
+    commit_seconds : int
+        Seconds after which a request whose event is not durable gets 503.
     request_seconds : int
         Seconds in which a request must have come, and in which a client must have read a part of its answer.
     """
@@ -67,6 +70,7 @@ class HTTPLimits:
     connections: int = 1_000
     idle_seconds: int = 5
     request_seconds: int = 30
+    commit_seconds: int = 15
 
     @classmethod
     def of(cls, settings: ServerSettings) -> HTTPLimits:
@@ -81,6 +85,7 @@ class HTTPLimits:
             connections=min(settings.connection_limit, most_connections()),
             idle_seconds=settings.idle_timeout,
             request_seconds=settings.request_timeout,
+            commit_seconds=settings.commit_timeout,
         )
 
 
@@ -94,6 +99,23 @@ def most_connections() -> int:
     if allowed == resource.RLIM_INFINITY:
         return 2**31
     return max(int(allowed) - OTHER_FILES - BACKLOG, 16)
+
+
+class Unsettled:
+    """An acknowledgement that is called once: when the commit is done, or at the deadline."""
+
+    __slots__ = ("acknowledge", "deadline")
+
+    def __init__(self, acknowledge: Acknowledge, deadline: float) -> None:
+        """Wait."""
+        self.acknowledge: Acknowledge | None = acknowledge
+        self.deadline = deadline
+
+    def settle(self, error: StoreError | None) -> None:
+        """Call it, unless it was called before."""
+        acknowledge, self.acknowledge = self.acknowledge, None
+        if acknowledge is not None:
+            acknowledge(error)
 
 
 class HTTPService:
@@ -128,6 +150,8 @@ class HTTPService:
         self.metrics = Metrics()
         self.limits = limits
         self.closing = False
+        self._unsettled: deque[Unsettled] = deque()
+        self._sweep: asyncio.TimerHandle | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, unless it may not come in or too many are in flight."""
@@ -177,6 +201,35 @@ class HTTPService:
 
         return send_with_headers
 
+    def when_durable(self, seq: int, acknowledge: Acknowledge) -> None:
+        """Call this once the event of this number is durable, or with an error if it is not in time."""
+        loop = asyncio.get_running_loop()
+        waiting = Unsettled(acknowledge, loop.time() + self.limits.commit_seconds)
+        self.acknowledgements.when_durable(seq, waiting.settle)
+        if waiting.acknowledge is None:
+            return
+        while self._unsettled and self._unsettled[0].acknowledge is None:
+            self._unsettled.popleft()
+        self._unsettled.append(waiting)
+        if self._sweep is None:
+            self._sweep = loop.call_later(1.0, self._answer_overdue)
+
+    def _answer_overdue(self) -> None:
+        """Answer requests whose commit takes too long: a store that hangs must not keep clients waiting."""
+        loop, seconds = asyncio.get_running_loop(), self.limits.commit_seconds
+        overdue = StoreError(
+            f"the store has not confirmed this for {seconds} s, and it may still be counted; "
+            "send it again with the same id"
+        )
+        while self._unsettled:
+            first = self._unsettled[0]
+            if first.acknowledge is not None:
+                if first.deadline > loop.time():
+                    break
+                first.settle(overdue)
+            self._unsettled.popleft()
+        self._sweep = loop.call_later(1.0, self._answer_overdue) if self._unsettled else None
+
     @cached_property
     def acknowledgements(self) -> Acknowledgements:
         """Requests that wait for a commit; they are woken in the event loop of the first one."""
@@ -186,9 +239,7 @@ class HTTPService:
         """Return a result when its event is durable; StoreError if it never will be."""
         done: asyncio.Future[StoreError | None] = asyncio.get_running_loop().create_future()
         # The client may be gone before the commit: its task is cancelled then, and the future with it.
-        self.acknowledgements.when_durable(
-            pending.seq, lambda error: None if done.done() else done.set_result(error)
-        )
+        self.when_durable(pending.seq, lambda error: None if done.done() else done.set_result(error))
         error = await done
         if error is not None:
             raise error

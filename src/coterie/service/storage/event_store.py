@@ -186,6 +186,8 @@ class EventStore(ABC):
     thread. Each write is one transaction: it happened as a whole, durably, when the method returns.
     """
 
+    remote = False
+    """Whether queries go to another process, so that any of them may take long, or never end."""
     durable = True
     """Does what was written survive the end of the process?"""
     folder: Path | None = None
@@ -342,6 +344,11 @@ class EventStore(ABC):
                 (row,) = self.fetch(f"SELECT {COLUMNS} FROM log WHERE seq = ?", (seq,))
                 self.rewrite_events([checked_event(row)._replace(detail=text)])
             self._drop_snapshots(policy)
+        self.erase_removed()
+
+    @abstractmethod
+    def erase_removed(self) -> None:
+        """Leave no byte of removed rows in any file, as far as the database lets its clients do that."""
 
     def replace_default(self, decision: str, event: Event) -> None:
         """Replace the default that was counted for a decision by its reward."""

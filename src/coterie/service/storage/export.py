@@ -252,11 +252,12 @@ def import_lines(live: LivePolicy, lines: Iterable[bytes]) -> PendingResult[Impo
     """Learn from lines as `json_lines` writes them, or with `x` instead of `arms` and `arm`.
 
     A line with a `decision_id` is counted once, however often it is imported. All lines are checked before
-    the first is counted: a wrong one refuses all.
+    the first is counted, and all are committed in one transaction: what is wrong with one refuses all, and a
+    process that is killed leaves all or none.
     """
     requests = [(number, _read_line(number, line)) for number, line in enumerate(lines, 1) if line.strip()]
     by_id: dict[str, FeedbackRequest] = {}
-    with live.reading():
+    with live.importing():
         for number, one in requests:
             try:
                 live.check_feedback(one)
@@ -266,9 +267,8 @@ def import_lines(live: LivePolicy, lines: Iterable[bytes]) -> PendingResult[Impo
                 raise Conflict(f"line {number}: {error}") from None
             except ArgumentError as error:
                 raise ArgumentError(f"line {number}: {error}") from None
-    results = [live.feedback(*one[:2], x=one.x, feedback_id=one.id) for _, one in requests]
-    known = sum(one.result.status == "duplicate" for one in results)
-    return PendingResult(Imported(len(results) - known, known), max((one.seq for one in results), default=0))
+        (counted, known), seq = live.feedback_together([one for _, one in requests])
+    return PendingResult(Imported(counted, known), seq)
 
 
 def _same(one: FeedbackRequest, other: FeedbackRequest) -> bool:

@@ -117,6 +117,14 @@ class Journal:
             self._queued_at = time.monotonic()
         self._queue.append(event)
 
+    def append_together(self, events: Sequence[Event]) -> None:
+        """Queue events that are committed in one transaction, all or none; as `append` otherwise."""
+        if events:
+            self.last = events[-1].seq
+            if not self._queue:
+                self._queued_at = time.monotonic()
+            self._queue.extend(events)  # at once: the thread takes all that is queued, or nothing of it
+
     def wake(self) -> None:
         """Let the thread commit what is queued, unless it is busy and will look again anyway."""
         if self._idle and self._queue:
@@ -332,6 +340,8 @@ class Holder(Enum):
     """A moment, after which the request can be answered: wait however long it takes."""
     REWRITE = "is learning anew from its log"
     """As long as learning took: do not wait."""
+    IMPORT = "is learning from an imported log"
+    """As long as learning from all lines takes: do not wait."""
 
 
 class RequestLock:
@@ -365,7 +375,7 @@ class RequestLock:
         patience = self.patience
         if self.holder is Holder.COPY:
             patience = -1
-        elif self.holder is Holder.REWRITE and patience > 0:
+        elif self.holder is not Holder.REQUEST and patience > 0:
             patience = 0.0
         if not self.lock.acquire(True, patience):
             raise StoreError(f"the policy {self.holder.value}; try again soon")

@@ -92,7 +92,7 @@ class DiskCopy:
         log is on the same disk, and must not find it full.
         """
         with look() as learner:
-            sizes = {name: learner.array(name).nbytes for name in learner.FIELDS}
+            sizes = {name: learner.array(name).nbytes for name in learner.names()}
         needed, free = 2 * sum(sizes.values()), disk_usage(self._folder or gettempdir()).free
         if needed > free:
             raise OSError(ENOSPC, f"{needed} bytes of disk are needed, and {free} are free")
@@ -108,7 +108,7 @@ class DiskCopy:
 
     def finish(self, learner: Learner) -> dict[str, FileArray]:
         """Write what has changed since; the caller sees to it that nothing changes meanwhile."""
-        return {name: self._finish(name, learner.array(name)) for name in learner.FIELDS}
+        return {name: self._finish(name, learner.array(name)) for name in learner.names()}
 
     def _finish(self, name: str, array: Array) -> FileArray:
         file, place = self._file(name), 0
@@ -227,7 +227,9 @@ class SnapshotWriter:
             with state.policy.lock:
                 captured = state_snapshots.capture(state, copy.finish(state.policy.learner))
         arrays = state_snapshots.arrays_of(captured)
-        manifest = state_snapshots.write_chunks(arrays, self._store.chunk_digests(self._policy), self._put())
+        manifest = state_snapshots.write_chunks(
+            arrays, self._store.chunk_digests(self._policy), self._put(epoch)
+        )
 
         def complete() -> None:
             if self.epoch == epoch:
@@ -247,13 +249,18 @@ class SnapshotWriter:
             with policy.lock:
                 yield policy.learner
 
-    def _put(self) -> Callable[[Sequence[tuple[bytes, bytes]]], None]:
+    def _put(self, epoch: int) -> Callable[[Sequence[tuple[bytes, bytes]]], None]:
         """Return what writes chunks, and logs how far it is where that takes long."""
         logged, written = monotonic(), 0
 
+        def put_now(chunks: Sequence[tuple[bytes, bytes]]) -> None:
+            if self.epoch != epoch:  # a removed user may be in this copy, and must not come back
+                raise StoreError("the log was changed meanwhile")
+            self._store.put_chunks(self._policy, chunks)
+
         def put(chunks: Sequence[tuple[bytes, bytes]]) -> None:
             nonlocal logged, written
-            self._journal.attempt(partial(self._store.put_chunks, self._policy, chunks))
+            self._journal.attempt(partial(put_now, chunks))
             written += sum(len(content) for _, content in chunks)
             if monotonic() - logged > LOG_AFTER:
                 logged = monotonic()

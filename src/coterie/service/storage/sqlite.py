@@ -176,6 +176,19 @@ class SQLiteStore(EventStore):
         if found != self._inodes[path]:
             raise OSError(f"{path} was removed or replaced; put it back, or start again")
 
+    def erase_removed(self) -> None:
+        """Write the file anew and empty the `-wal` file.
+
+        `secure_delete` overwrites removed rows, but not the copies that were left when SQLite moved rows from
+        one page to another, and the zeros reach the file only with a checkpoint.
+        """
+        if self.path is None:
+            return
+        self.execute("VACUUM")
+        ((busy, *_),) = self.fetch("PRAGMA wal_checkpoint(TRUNCATE)")
+        if busy:  # for as long as `PRAGMA busy_timeout` says
+            raise sqlite3.OperationalError("another process reads the store, and keeps what was removed")
+
     def roll_back(self) -> None:
         """Undo a transaction if one is open."""
         with suppress(sqlite3.Error, AttributeError):
