@@ -91,7 +91,7 @@ def test_the_usual_width_is_the_deviation_of_rewards(coterie: Call, log: Path) -
 def test_rewards_that_are_not_centred_get_an_intercept(coterie: Call, tmp_path: Path) -> None:
     path = table(tmp_path, reward=[5.0 + 0.1 * (k % 7) for k in range(40)])
     done = coterie("evaluate", path, "--json", *FEW)
-    assert "a feature that is 1 was added" in done.stderr
+    assert "a constant feature of 1 was added" in done.stderr
     assert json.loads(done.stdout)["dim"] == 3
     without = coterie("evaluate", path, "--json", "--no-intercept", *FEW)
     assert json.loads(without.stdout)["dim"] == 2

@@ -51,7 +51,10 @@ def test_examples_name_commands_and_options_that_exist(coterie: Call, path: list
 
 def test_the_first_example_is_the_default(coterie: Call) -> None:
     first = re.findall(r"^  # (.*)\n  \$ (.*)$", coterie("--help").output, flags=re.MULTILINE)[0]
-    assert first == ("AutoCLUB beside a LinUCB for each user, on synthetic users", "coterie run")
+    assert first == (
+        "compare AutoCLUB with a separate LinUCB for each user, on synthetic data",
+        "coterie run",
+    )
 
 
 @pytest.mark.parametrize("path", list(pages()), ids=" ".join)

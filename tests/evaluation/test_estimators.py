@@ -151,7 +151,7 @@ def test_offers_may_differ_in_size() -> None:
 def test_a_log_of_certain_choices_is_refused_with_the_way_out() -> None:
     certain = replace(logged(world(), 100, 0.5), propensities=np.ones(100))
     for name in ESTIMATORS:
-        with pytest.raises(coterie.ArgumentError, match=r"propensity 1.* log an ε of uniform play"):
+        with pytest.raises(coterie.ArgumentError, match=r"propensity 1.* choose uniformly at random"):
             evaluate(certain, {"second": second}, estimators=[name])
 
 
@@ -159,7 +159,7 @@ def test_some_certain_choices_are_warned_of() -> None:
     log = logged(world(), 400, 0.5)
     partly = replace(log, propensities=np.where(np.arange(400) < 40, 1.0, log.propensities))
     (line, *_) = evaluate(partly, {"second": second}, resamples=10).warnings
-    assert line.startswith("10.0% of the events have propensity 1 among several arms")
+    assert line.startswith("10.0% of the events have propensity 1 although several arms were on offer")
 
 
 def test_propensities_that_do_not_fit_are_warned_of() -> None:

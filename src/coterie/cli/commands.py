@@ -31,7 +31,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=examples(
-        ("AutoCLUB beside a LinUCB for each user, on synthetic users", "coterie run"),
+        ("compare AutoCLUB with a separate LinUCB for each user, on synthetic data", "coterie run"),
         ("which policies there are, and when to use which", "coterie policies"),
         ("the figures of the paper", "coterie reproduce fig-1 --quick"),
     ),

@@ -36,7 +36,7 @@ Folder = Annotated[
 Name = Annotated[
     str, typer.Argument(help="A dataset, see `coterie data list`.", autocompletion=complete_dataset)
 ]
-Dim = Annotated[int, typer.Option(parser=whole_number, metavar="N", help="Length of the vectors.")]
+Dim = Annotated[int, typer.Option(parser=whole_number, metavar="N", help="Dimension of the vectors.")]
 Users = Annotated[
     int,
     typer.Option(parser=whole_number, metavar="N", help="Keep this many users, those with the most rows."),
@@ -46,7 +46,12 @@ Items = Annotated[
     typer.Option(parser=whole_number, metavar="N", help="Keep this many items, those with the most rows."),
 ]
 Scale = Annotated[
-    str, typer.Option(help="Length of the vectors: unit, raw or sqrt-s.", autocompletion=complete_scale)
+    str,
+    typer.Option(
+        help="Scaling of the vectors: unit (length 1), raw (as computed) or sqrt-s (times the roots of the "
+        "singular values).",
+        autocompletion=complete_scale,
+    ),
 ]
 Columns = Annotated[str | None, typer.Option(metavar="USER,ITEM[,VALUE]", help="Columns of your own table.")]
 Missing = Annotated[
@@ -54,7 +59,10 @@ Missing = Annotated[
 ]
 Separator = Annotated[str | None, typer.Option(help="Separator of the columns of your own table (detected).")]
 Encoding = Annotated[str | None, typer.Option(help="The encoding of your own table (utf-8).")]
-Threshold = Annotated[float | None, typer.Option(help="A value of your own table above this is feedback 1.")]
+Threshold = Annotated[
+    float | None,
+    typer.Option(help="Values of your own table above this are positive feedback (1), others 0."),
+]
 
 app = typer.Typer(
     cls=GroupWithExamples,

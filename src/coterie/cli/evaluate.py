@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 INTERVAL_WIDTH = 30
 """Characters of an interval in the table."""
 
-INTERCEPT = "rewards are not centred: a feature that is 1 was added, and --no-intercept leaves it out"
+INTERCEPT = "rewards are not centred, so a constant feature of 1 was added; --no-intercept leaves it out"
 
 EPILOG = examples(
     (
@@ -85,7 +85,7 @@ def evaluate(
     intercept: Annotated[
         bool | None,
         typer.Option(
-            "--intercept/--no-intercept", help="Add a feature that is 1 (where rewards are not centred)."
+            "--intercept/--no-intercept", help="Add a constant feature of 1 (if rewards are not centred)."
         ),
     ] = None,
     level: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
@@ -107,8 +107,9 @@ def evaluate(
     have been played at random: 5 to 20 % of uniform play will do.
 
     replay is the mean reward of a policy's first rounds, if it were used from now on; it learns only from
-    events that it would have caused. ips, snips and dr are its mean reward at all events, having learnt from
-    all earlier ones. ips is unbiased; snips and dr have less noise where rewards are not centred.
+    events in which it chooses the logged arm. ips, snips and dr estimate its mean reward over all events,
+    where at each event it has learnt from all earlier ones. ips is unbiased; snips and dr have less noise
+    where rewards are not centred.
     """
     one_blas_thread()
     import_from_here()

@@ -39,7 +39,9 @@ def explain(
 
     policy = _loaded(snapshot)
     if not isinstance(policy, AutoCLUB):
-        raise ArgumentError(f"{snapshot} holds a {policy.name}, and only AutoCLUB explains its users")
+        raise ArgumentError(
+            f"{snapshot} holds a policy of type {policy.name}; `coterie explain` supports only AutoCLUB"
+        )
     found = policy.explain(user, None if arms is None else _vectors(arms))
     if as_json:
         write_json(_record(found))

@@ -53,7 +53,7 @@ WidthsName = Annotated[
 ]
 Horizon = Annotated[
     int | None,
-    typer.Option(parser=whole_number, metavar="N", help="Rounds of a run (the figure's own)."),
+    typer.Option(parser=whole_number, metavar="N", help="Rounds in each run (as in the figure)."),
 ]
 Seeds = Annotated[int | None, typer.Option(min=1, max=1000, help="Number of reported seeds (5).")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Runs in parallel (one for each processor).")]
@@ -96,9 +96,10 @@ def reproduce(
     engine: EngineName = "local",
     as_json: Json = False,
 ) -> None:
-    """Reproduce figures and tables of the paper, and ours.
+    """Reproduce the figures and tables of the paper, and additional ones by Coterie.
 
-    Finished runs are kept in --out and not repeated: after Ctrl-C the same command goes on where it stopped.
+    Finished runs are kept in --out and not repeated: after Ctrl-C, the same command continues where it
+    stopped.
     """
     one_blas_thread()
     from coterie.cli.progress_bars import progress_display
@@ -139,7 +140,7 @@ def _command() -> str:
 
 
 def _resumed(options: ReproduceOptions) -> str:
-    return f"finished runs are kept in {options.out}, to go on where it stopped: {options.command}"
+    return f"finished runs are kept in {options.out}; to continue, run: {options.command}"
 
 
 def _widths(word: str) -> tuple[Widths, ...]:

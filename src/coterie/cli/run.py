@@ -60,7 +60,7 @@ LOG_SHARE = 0.1
 """The share of uniform play in a log, unless `--log-share` says otherwise."""
 
 EPILOG = examples(
-    ("AutoCLUB beside a LinUCB for each user, on synthetic users", "coterie run"),
+    ("compare AutoCLUB with a separate LinUCB for each user, on synthetic data", "coterie run"),
     (
         "a longer run of three policies, with results and pictures",
         "coterie run LinUCBInd CLUB UniCLUB --horizon 100000 --out results",
@@ -104,7 +104,7 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="POLICY",
-            help="The same; a policy of your own is MODULE:CLASS. Repeatable.",
+            help="A policy, like the argument; write one of your own as MODULE:CLASS. Repeatable.",
             autocompletion=complete_policy,
         ),
     ] = None,
@@ -132,7 +132,10 @@ def run(
         str | None, typer.Option(metavar="USER,ITEM[,VALUE][,TIME]", help="Columns of your own table.")
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="A value of your table, or a rating, above this is feedback 1.")
+        float | None,
+        typer.Option(
+            help="Values of your table, or ratings, above this are positive feedback (1), others 0."
+        ),
     ] = None,
     missing: Annotated[
         str | None, typer.Option(help="Rows of your table that lack a value: refuse or drop (refuse).")
@@ -147,8 +150,8 @@ def run(
     setting: Annotated[
         str | None,
         typer.Option(
-            help="Kind of environment: stochastic or smoothed; of real feedback: lastfm-2014, rated, "
-            "complete, stream or payoffs (stochastic).",
+            help="Kind of environment. Simulated rewards: stochastic or smoothed. Real feedback: "
+            "lastfm-2014, rated, complete, stream or payoffs. (stochastic)",
             autocompletion=complete_setting,
         ),
     ] = None,
@@ -162,7 +165,7 @@ def run(
         int | None, typer.Option(parser=whole_number, metavar="N", help="Arms in each round (100).")
     ] = None,
     dim: Annotated[
-        int | None, typer.Option(parser=whole_number, metavar="N", help="Length of the vectors (50).")
+        int | None, typer.Option(parser=whole_number, metavar="N", help="Dimension of the vectors (50).")
     ] = None,
     noise: Annotated[
         float | None, typer.Option(help="Standard deviation σ of the noise in rewards (0.1).")
@@ -177,7 +180,9 @@ def run(
     scale: Annotated[
         str | None,
         typer.Option(
-            help="Length of the vectors: unit, raw or sqrt-s (unit).", autocompletion=complete_scale
+            help="Scaling of the vectors: unit (length 1), raw (as computed) or sqrt-s (times the roots of "
+            "the singular values) (unit).",
+            autocompletion=complete_scale,
         ),
     ] = None,
     world: Annotated[
@@ -207,7 +212,11 @@ def run(
     ] = None,
     phase: Annotated[
         int | None,
-        typer.Option(parser=whole_number, metavar="N", help="Uniform rounds of phase 0 (4 for each user)."),
+        typer.Option(
+            parser=whole_number,
+            metavar="N",
+            help="PhaseUniCLUB: uniform rounds in the first phase (4 for each user).",
+        ),
     ] = None,
     growth: Annotated[float | None, typer.Option(help="Factor by which phases grow (2).")] = None,
     ridge: Annotated[float | None, typer.Option(help="Ridge λ (1).")] = None,

@@ -39,37 +39,51 @@ def serve(
     ] = None,
     policy: Annotated[
         str | None,
-        typer.Option(help="Kind of the first policy (AutoCLUB).", autocompletion=complete_policy),
+        typer.Option(
+            help="Policy that is created if the store has none (AutoCLUB).", autocompletion=complete_policy
+        ),
     ] = None,
-    dim: Annotated[int | None, typer.Option(help="Length of the first policy's vectors (8).")] = None,
+    dim: Annotated[int | None, typer.Option(help="Dimension of the vectors of that policy (8).")] = None,
     insecure: Annotated[
-        bool | None, typer.Option("--insecure", help="Need no key while the store has none.")
+        bool | None,
+        typer.Option(
+            "--insecure",
+            help="Accept requests without a key, at any address, whenever the store has no key (also after "
+            "all were revoked).",
+        ),
     ] = None,
     allowed_host: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="Names by which clients may call the service, with commas."),
+        typer.Option(metavar="NAMES", help="Host names that requests may use, separated by commas."),
     ] = None,
     snapshot_every: Annotated[
         int | None, typer.Option(metavar="N", help="Events between snapshots (50000).")
     ] = None,
     body_limit: Annotated[
-        int | None, typer.Option(metavar="BYTES", help="Longest body of a request (4194304).")
+        int | None, typer.Option(metavar="BYTES", help="Maximum size of the body of a request (4194304).")
     ] = None,
     bodies_limit: Annotated[
-        int | None, typer.Option(metavar="BYTES", help="Most bytes of all bodies in flight (134217728).")
+        int | None,
+        typer.Option(
+            metavar="BYTES",
+            help="Maximum total size of the bodies of requests being received or processed (134217728).",
+        ),
     ] = None,
     head_limit: Annotated[
-        int | None, typer.Option(metavar="BYTES", help="Most bytes of the headers of a request (65536).")
+        int | None, typer.Option(metavar="BYTES", help="Maximum size of the headers of a request (65536).")
     ] = None,
     in_flight_limit: Annotated[
-        int | None, typer.Option(metavar="N", help="Most requests at the same time (1024).")
+        int | None, typer.Option(metavar="N", help="Maximum number of requests at the same time (1024).")
     ] = None,
-    stream_limit: Annotated[int | None, typer.Option(metavar="N", help="Most open web pages (100).")] = None,
+    stream_limit: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Maximum number of live pages open at the same time (100)."),
+    ] = None,
     export_limit: Annotated[
-        int | None, typer.Option(metavar="N", help="Most exports at the same time (4).")
+        int | None, typer.Option(metavar="N", help="Maximum number of exports at the same time (4).")
     ] = None,
     connection_limit: Annotated[
-        int | None, typer.Option(metavar="N", help="Most open connections (1000).")
+        int | None, typer.Option(metavar="N", help="Maximum number of open connections (1000).")
     ] = None,
     idle_timeout: Annotated[
         int | None, typer.Option(metavar="SECONDS", help="Time after which an idle connection is closed (5).")
@@ -83,7 +97,9 @@ def serve(
     ] = None,
     stop_timeout: Annotated[
         int | None,
-        typer.Option(metavar="SECONDS", help="Time that requests have when the service stops (5)."),
+        typer.Option(
+            metavar="SECONDS", help="Time that running requests have to finish when the service stops (5)."
+        ),
     ] = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error (info).")] = None,
     config: Annotated[
@@ -97,7 +113,8 @@ def serve(
     override variables, and variables override the file. A reward is acknowledged when it is on the disk.
 
     Without --insecure, an address that other machines can reach needs keys (`coterie keys create`); on
-    127.0.0.1, every request needs a key once the store has had one, even if all were revoked since.
+    127.0.0.1, no key is needed until the first one is created; after that every request needs one, even if
+    all keys have been revoked.
     """
     need("starlette", "the service")
     need("uvicorn", "the service")

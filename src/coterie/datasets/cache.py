@@ -65,7 +65,7 @@ def fetch(key: str) -> Dataset | None:
 
 
 def _checked(dataset: Dataset) -> Dataset:
-    """The dataset, if its arrays have the shapes of its provenance."""
+    """Return the dataset; raise ValueError unless its arrays have the shapes stated in its provenance."""
     provenance = dataset.provenance
     shapes = (provenance.users_kept, provenance.dim), (provenance.items_kept, provenance.dim)
     counts = (len(dataset.user_ids), len(dataset.item_ids))
@@ -95,7 +95,10 @@ def store(key: str, dataset: Dataset) -> None:
 
 @contextmanager
 def locked(key: str) -> Iterator[None]:
-    """Wait until no other process makes this dataset; without a lock in a read-only folder."""
+    """Hold a lock, so that only one process at a time prepares this dataset.
+
+    If the folder is read-only, continue without a lock.
+    """
     from filelock import FileLock
 
     path = folder() / "locks" / f"{key}.lock"

@@ -15,7 +15,7 @@ def distinct(const double[:, ::1] uniforms, Py_ssize_t n_items):
 
 
 def distinct_below(const double[:, ::1] uniforms, const int64_t[::1] limits):
-    """Draw distinct numbers below the limit of the row for each row of uniforms, one per column.
+    """For each row t of `uniforms`, draw one number per column: distinct numbers below limits[t].
 
     A row whose limit is less than the number of columns ends with -1.
     """
@@ -58,7 +58,7 @@ def blurred(
     double edge,
     double[:, :, ::1] arms,
 ):
-    """Write arms = items + σ·normals, where each normal beyond ±edge is replaced by the next spare one within.
+    """Write arms = items + σ·normals, where a normal outside [−edge, edge] is replaced by the next of `spare` inside.
 
     Returns False if there were too few spare normals.
     """

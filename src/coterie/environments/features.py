@@ -84,8 +84,8 @@ def rescaled(dataset: Dataset, scale: float = 1.0, spread: float = 1.0) -> Datas
 def low_rank(dataset: Dataset, rank: int) -> Dataset:
     """Replace the vectors of users by random unit vectors in a subspace.
 
-    With as many clusters as users this is a continuum: all users have different preferences, but the rewards
-    of one user still give information about the others.
+    If every user is a cluster of its own, preferences vary continuously: all users have different
+    preferences, but the rewards of one user still give information about the others.
 
     Parameters
     ----------

@@ -93,8 +93,8 @@ class Smoothed(LinearEnvironment):
         (Wang et al. 2023, *corrupted user detection*). Regret is computed from the true means; rewards are
         the corrupted ones.
     corruption : {"flip", "random"}, default "flip"
-        Corrupted rewards: inverted, −xᵀθ + noise, or only noise; clicks have probability 1 − p or ½ instead
-        of p.
+        "flip": corrupted rewards are −xᵀθ + noise, and clicks have probability 1 − p instead of p. "random":
+        corrupted rewards are only noise, and clicks have probability ½.
     corrupted_rounds : int, default 10_000
         Number of rounds with corrupted rewards, at least 1.
     jumps : float, default 0.0
@@ -141,7 +141,10 @@ class Smoothed(LinearEnvironment):
 
     @property
     def lambda_x(self) -> float:
-        """Variance of the perturbation in every direction: a lower bound for any adversary."""
+        """Variance of the perturbation, the same in every direction.
+
+        It is a lower bound on the variance of the arms in any direction, for any adversary.
+        """
         edge = self.truncation / self.sigma
         density = np.exp(-(edge**2) / 2) / sqrt(2 * np.pi)
         inside = _normal_mass(edge)

@@ -36,13 +36,14 @@ OFF = 5.0
 """Standard errors by which the mean of 1 / (K p) may differ from 1."""
 
 DETERMINISTIC = (
-    "every arm was logged with propensity 1, so nothing is known of what other arms would have given; "
-    "log an ε of uniform play (LoggingPolicy, `coterie run --log FILE --log-share 0.1`)"
+    "every arm was logged with propensity 1, so the log gives no information about other arms; choose "
+    "uniformly at random with a small probability ε while logging (LoggingPolicy, `coterie run --log FILE "
+    "--log-share 0.1`)"
 )
 
 
 class Estimate(NamedTuple):
-    """The mean reward of a policy as one estimator has it, with its interval and effective sample size."""
+    """The mean reward of a policy according to one estimator, with its interval and effective sample size."""
 
     policy: str
     estimator: str
@@ -117,7 +118,8 @@ def evaluate(
     seed : int
         Seed of the policies, of replay's rejections and of the bootstrap.
     advance : callable, optional
-        Called with the number of events just passed; `passes(estimators)` passes of the log a policy.
+        Progress callback, called with the number of events just processed. For each policy the log is
+        processed `passes(estimators)` times.
 
     Returns
     -------
@@ -127,7 +129,7 @@ def evaluate(
     Raises
     ------
     ArgumentError
-        If every propensity is 1, or a policy cannot play the log.
+        If every propensity is 1, or a policy does not accept the users or vectors of the log.
 
     Notes
     -----
@@ -135,7 +137,7 @@ def evaluate(
     now on, where m is the number of events that count; it learns from these alone. *ips*, *snips*, *dr*: the
     mean over all n events of the expected reward of the arm that the policy chooses there, having learnt from
     all earlier events of the log, whoever caused them. The second sees more data, most of it chosen by the
-    logging policy. A policy's decision counts as certain, also where it was drawn at random: w is
+    logging policy. A policy's decision is treated as deterministic even if it was drawn at random: w is
     1{chosen} / p, and p is the probability of the logged arm given the past.
 
     Intervals are BCa bootstrap intervals over events, for the users of the log. The policies are not run
@@ -219,8 +221,8 @@ def _doubts(log: Log) -> list[str]:
     certain = float(np.mean((log.propensities == 1) & (log.sizes > 1)))
     if certain > 0:
         return [
-            f"{certain:.1%} of the events have propensity 1 among several arms: nothing is known of their "
-            "other arms, and no estimate is right"
+            f"{certain:.1%} of the events have propensity 1 although several arms were on offer: they give "
+            "no information about the other arms, so all estimates are biased"
         ]
     # Under correct propensities E[1/(K p)] = 1, whatever the logging policy.
     ratios = 1.0 / (log.sizes * log.propensities)

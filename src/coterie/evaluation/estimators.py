@@ -35,7 +35,7 @@ class Terms(NamedTuple):
 
 
 def replay(log: Log, counted: Bools) -> Terms:
-    """The mean reward of the events that the policy would have caused (Li et al. 2011, Alg. 2).
+    """The mean reward of the events in which the policy chose the logged arm (Li et al. 2011, Alg. 2).
 
     Examples
     --------

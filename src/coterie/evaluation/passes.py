@@ -1,4 +1,4 @@
-"""Passes of a policy over a log: it learns from the events that it would have caused, or from all."""
+"""Passes of a policy over a log: it learns from the events in which it chooses the logged arm, or all."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class RewardModel:
 
 
 def replay_pass(log: Log, policy: Policy, draws: Floats, *, advance: Advance | None = None) -> Bools:
-    """Let a policy learn from the events that it would have caused; returns which ones these are.
+    """Let a policy learn from the events in which it chooses the logged arm, and return which ones these are.
 
     An event counts where the policy chooses the arm that was logged and `draws` (n,), uniform in [0, 1), lies
     below p_min / p: so each arm counts with probability p_min, however it was logged. For uniform logs with

@@ -114,15 +114,15 @@ class LinearBandit:
     ------
     ArgumentError
         By every method: if a user is unknown, a shape is wrong, a number is not finite, or a vector is longer
-        than 10⁶ √ridge. Nothing has changed then.
+        than 10⁶ √ridge. If it is raised, the policy is unchanged.
 
     Notes
     -----
-    You may subclass a policy, to add methods or to change what they do: decisions and learning happen in a
-    compiled learner, which never calls back. A subclass of your own can be copied and pickled if it takes the
-    same parameters, but not saved: a snapshot names a class of Coterie, and loading one runs no other code.
-    To write another algorithm, no base class is needed: any object with `recommend` and `update` is a
-    `Policy`.
+    You may subclass a policy to add or override methods. This does not change the algorithm: a compiled
+    learner decides and learns, and it never calls Python methods. A subclass of your own can be copied and
+    pickled if it takes the same parameters, but not saved: a snapshot names a class of Coterie, and loading
+    one runs no other code. To write another algorithm, no base class is needed: any object with `recommend`
+    and `update` is a `Policy`.
 
     Examples
     --------
@@ -191,7 +191,7 @@ class LinearBandit:
         cautious : bool, default False
             Whether to take the arm of the largest lower confidence bound, `mean` − `width` of `scores`: the
             safe choice if nothing will be learnt from it, such as a single decision after `fit`. No random
-            number is drawn then, also in uniform rounds.
+            number is then drawn, not even in uniform rounds.
 
         Returns
         -------
@@ -309,8 +309,9 @@ class LinearBandit:
         return int(self._safest_first(user, arms, ids)[0])
 
     def _safest_first(self, user: int, arms: Floats, ids: Ints | None) -> Ints:
-        """Rank arms by their lower confidence bounds; the width of a cautious policy is negative already."""
+        """Rank arms by their lower confidence bounds."""
         mean, width = self._learner.scores(user, arms, ids)
+        # Policies that are always cautious (OffCLUB) return negative widths, hence `abs`.
         return np.argsort(np.abs(width) - mean, kind="stable")
 
     def update(self, user: int, x: ArrayLike, reward: float, *, item: int | None = None) -> None:
@@ -360,11 +361,11 @@ class LinearBandit:
     def fit(
         self: Self, users: ArrayLike, xs: ArrayLike, rewards: ArrayLike, *, items: ArrayLike | None = None
     ) -> Self:
-        """Absorb a log: all rewards first, then the rule acts once for every user.
+        """Learn from a log: add all rewards, then apply the clustering rule once for every user.
 
-        A warm start from rewards that somebody else's decisions brought. `update_many` lets the rule act
-        after every reward, on what was known then; here it sees the whole log. What was learnt before stays.
-        If a row is wrong, none is absorbed.
+        Use this for a warm start from rewards of decisions that another system made. `update_many` applies
+        the clustering rule after every reward, with only the data up to that reward; `fit` applies it to the
+        whole log. Earlier data is kept. If a row is invalid, no row is used.
 
         Parameters
         ----------
@@ -385,8 +386,8 @@ class LinearBandit:
         Raises
         ------
         ArgumentError
-            Also by policies whose rule follows the order of rewards: AutoCLUB, HierUCB, HierTS, CoDBand,
-            DyClu, LOCB and CAB. `update_many` is their warm start.
+            Also raised by policies whose result depends on the order of rewards: AutoCLUB, HierUCB, HierTS,
+            CoDBand, DyClu, LOCB and CAB. `update_many` is their warm start.
         """
         if not self._learner.FITS:
             raise ArgumentError(
@@ -454,7 +455,7 @@ class LinearBandit:
             raise self._too_long("xs", matrix)
 
     def add_users(self, n: int, *, labels: ArrayLike | None = None) -> Ints:
-        """Add users, who start as the algorithm's users do.
+        """Add users, in the state that the algorithm gives to users without data.
 
         Parameters
         ----------
@@ -495,8 +496,9 @@ class LinearBandit:
         Returns
         -------
         tuple of int
-            Row numbers of x₁, the arm of largest mean, and of x₂, that of largest mean plus bonus of x₂ − x₁;
-            both may be the same. Ties go to the lower row number. In uniform rounds, two arms at random.
+            Row numbers of two arms: x₁ has the largest mean; x₂ maximizes its mean plus the bonus of the
+            difference x₂ − x₁. Both may be the same. Ties go to the lower row number. In uniform rounds, two
+            arms at random.
         """
         user, matrix = user_index(user, self._n_users), arms_matrix(arms, self._dim)
         if items is not None:
@@ -582,7 +584,11 @@ class LinearBandit:
 
     @property
     def estimates(self) -> Floats:
-        """Most personal estimate θ̂ of each user, shape (n_users, dim), read-only."""
+        """Estimate θ̂ of each user, shape (n_users, dim), read-only.
+
+        It is computed from the user's own data if the policy models users separately; otherwise it is the
+        user's part of a joint model, or the estimate of all users that share a model (`LinUCBOne`).
+        """
         with self._lock:
             return frozen(self._learner.estimates())
 
@@ -646,14 +652,14 @@ class LinearBandit:
 
         Notes
         -----
-        Room for users to come is counted. Pages of it that were never written cost the machine nothing: the
-        resident memory of a process may be less.
+        Memory reserved for future users is counted. Pages of it that have not been written yet use no
+        physical memory, so the resident memory of the process may be smaller.
         """
         with self._lock:
             return memory_use(self._learner, self._arguments)
 
     def labels(self) -> Ints:
-        """Number the cluster of each user, in order of first appearance.
+        """Return the cluster number of each user; clusters are numbered in order of first appearance.
 
         Returns
         -------
@@ -688,7 +694,7 @@ class LinearBandit:
         path : str or path
             File to write; it is whole or absent, never half written.
         progress : callable, optional
-            Called as progress(done, total) with the bytes written so far and those there are in all.
+            Called as progress(done, total) with the number of bytes written so far and the total.
 
         Raises
         ------
@@ -781,10 +787,11 @@ def by_appearance(labels: Ints) -> Ints:
 
 
 def oriented(apart: Floats) -> tuple[Floats, float]:
-    """Winner − loser and 1, or its negative and 0: a difference of arms and whether its first arm won.
+    """Return (winner − loser, 1) or (loser − winner, 0): a difference of arms, and whether the first one won.
 
-    Which of two arms is taken for the first must not depend on who wins: a policy with an intercept would
-    learn that the first always does. A hash of the absolute values decides; it is the same for z and −z.
+    Which arm comes first must not depend on the winner: if the winner always came first, a policy with an
+    intercept would learn that the first arm always wins. A hash of the absolute values decides; it is the
+    same for z and −z.
 
     >>> oriented(np.array([0.0, -2.0])), oriented(np.array([0.0, 2.0])), oriented(np.zeros(2))
     ((array([ 0., -2.]), 1.0), (array([ 0., -2.]), 0.0), (array([0., 0.]), 0.5))

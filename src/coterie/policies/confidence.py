@@ -317,12 +317,12 @@ class Tuned:
         Factor β of the bonus, at least 0, in the unit of rewards. Set it to σ: 0.1 for σ = 0.1, 0.5 for
         clicks. Smaller exploits more, larger explores more.
     explore : int, optional
-        Uniform rounds at the start, in rounds of all users together: T0 for UniCLUB and UniSCLUB (which
-        explores for 2·T0), T_init for PhaseUniCLUB. 10 a user is a place to start. These policies
-        must be given it, 0 for none; others ignore it.
+        Uniform rounds at the start, summed over all users: T0 for UniCLUB and UniSCLUB (which explores for
+        2·T0), T_init for PhaseUniCLUB. Start with 10 times the number of users. These policies need it, 0 for
+        none; others ignore it.
     phase : int, optional
-        Uniform rounds T⁽⁰⁾ of the first phase, for PhaseUniCLUB; phase s has 2ˢ times as many. 4 a user is a
-        place to start; with 0 there are no phases. Other policies ignore it.
+        Uniform rounds T⁽⁰⁾ of the first phase, for PhaseUniCLUB; phase s has 2ˢ times as many. Start with 4
+        times the number of users; with 0 there are no phases. Other policies ignore it.
     growth : float, default 2.0
         Growth of the phases, positive; the paper's α in "phase s lasts 2^(αs)·T⁽ˢ⁾ rounds". Keep 2, the case
         of Theorem 3.

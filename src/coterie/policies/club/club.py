@@ -122,10 +122,10 @@ class UniCLUB(LinearBandit):
         A rule for all constants in place of alpha, beta and explore. `Theory(..., gamma=...)` has the paper's
         constants, with a T0 of about 10¹⁰ rounds at the paper's size.
     alpha : float, optional
-        Factor α of the radius f(T) within which two estimates count as equal, at least 0; 15σ, as for `CLUB`,
-        with σ the standard deviation of the noise. Give alpha and beta, or `confidence`.
+        Factor α of the radius f(T) within which two estimates count as equal, at least 0. Start with 15σ, as
+        for `CLUB`, where σ is the standard deviation of the noise. Give alpha and beta, or `confidence`.
     beta : float, optional
-        Factor β of the bonus, at least 0; σ, as for `CLUB`.
+        Factor β of the bonus, at least 0. Start with σ, as for `CLUB`.
     explore : int, optional
         Number T0 of uniform rounds at the start, in rounds of all users together; 2 to 20 a user are usual, 0
         for none. Needed with alpha and beta.
@@ -142,8 +142,8 @@ class UniCLUB(LinearBandit):
     Raises
     ------
     ArgumentError
-        If a value is outside its range, not exactly one of the constants and `confidence` is given, or the
-        length of exploration is unknown.
+        If a value is outside its range, if both or neither of `confidence` and the constants are given, or if
+        the number of uniform rounds is not given.
 
     Notes
     -----
@@ -214,10 +214,10 @@ class SACLUB(LinearBandit):
         A rule for both constants in place of alpha and beta. `SmoothedTheory` has the paper's constants; at
         the paper's size they separate two users only after about 10⁶ pulls each.
     alpha : float, optional
-        Factor α of the radius f(T) within which two estimates count as equal, at least 0; 15σ, as for `CLUB`,
-        with σ the standard deviation of the noise. Give alpha and beta, or `confidence`.
+        Factor α of the radius f(T) within which two estimates count as equal, at least 0. Start with 15σ, as
+        for `CLUB`, where σ is the standard deviation of the noise. Give alpha and beta, or `confidence`.
     beta : float, optional
-        Factor β of the bonus, at least 0; σ, as for `CLUB`.
+        Factor β of the bonus, at least 0. Start with σ, as for `CLUB`.
     growing : bool, default False
         Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
     ridge : float, default 1.0

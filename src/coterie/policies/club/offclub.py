@@ -25,12 +25,12 @@ class OffCLUB(LinearBandit):
         A rule for both constants in place of alpha and beta, such as `Theory(...)`; `Tuned(alpha=...,
         beta=...)` is the same as alpha and beta.
     alpha : float, optional
-        Factor α of the radius f(T) within which two estimates count as equal, at least 0; 15σ, as for `CLUB`,
-        with σ the standard deviation of the noise; with little data for each user try less. Give alpha and
-        beta, or `confidence`.
+        Factor α of the radius f(T) within which two estimates count as equal, at least 0. Start with 15σ, as
+        for `CLUB`, where σ is the standard deviation of the noise; with little data for each user try less.
+        Give alpha and beta, or `confidence`.
     beta : float, optional
-        Factor β of the bound, at least 0; σ, as for `CLUB`. Larger is more cautious; 0 takes the largest
-        estimate.
+        Factor β of the bound, at least 0. Start with σ, as for `CLUB`. Larger is more cautious; 0 takes the
+        largest estimate.
     ridge : float, default 1.0
         λ of the ridge regressions, positive. Keep 1 for vectors of about unit length; scale it with ‖x‖².
     seed : int, default 0

@@ -21,19 +21,19 @@ class PhaseUniCLUB(LinearBandit):
         Length d of an arm's vector, at least 1.
     confidence : Confidence, optional
         A rule for all constants in place of alpha, beta, explore, phase and growth. `Theory(...)` has the
-        paper's constants and needs no gamma here, but its first phase explores for 10⁹ rounds at the paper's
-        size.
+        paper's constants and needs no gamma here, but with the paper's numbers of users and dimensions its
+        first phase has 10⁹ uniform rounds.
     alpha : float, optional
-        Factor α of the radius f(T) within which two estimates count as equal, at least 0; 15σ, as for `CLUB`,
-        with σ the standard deviation of the noise. Give alpha and beta, or `confidence`.
+        Factor α of the radius f(T) within which two estimates count as equal, at least 0. Start with 15σ, as
+        for `CLUB`, where σ is the standard deviation of the noise. Give alpha and beta, or `confidence`.
     beta : float, optional
-        Factor β of the bonus, at least 0; σ, as for `CLUB`.
+        Factor β of the bonus, at least 0. Start with σ, as for `CLUB`.
     explore : int, optional
-        Number T_init of uniform rounds at the start, in rounds of all users together; 10 a user is a place to
-        start. One of explore and phase is needed with alpha and beta.
+        Number T_init of uniform rounds at the start, summed over all users. Start with 10 times the number of
+        users. One of explore and phase is needed with alpha and beta.
     phase : int, optional
-        Number T⁽⁰⁾ of uniform rounds in the first phase; phase s has 2ˢ times as many. 4 a user is a place to
-        start; with 0 there are no phases.
+        Number T⁽⁰⁾ of uniform rounds in the first phase; phase s has 2ˢ times as many. Start with 4 times the
+        number of users; with 0 there are no phases.
     growth : float, optional
         Growth of the phases, positive; the paper's α in "phase s lasts 2^(αs)·T⁽ˢ⁾ rounds". 2 by default, the
         case of Theorem 3.
@@ -47,15 +47,15 @@ class PhaseUniCLUB(LinearBandit):
     Raises
     ------
     ArgumentError
-        If a value is outside its range, not exactly one of the constants and `confidence` is given, or the
-        length of exploration is unknown.
+        If a value is outside its range, if both or neither of `confidence` and the constants are given, or if
+        neither `explore` nor `phase` is given with the constants.
 
     Notes
     -----
     After T_init uniform rounds come phases s = 0, 1, …: phase s lasts 2^(αs)·T⁽ˢ⁾ rounds, of which the first
     T⁽ˢ⁾ = 2ˢ·T⁽⁰⁾ are uniform (lines 7–10); α is the `growth` of `Tuned`, not its `alpha`. No edge is cut
-    during T_init. Otherwise it plays the arm of largest xᵀθ̂_V + β √(xᵀM_V⁻¹x), with V the user and its
-    direct neighbours (lines 13–16), and cuts edges as `CLUB` does (line 19).
+    during T_init. In all other rounds the policy plays the arm with the largest xᵀθ̂_V + β √(xᵀM_V⁻¹x), with
+    V the user and its direct neighbours (lines 13–16), and cuts edges as `CLUB` does (line 19).
 
     Examples
     --------

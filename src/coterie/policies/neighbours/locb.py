@@ -30,10 +30,10 @@ class LOCB(LinearBandit):
         A rule for both constants in place of alpha and beta, such as `Theory(...)`; `Tuned(alpha=...,
         beta=...)` is the same as alpha and beta.
     alpha : float, optional
-        Factor α of the radius f(T) within which two estimates count as equal, at least 0; 15σ, as for `CLUB`,
-        with σ the standard deviation of the noise. Give alpha and beta, or `confidence`.
+        Factor α of the radius f(T) within which two estimates count as equal, at least 0. Start with 15σ, as
+        for `CLUB`, where σ is the standard deviation of the noise. Give alpha and beta, or `confidence`.
     beta : float, optional
-        Factor β of the bonus, at least 0; σ, as for `CLUB`.
+        Factor β of the bonus, at least 0. Start with σ, as for `CLUB`.
     n_seeds : int, default 20
         Number of seeds, at least 1; all users if there are fewer. A preference that no seed has gets no
         cluster: set it to several times the number of clusters.
@@ -52,7 +52,9 @@ class LOCB(LinearBandit):
     ArgumentError
         If a value is outside its range, or not exactly one of the constants and `confidence` is given.
 
-    Notes ----- The score of an arm is the largest xᵀθ̂_c + β √(xᵀM_c⁻¹x) among the clusters c of the user.
+    Notes
+    -----
+    The score of an arm is the largest xᵀθ̂_c + β √(xᵀM_c⁻¹x) among the clusters c of the user.
     Then the user i leaves the cluster of seed s if ‖θ̂ᵢ − θ̂_s‖ > f(Tᵢ) + f(T_s), and joins it if the
     distance is less.
 

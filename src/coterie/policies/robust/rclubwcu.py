@@ -31,10 +31,10 @@ class RCLUBWCU(LinearBandit):
         A rule for both constants in place of alpha and beta, such as `Theory(...)`; `Tuned(alpha=...,
         beta=...)` is the same as alpha and beta.
     alpha : float, optional
-        Factor α of the radius f(T) within which two estimates count as equal, at least 0; 15σ, as for `CLUB`,
-        with σ the standard deviation of the noise. Give alpha and beta, or `confidence`.
+        Factor α of the radius f(T) within which two estimates count as equal, at least 0. Start with 15σ, as
+        for `CLUB`, where σ is the standard deviation of the noise. Give alpha and beta, or `confidence`.
     beta : float, optional
-        Factor β of the bonus, at least 0; σ, as for `CLUB`.
+        Factor β of the bonus, at least 0. Start with σ, as for `CLUB`.
     threshold : float, default 0.5
         Width α above which a reward weighs less, positive: one for an arm of width w weighs α/w. With λ = 1
         and unit vectors widths begin at 1, so that with 1 or more all rewards weigh the same. Smaller is
@@ -55,7 +55,9 @@ class RCLUBWCU(LinearBandit):
     ArgumentError
         If a value is outside its range, or not exactly one of the constants and `confidence` is given.
 
-    Notes ----- With S̃ᵢ = Σ w xxᵀ, b̃ᵢ = Σ w r x and w = min{1, α/√(xᵀ(λI + S̃ᵢ)⁻¹x)}, S̃ᵢ that of before,
+    Notes
+    -----
+    With S̃ᵢ = Σ w xxᵀ, b̃ᵢ = Σ w r x and w = min{1, α/√(xᵀ(λI + S̃ᵢ)⁻¹x)}, S̃ᵢ that of before,
     each round plays the arm of largest xᵀθ̃_V + (β + αC) √(xᵀM̃_V⁻¹x), with V the connected component of the
     user. The edge between the user i and ℓ is cut if ‖θ̃ᵢ − θ̃_ℓ‖ > f(Tᵢ) + f(T_ℓ) + f(0)αC; f(0) is the
     `alpha` of `Tuned`.

@@ -48,10 +48,10 @@ class RCLUMB(LinearBandit):
         A rule for both constants in place of alpha and beta, such as `Theory(...)`; `Tuned(alpha=...,
         beta=...)` is the same as alpha and beta.
     alpha : float, optional
-        Factor α of the radius f(T) within which two estimates count as equal, at least 0; 15σ, as for `CLUB`,
-        with σ the standard deviation of the noise. Give alpha and beta, or `confidence`.
+        Factor α of the radius f(T) within which two estimates count as equal, at least 0. Start with 15σ, as
+        for `CLUB`, where σ is the standard deviation of the noise. Give alpha and beta, or `confidence`.
     beta : float, optional
-        Factor β of the bonus, at least 0; σ, as for `CLUB`.
+        Factor β of the bonus, at least 0. Start with σ, as for `CLUB`.
     misspecification : float, default 0.1
         Bound ε* on the deviation of a mean reward from a linear one, at least 0, in the unit of rewards. It
         adds about ε*√d to every bonus: if you do not know it, rather too small than too large.
@@ -156,10 +156,10 @@ class RSCLUMB(LinearBandit):
         A rule for both constants in place of alpha and beta, such as `Theory(...)`; `Tuned(alpha=...,
         beta=...)` is the same as alpha and beta.
     alpha : float, optional
-        Factor α of the radius f(T) within which two estimates count as equal, at least 0; 15σ, as for
-        `SCLUB2019`, with σ the standard deviation of the noise. Give alpha and beta, or `confidence`.
+        Factor α of the radius f(T) within which two estimates count as equal, at least 0. Start with 15σ, as
+        for `SCLUB2019`, where σ is the standard deviation of the noise. Give alpha and beta, or `confidence`.
     beta : float, optional
-        Factor β of the bonus, at least 0; σ, as for `SCLUB2019`.
+        Factor β of the bonus, at least 0. Start with σ, as for `SCLUB2019`.
     misspecification : float, default 0.1
         Bound ε* on the deviation of a mean reward from a linear one, at least 0, in the unit of rewards. It
         adds about ε*√d to every bonus: if you do not know it, rather too small than too large.
@@ -178,7 +178,9 @@ class RSCLUMB(LinearBandit):
     ArgumentError
         If a value is outside its range, or not exactly one of the constants and `confidence` is given.
 
-    Notes ----- Arms are scored as by `RCLUMB`, with V the user's set. After each reward the user i is split
+    Notes
+    -----
+    Arms are scored as by `RCLUMB`, with V the user's set. After each reward the user i is split
     off V if ‖θ̂ᵢ − θ̂_V‖ > f(Tᵢ) + f(T_V) + α₂ε*, its own data included in V; two sets whose members were all
     checked in this phase are merged if ‖θ̂¹ − θ̂²‖ < ½(f(T¹) + f(T²) + α₂ε*).
 

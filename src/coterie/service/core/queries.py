@@ -37,7 +37,7 @@ class Cluster(NamedTuple):
 
 
 class ItemScore(NamedTuple):
-    """An item for a user now: the estimated mean, the width of the bonus, and their sum."""
+    """The current score of an item for a user: estimated mean, width of the bonus, and their sum."""
 
     id: str
     mean: float
@@ -49,10 +49,11 @@ class Explanation(NamedTuple):
     """Whose rewards count for a user, and how items score for it.
 
     `rewards` counts those of the user, `learns_from` are the other users of its cluster (at most 100 are
-    named; `cluster_size` counts all), `estimate` is the estimated preference. AutoCLUB alone has the last
-    four, all from 0 to 1: the probability that the user `belongs` to its cluster, the share of its preference
-    that is `known`, the weight that its rewards `counts_for` beside those of others, and the weight of the
-    hierarchical model (`degrees`) against that of clusters.
+    named; `cluster_size` counts all), `estimate` is the estimated preference. Only AutoCLUB sets the last
+    four fields, each from 0 to 1. `belongs` is the probability that the user belongs to its cluster; `known`
+    is the share of its preference that its own data determine; `counts_for` is the weight of its rewards,
+    less than 1 if they are noisier than those of others; `degrees` is the weight of the hierarchical model,
+    as opposed to the clusters.
     """
 
     user: str
@@ -80,7 +81,7 @@ class UserEvent(NamedTuple):
 
 
 NAMED = 100
-"""Members of a cluster whose ids an explanation has."""
+"""Maximum number of cluster members listed in an explanation."""
 SCORED_AT_ONCE = 1_000
 """Items that are scored while decisions wait."""
 
