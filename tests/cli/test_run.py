@@ -158,7 +158,7 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(tmp_path: Pa
     last = err.splitlines()[-1]
     assert (started.returncode, out) == (130, "")
     assert f"interrupted; {kept} of 40 runs are kept in {tmp_path}" in last
-    assert "the same command goes on" in last
+    assert "the same command continues" in last
     assert 0 < kept < 40
     assert "Traceback" not in err
     assert [path.suffix for path in (tmp_path / "runs").iterdir()] == [".parquet"] * kept

@@ -252,7 +252,7 @@ def run(
     in brackets.
 
     All policies meet the same users, arms and noise. With --out, each finished run is kept as a Parquet file
-    and not repeated: after Ctrl-C the same command goes on where it stopped.
+    and not repeated: after Ctrl-C the same command continues where it stopped.
     """
     # Taken before anything else is assigned: these are exactly the options of the command.
     options = dict(locals())
@@ -310,7 +310,7 @@ def _kept(runs: Sequence[Run], store: Store, out: str | None) -> str:
     share = f"{sum(run in store for run in runs)} of {len(runs)} runs"
     if out is None:
         return f"{share} were finished, and nothing is kept without --out FOLDER"
-    return f"{share} are kept in {out}, the same command goes on from there"
+    return f"{share} are kept in {out}; the same command continues from there"
 
 
 def _write(results: RunResults, folder: Path) -> list[Path]:

@@ -117,14 +117,14 @@ def load(
         File, archive or folder; for 'interactions' also a data frame of pandas, polars or pyarrow. By default
         the folder `$COTERIE_DATA` is searched. 'synthetic' takes none.
     dim : int, default 50
-        Length of the vectors, at least 1.
+        Dimension of the vectors, at least 1.
     n_users : int, default 200
         Number of users to keep, at least 1: those with the most rows. Fewer are kept if the data has fewer.
     n_items : int, default 5000
         Number of items to keep, at least 1: those with the most rows.
     scale : {"unit", "raw", "sqrt-s"}, default "unit"
-        Length of the vectors: 1, as the decomposition gives them, or weighted by the root of the singular
-        values. The constants of policies are meant for "unit".
+        Scaling of the vectors: to length 1, as the decomposition gives them, or multiplied by the roots of
+        the singular values. The constants of policies are meant for "unit".
     seed : int, default 0
         Seed of 'synthetic', at least 0; other datasets do not depend on it.
     threshold : float, optional

@@ -48,7 +48,7 @@ class Provenance:
     singular_values : tuple of float
         Singular values of the feedback matrix, largest first.
     dim : int
-        Length of the vectors.
+        Dimension of the vectors.
     scale : str
         "unit", "raw" or "sqrt-s".
     seed : int or None
@@ -184,7 +184,7 @@ class Dataset(NamedTuple):
         items : array_like of shape (m, dim)
             A vector for each item.
         user_ids, item_ids : array_like, optional
-            Whole numbers or strings, one a row; row numbers unless given.
+            Whole numbers or strings, one per row; row numbers unless given.
         name : str, default "vectors"
             What the dataset is called in tables and figures.
         scale : {"unit", "raw"}

@@ -81,7 +81,7 @@ def from_tags(counts: SparseTable, dim: int, *, unit: bool = False) -> Floats:
     counts : SparseTable of shape (n_items, n_tags)
         How many users gave the tag to the item.
     dim : int
-        Length of the vectors.
+        Dimension of the vectors.
     unit : bool
         Make the vectors 1 long as well?
     """

@@ -109,7 +109,7 @@ def load_payoffs(
         - ``lastfm-2014``: the protocol of Gentile et al. (2014) on Last.fm.
         - ``payoffs``: a table of your own (user, item, payoff) with your own `items`.
     dim : int, default 25
-        Length of the vectors.
+        Dimension of the vectors.
     n_items : int, default 5000
         Of ``rated`` and ``stream``: at most so many items, those that occur most often among the users who
         make the vectors.

@@ -33,7 +33,7 @@ class LoggingPolicy:
         Any object with `recommend` and `update`; it learns from all events, uniform ones too.
     share : float
         The probability ε of a uniform draw, above 0 and at most 1. Estimates from n events are about as good
-        as from ε·n/K events of the policy's own: 0.1 to 0.3 with few arms is a place to start.
+        as from ε·n/K events of the policy's own: with few arms, start with 0.1 to 0.3.
     seed : int
         Seed of the uniform draws.
 

@@ -249,7 +249,7 @@ class Reproduction(NamedTuple):
 def reproduce(options: ReproduceOptions, engine: Engine, callback: Callback) -> Reproduction:
     """Reproduce figures, and write their pictures, tables and report.
 
-    Finished runs are not repeated: an interrupted call goes on where it stopped.
+    Finished runs are not repeated: repeat an interrupted call to continue where it stopped.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ def reproduce(options: ReproduceOptions, engine: Engine, callback: Callback) -> 
 def play_figures(options: ReproduceOptions, engine: Engine, callback: Callback) -> Reproduction:
     """Tune, play and judge figures.
 
-    Finished runs are not repeated: an interrupted call goes on where it stopped.
+    Finished runs are not repeated: repeat an interrupted call to continue where it stopped.
     """
     data = options.data
     # All data is looked for first: a missing file should not stop a reproduction after hours.

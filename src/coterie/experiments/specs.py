@@ -253,8 +253,9 @@ class EnvironmentSpec:
     dataset : str, default "synthetic"
         Name for `coterie.datasets.load`.
     setting : str, default "stochastic"
-        Kind of environment: "stochastic" or "smoothed" (`Stochastic`, `Smoothed`); of real feedback
-        "lastfm-2014", "rated", "complete", "stream" or "payoffs", see `coterie.datasets.load_payoffs`.
+        Kind of environment. Simulated rewards: "stochastic" or "smoothed" (`Stochastic`, `Smoothed`). Real
+        feedback: "lastfm-2014", "rated", "complete", "stream" or "payoffs", see
+        `coterie.datasets.load_payoffs`.
     n_users, n_clusters, n_arms : int, default 50, 10 and 100
         Numbers of users, clusters and arms in a round. Real feedback has no clusters, and at most `n_users`
         users are served.
@@ -266,7 +267,7 @@ class EnvironmentSpec:
     rewards : {"gaussian", "uniform", "bernoulli", "cauchy", "contaminated"}, default "gaussian"
         Kind of noise.
     dim : int, default 50
-        Length of the vectors that `load` makes.
+        Dimension of the vectors that `load` makes.
     pool_users, pool_items : int, default 200 and 5000
         `n_users` and `n_items` of `load`: what users and arms are drawn from.
     scale : str, default "unit"

@@ -183,7 +183,7 @@ class LinearBandit:
         user : int
             User, from 0 to n_users − 1.
         arms : array_like of shape (K, dim)
-            Vectors of the arms on offer, one a row.
+            Vectors of the arms on offer, one per row.
         items : array_like of int, shape (K,), optional
             Ids of the arms: any whole numbers from 0 on, such as the row numbers of a catalogue, each once.
             Policies that learn effects of items know an item by its id, also when its vector changes;
@@ -280,7 +280,7 @@ class LinearBandit:
         user : int
             User, from 0 to n_users − 1.
         arms : array_like of shape (K, dim)
-            Vectors of the arms on offer, one a row.
+            Vectors of the arms on offer, one per row.
         k : int
             Length of the list, from 1 to K.
         items : array_like of int, shape (K,), optional
@@ -489,7 +489,7 @@ class LinearBandit:
         user : int
             User, from 0 to n_users − 1.
         arms : array_like of shape (K, dim)
-            Vectors of the arms on offer, one a row.
+            Vectors of the arms on offer, one per row.
         items : array_like of int, shape (K,), optional
             Ids of the arms. They are checked; duels neither teach effects of items nor use them.
 
@@ -624,7 +624,7 @@ class LinearBandit:
         user : int
             User, from 0 to n_users − 1.
         arms : array_like of shape (K, dim)
-            Vectors of the arms on offer, one a row.
+            Vectors of the arms on offer, one per row.
         items : array_like of int, shape (K,), optional
             Ids of the arms, as for `recommend`.
 

@@ -35,7 +35,7 @@ class Policy(Protocol):
         user : int
             User, from 0 to n_users − 1.
         arms : array_like of shape (K, dim)
-            Vectors of the arms on offer, one a row; as many as you like, other ones in every call.
+            Vectors of the arms on offer, one per row; as many as you like, other ones in every call.
 
         Returns
         -------
@@ -76,7 +76,7 @@ class ListPolicy(Protocol):
         user : int
             User, from 0 to n_users − 1.
         arms : array_like of shape (K, dim)
-            Vectors of the arms on offer, one a row; as many as you like, other ones in every call.
+            Vectors of the arms on offer, one per row; as many as you like, other ones in every call.
         k : int
             Number of arms to show, from 1 to K.
 
@@ -123,7 +123,7 @@ class PairPolicy(Protocol):
         user : int
             User, from 0 to n_users − 1.
         arms : array_like of shape (K, dim)
-            Vectors of the arms on offer, one a row; as many as you like, other ones in every call.
+            Vectors of the arms on offer, one per row; as many as you like, other ones in every call.
 
         Returns
         -------

@@ -48,7 +48,7 @@ def loads(content: bytes) -> LinearBandit:
 
 
 def load(path: str | PathLike[str], *, progress: ByteProgress | None = None) -> LinearBandit:
-    """Read a policy from a snapshot; it goes on as if it had never stopped.
+    """Read a policy from a snapshot; it continues as if it had never stopped.
 
     Parameters
     ----------

@@ -220,15 +220,15 @@ class ServerSettings:
     store : str
         The path of a SQLite file, `sqlite:///PATH`, or `postgresql://…`.
     policy : str
-        The kind of the first policy, called `default`; made only in a store that has none.
+        The policy that is created, with the name `default`, if the store has none.
     dim : int
-        The length of its vectors.
+        The dimension of its vectors.
     insecure : bool
-        Need no key while the store has none. Without this, no key is needed only on an address of this
-        machine, and only until the store has its first key.
+        Accept requests without a key whenever the store has no key. Without this, requests need no key only
+        on an address of this machine, and only until the first key is created.
     allowed_host : str, optional
-        Names of the service, with commas between them, besides those of this machine and `host`: a request
-        with another Host is refused. `*` allows all.
+        Host names that requests may use, separated by commas, besides those of this machine and `host`; a
+        request with another Host is refused. `*` allows all.
     snapshot_every : int
         Events of a policy after which a snapshot is taken.
     body_limit : int

@@ -45,7 +45,7 @@ class CLUB(LinearBandit):
     Raises
     ------
     ArgumentError
-        If a value is outside its range, or not exactly one of the constants and `confidence` is given.
+        If a value is outside its range, or if both or neither of `confidence` and the constants are given.
 
     Notes
     -----
@@ -127,8 +127,8 @@ class UniCLUB(LinearBandit):
     beta : float, optional
         Factor β of the bonus, at least 0. Start with σ, as for `CLUB`.
     explore : int, optional
-        Number T0 of uniform rounds at the start, in rounds of all users together; 2 to 20 a user are usual, 0
-        for none. Needed with alpha and beta.
+        Number T0 of uniform rounds at the start, summed over all users; 2 to 20 times the number of users are
+        usual, 0 for none. Needed with alpha and beta.
     growing : bool, default False
         Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
     ridge : float, default 1.0
@@ -231,7 +231,7 @@ class SACLUB(LinearBandit):
     Raises
     ------
     ArgumentError
-        If a value is outside its range, or not exactly one of the constants and `confidence` is given.
+        If a value is outside its range, or if both or neither of `confidence` and the constants are given.
 
     Notes
     -----

@@ -39,7 +39,7 @@ class CLUBCascade(LinearBandit):
     Raises
     ------
     ArgumentError
-        If a value is outside its range, or not exactly one of the constants and `confidence` is given.
+        If a value is outside its range, or if both or neither of `confidence` and the constants are given.
 
     Notes
     -----

@@ -82,7 +82,7 @@ cdef class Learner(NamedArrays):
         return 0
 
     def estimates(self):
-        """The most personal estimate θ̂ held for each user: that of its own data, unless a family says otherwise."""
+        """The estimate θ̂ of each user: that of its own data, unless a family overrides this method."""
         return self.array("users.estimate").copy()
 
     def estimates_of(self, users):

@@ -53,7 +53,7 @@ class RCLUBWCU(LinearBandit):
     Raises
     ------
     ArgumentError
-        If a value is outside its range, or not exactly one of the constants and `confidence` is given.
+        If a value is outside its range, or if both or neither of `confidence` and the constants are given.
 
     Notes
     -----

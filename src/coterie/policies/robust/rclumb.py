@@ -68,7 +68,7 @@ class RCLUMB(LinearBandit):
     Raises
     ------
     ArgumentError
-        If a value is outside its range, or not exactly one of the constants and `confidence` is given.
+        If a value is outside its range, or if both or neither of `confidence` and the constants are given.
 
     Notes
     -----
@@ -176,7 +176,7 @@ class RSCLUMB(LinearBandit):
     Raises
     ------
     ArgumentError
-        If a value is outside its range, or not exactly one of the constants and `confidence` is given.
+        If a value is outside its range, or if both or neither of `confidence` and the constants are given.
 
     Notes
     -----

@@ -44,13 +44,13 @@ class SCLUB(LinearBandit):
         and `update` take ids of items; without them, equal vectors are one item.
     arrivals : float, optional
         Factor α_p of the test on arrival frequencies, positive: users who come at different rates are
-        separated too. Leave it None (no test) if all users come about equally often; 2 is a place to start
-        otherwise, and smaller separates sooner.
+        separated too. Leave it None (no test) if all users come about equally often; start with 2 otherwise,
+        and smaller separates sooner.
 
     Raises
     ------
     ArgumentError
-        If a value is outside its range, or not exactly one of the constants and `confidence` is given.
+        If a value is outside its range, or if both or neither of `confidence` and the constants are given.
 
     Notes
     -----
@@ -142,7 +142,8 @@ class UniSCLUB(LinearBandit):
         Factor β of the bonus, at least 0. Start with σ, as for `SCLUB`.
     explore : int, optional
         Half the number of uniform rounds at the start, in rounds of all users together: the policy explores
-        for 2·T0, with T0 = explore. 2 to 20 a user are usual, 0 for none. Needed with alpha and beta.
+        for 2·T0, with T0 = explore. 2 to 20 times the number of users are usual, 0 for none. Needed with
+        alpha and beta.
     growing : bool, default False
         Whether the bonus also grows with √ln(t + 1), as in much of the literature; then use a smaller beta.
     ridge : float, default 1.0
@@ -243,7 +244,7 @@ class SASCLUB(LinearBandit):
     Raises
     ------
     ArgumentError
-        If a value is outside its range, or not exactly one of the constants and `confidence` is given.
+        If a value is outside its range, or if both or neither of `confidence` and the constants are given.
 
     Notes
     -----

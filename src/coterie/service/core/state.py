@@ -35,7 +35,7 @@ class Waiting(NamedTuple):
     drawn: bool
 
     def vectors(self) -> Floats:
-        """Return the vectors, one a row, read-only."""
+        """Return the vectors, one per row, read-only."""
         return np.frombuffer(self.x).reshape(len(self.items), -1)
 
 

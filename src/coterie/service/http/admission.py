@@ -46,7 +46,7 @@ class Admission:
 
     @classmethod
     def to(cls, bound: str, allowed: str | None = None) -> Admission:
-        """Return the rule of a service that listens on a host; `allowed` are more names, with commas."""
+        """Return the rule of a service listening on a host; `allowed` has more names, separated by commas."""
         names = [name.strip().lower() for name in (allowed or "").split(",") if name.strip()]
         address = _address(bound)
         named = f"[{bound}]" if address is not None and ":" in bound else bound

@@ -115,7 +115,7 @@ class Event(NamedTuple):
         return _decoded(self.detail) if self.detail else {}
 
     def vectors(self, dim: int) -> Floats:
-        """Return the vectors of `x`, one a row, read-only."""
+        """Return the vectors of `x`, one per row, read-only."""
         return np.frombuffer(self.x or b"").reshape(-1, dim)
 
     def chosen_vectors(self, dim: int) -> Floats:
