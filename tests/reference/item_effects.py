@@ -48,7 +48,7 @@ class Effects:
             c = off * (self.E[item] / self.P[item] - self.m)
             self.C, self.Q, self.N = self.C + c, self.Q + c**2, self.N + 1
         e = self.m + off
-        self.A += a  # Row 4
+        self.A = k * self.A + a  # Row 4
         self.m += a * off / self.A
         self.P[item] = self.P.get(item, 0.0) + a
         self.E[item] = self.E.get(item, 0.0) + a * e
@@ -64,10 +64,10 @@ class Effects:
         return self.C / self.N if self.C > 4 * math.sqrt(self.Q) else 0.0  # Row 5
 
     def effect(self, item: Hashable) -> tuple[float, float]:
-        """b̂ and its variance relative to the noise. Row 6."""
+        """b̂ and a quarter of its variance relative to the noise. Row 6."""
         kappa = max(0.5, self.R / self.NR / self.tau2 - 1)
         P, E = self.P.get(item, 0.0), self.E.get(item, 0.0)
-        return (E - P * self.m) / (P + kappa), 1 / (P + kappa)
+        return (E - P * self.m) / (P + kappa), 0.25 / (P + kappa)
 
 
 class WithItems:

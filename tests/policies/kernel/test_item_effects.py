@@ -36,7 +36,7 @@ def test_an_unknown_item_has_no_effect_and_the_greatest_doubt() -> None:
     effects, _ = taught(4000, 100, 1.0)
     mean, variance = effects.effect(10**15)
     assert mean == 0.0
-    assert variance == pytest.approx(1 / effects.shrinkage)
+    assert variance == pytest.approx(0.25 / effects.shrinkage)
     assert all(effects.effect(item)[1] < variance for item in range(100))
 
 

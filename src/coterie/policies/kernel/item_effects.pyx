@@ -30,6 +30,7 @@ cdef double EARLY = 4.0  # after n rewards no more than 1 − 4/n is kept: early
 cdef double GATE = 4.0  # τ² is 0 unless the mean product of residuals is above 0 by so many standard errors
 cdef double CLIP2 = 256.0  # a residual counts for at most 16 standard deviations, lest one reward makes an effect
 cdef double LEAST_SHRINKAGE = 0.5
+cdef double EXPLORED2 = 0.25  # half a standard deviation of an effect is explored: 4 % more clicks on Last.fm than with a whole one
 cdef double LARGEST = 1e60  # the square of a product of two residuals must not overflow
 cdef double LEAST_WEIGHT = 1e-12
 
@@ -49,10 +50,15 @@ cdef int64_t key_of_vector(const double *x, Py_ssize_t d) noexcept nogil:
     return <int64_t> (key | (<uint64_t> 1 << 63))
 
 
+cdef inline double kept_share(int64_t rounds) noexcept nogil:
+    """The part k of the sums over all items that is kept at this reward."""
+    return max(0.0, min(KEPT, 1.0 - EARLY / rounds))
+
+
 cdef class ItemEffects(NamedArrays):
     """The effects of all items that were ever rewarded.
 
-    `variance` is τ², 0 while there are no effects; `shrinkage` is κ = σ²/τ². `mean` is m, the mean of all residuals: what a
+    `variance` is τ², 0 while there are no effects; `shrinkage` is κ = σ²/τ². `mean` is m, the mean of recent residuals: what a
     model without an intercept misses of all items alike is no effect of any.
 
     Parameters
@@ -158,7 +164,8 @@ cdef class ItemEffects(NamedArrays):
             weight = LEAST_WEIGHT
         self.rounds += 1
         self.compare(off, self.sums[slot] / self.weights[slot] - self.mean if seen else 0.0, weight, seen)
-        self.weight += weight
+        # An early residual is that of a model without data: were it kept in the mean, all later items would seem to share an effect.
+        self.weight = kept_share(self.rounds) * self.weight + weight
         self.mean += weight * off / self.weight
         if seen:
             self.weights[slot] += weight
@@ -178,7 +185,7 @@ cdef class ItemEffects(NamedArrays):
 
     cdef void compare(self, double off, double before, double weight, bint seen) noexcept nogil:
         """What a residual tells of σ² and, beside the mean of those before of the same item, of τ²."""
-        cdef double kept = max(0.0, min(KEPT, 1.0 - EARLY / self.rounds)), product = off * before
+        cdef double kept = kept_share(self.rounds), product = off * before
         self.squares = kept * self.squares + weight * off * off
         self.count = kept * self.count + 1.0
         self.agreement, self.agreement2, self.pairs = kept * self.agreement, kept * kept * self.agreement2, kept * self.pairs
@@ -197,11 +204,11 @@ cdef class ItemEffects(NamedArrays):
     # What is known of an item.
 
     cdef void look(self, int64_t key, double *mean, double *width2) noexcept nogil:
-        """b̂ and its variance relative to σ², where there are effects   (row 6)."""
+        """b̂ and the part of its variance that is explored, relative to σ², where there are effects   (row 6)."""
         cdef int64_t slot = self.slot_of(key)
         cdef double weight = self.weights[slot]  # 0 where an item is new
         mean[0] = (self.sums[slot] - weight * self.mean) / (weight + self.shrinkage)
-        width2[0] = 1.0 / (weight + self.shrinkage)
+        width2[0] = EXPLORED2 / (weight + self.shrinkage)
 
     # What Python calls: whoever uses the effects alone.
 
@@ -218,7 +225,7 @@ cdef class ItemEffects(NamedArrays):
         self.add(self._key(item), residual, weight)
 
     def effect(self, item):
-        """b̂ of an item and its variance relative to σ²; zeros while there are no effects."""
+        """b̂ of an item and a quarter of its variance relative to σ²; zeros while there are no effects."""
         cdef double mean = 0.0, width2 = 0.0
         if self.variance > 0.0:
             self.look(self._key(item), &mean, &width2)
