@@ -36,7 +36,7 @@ def test_json_has_the_same_as_the_page(coterie: Call) -> None:
     told = json.loads(coterie("policies", "--json").stdout)
     assert [one["name"] for one in told] == list(REGISTRY)
     one = json.loads(coterie("policies", "CLUB", "--json").stdout)
-    assert one["run_takes"] == ["alpha", "beta", "growing", "ridge"]
+    assert one["run_takes"] == ["alpha", "beta", "growing", "ridge", "items"]
     assert {parameter["name"] for parameter in one["parameters"]} >= {"confidence", "ridge", "seed"}
 
 

@@ -34,7 +34,10 @@ COMPLETIONS = {
     "reproduce fig-1 ta": ["table-1", "table-2"],
     "reproduce a": ["auto", "all"],
     "reproduce --engine ": ["local", "ray"],
-    "reproduce --datasets synthetic,": ["synthetic,movielens", "synthetic,lastfm", "synthetic,yelp"],
+    "reproduce --datasets synthetic,": [
+        f"synthetic,{name}"
+        for name in ("movielens", "lastfm", "yelp", "jester", "polis", "coat", "movietweetings")
+    ],
 }
 
 

@@ -92,10 +92,10 @@ def made(name: str, **params: Any) -> Any:
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [
-        ("LinUCBInd", ("beta", "growing", "ridge")),
-        ("CLUB", ("alpha", "beta", "growing", "ridge")),
+        ("LinUCBInd", ("beta", "growing", "ridge", "items")),
+        ("CLUB", ("alpha", "beta", "growing", "ridge", "items")),
         ("PhaseUniCLUB", ("alpha", "beta", "explore", "phase", "growth", "growing", "ridge")),
-        ("SCLUB", ("alpha", "beta", "growing", "ridge", "arrivals")),
+        ("SCLUB", ("alpha", "beta", "growing", "ridge", "items", "arrivals")),
         ("GraphUCB", ("alpha", "ridge", "growing", "delta")),
         ("LOCB", ("alpha", "beta", "n_seeds", "gamma", "growing", "ridge")),
         ("AutoCLUB", ("ridge",)),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie import Recommender
+from coterie import Recommender, StoreError
 from coterie.policies import REGISTRY
 from coterie.service.storage.sqlite import SQLiteStore
 from inspection import abandon, engine_of, keep_house_every, live_of, snapshot_seqs, store_of, take_snapshot
@@ -135,7 +135,8 @@ def test_a_snapshot_taken_while_a_user_is_removed_never_becomes_whole(tmp_path: 
     one = Recommender(dim=3, store=RemovesMeanwhile(tmp_path / "a.db"))
     play(one, 10, 1)
     removing.append("u1")
-    take_snapshot(one)
+    with pytest.raises(StoreError, match="the log was changed meanwhile"):
+        take_snapshot(one)
     assert snapshot_seqs(store_of(one)) == []
     assert store_of(one).chunk_digests("default") == set()
     assert "u1" not in one.users

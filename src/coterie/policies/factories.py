@@ -95,7 +95,7 @@ def find_factory(name: str) -> PolicyFactory:
     """The factory of a policy; a name that leads nowhere is refused in one sentence.
 
     >>> find_factory("UniCLUB").parameters
-    ('alpha', 'beta', 'explore', 'growing', 'ridge')
+    ('alpha', 'beta', 'explore', 'growing', 'ridge', 'items')
     """
     return _own(name) if is_own(name) else _registered(name)
 
