@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 from contextlib import suppress
 from functools import partial
 from threading import Event as Signal
-from threading import Thread
+from threading import RLock, Thread
 from typing import TypeVar
+from weakref import WeakSet
 
 from coterie.errors import ArgumentError, Conflict, StoreError, UnknownName, unknown
 from coterie.service.core.lifecycle import Lifecycle, Phase
@@ -25,6 +27,8 @@ from coterie.validation import shown
 R = TypeVar("R")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 logger = logging.getLogger(__name__)
+ENGINES: WeakSet[PolicyEngine] = WeakSet()
+"""Engines of this process."""
 
 
 class PolicyEngine:
@@ -80,6 +84,7 @@ class PolicyEngine:
             raise
         self._keeper = Thread(target=self._keep_house, name="coterie-housekeeping", daemon=True)
         self._keeper.start()
+        ENGINES.add(self)
 
     def _live(self, name: str, recovered: Recovered) -> LivePolicy:
         return LivePolicy(name, recovered, self.requests, self._limits)
@@ -261,6 +266,14 @@ class PolicyEngine:
                 self.journal.wake()
                 live.snapshots.take_due(self._snapshot_every)
 
+    def _end_in_child(self) -> None:
+        """Refuse everything in a forked process, and do nothing at its end: the store is its parent's."""
+        self._stop = Signal()
+        self._stop.set()
+        self.requests.lock = RLock()
+        self.journal.end_in_child()
+        self.store.leave_in_child()
+
     def close(self, *, snapshot: bool = True) -> None:
         """Commit what is queued, take last snapshots, so that the next start replays nothing, and close."""
         if self._stop.is_set():
@@ -273,3 +286,12 @@ class PolicyEngine:
                 with suppress(StoreError):
                     live.snapshots.take()
         self.journal.close()
+
+
+def _end_in_child() -> None:
+    for engine in list(ENGINES):
+        engine._end_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_end_in_child)

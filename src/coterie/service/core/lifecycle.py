@@ -79,3 +79,13 @@ class Lifecycle:
         """Stop answering until the process starts again."""
         with self._changing:
             self.phase, self.reason = Phase.FAILED, reason
+
+    def end_in_child(self) -> None:
+        """Fail in a forked process, which has the memory of its parent but not the threads that commit.
+
+        The lock is made anew: a thread that is not in the child may have held it.
+        """
+        self._changing = Lock()
+        self.fail(
+            StoreError("this process was forked, and its parent has the store: open a store of your own")
+        )

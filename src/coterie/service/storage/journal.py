@@ -267,6 +267,11 @@ class Journal:
         self._thread.join()
         self.store.close()
 
+    def end_in_child(self) -> None:
+        """Refuse everything in a forked process, where the thread that commits is missing."""
+        self._changed, self._closing = Condition(), True
+        self.lifecycle.end_in_child()
+
     def _work(self) -> None:
         while True:
             with self._changed:
