@@ -272,6 +272,7 @@ class PolicyEngine:
         self._stop.set()
         self.requests.lock = RLock()
         self.journal.end_in_child()
+        self.store.leave_in_child()
 
     def close(self, *, snapshot: bool = True) -> None:
         """Commit what is queued, take last snapshots, so that the next start replays nothing, and close."""

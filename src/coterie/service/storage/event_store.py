@@ -208,6 +208,10 @@ class EventStore(ABC):
         """Disconnect and release the lock."""
 
     @abstractmethod
+    def leave_in_child(self) -> None:
+        """See to it that a forked process does not touch the connections of its parent, even at its end."""
+
+    @abstractmethod
     def execute(self, statement: str, rows: Sequence[Sequence[Any]] = ((),)) -> None:
         """Perform a statement for each row of values, on the connection that writes."""
 

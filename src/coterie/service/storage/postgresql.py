@@ -205,6 +205,9 @@ class PostgresStore(EventStore):
     def check_place(self) -> None:
         """Do nothing: a commit that returned is in the database."""
 
+    def leave_in_child(self) -> None:
+        """Do nothing: the library leaves connections alone that another process has made."""
+
     def erase_removed(self) -> None:
         """Do nothing: the server overwrites removed rows when it vacuums, and recycles its own log later."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sqlite3
 import sys
@@ -113,6 +114,12 @@ class SQLiteStore(EventStore):
         if self._lock is not None:
             self._lock.release()
             self._lock = None
+
+    def leave_in_child(self) -> None:
+        """Never close the connections: SQLite would wait for locks of threads that are not in the child."""
+        for connection in (self._reader, self._writer):
+            if connection is not None:
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
     def _disconnect(self) -> None:
         if self.path is None and self._writer is not None:
