@@ -29,7 +29,7 @@ from coterie.service.core.decisions import (
 from coterie.service.core.ids import checked_id, new_id
 from coterie.service.core.lifecycle import Lifecycle, Phase
 from coterie.service.core.recovery import DamagedPolicy, Recovered, recover_policy
-from coterie.service.core.state import Catalogue, PolicyState, Waiting
+from coterie.service.core.state import ItemVectors, PolicyState, Waiting
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import Event, EventStore, detail, one_line
 from coterie.service.storage.journal import Holder, PendingResult, RequestLock
@@ -569,7 +569,7 @@ class LivePolicy:
                 self._check_length("items", vectors)
             if remove:
                 self.state.catalogue.vectors(list(remove))
-            before = Catalogue(0) if replace_all else self.state.catalogue
+            before = ItemVectors(0) if replace_all else self.state.catalogue
             self._limits.check_items(len(before) + sum(one not in before for one in ids))
             if replace_all or put or remove:
                 fields = detail(put=ids, removed=list(remove) or None, all=replace_all or None)

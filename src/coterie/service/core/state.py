@@ -79,7 +79,7 @@ class Users:
         return [self._ids[number] for number in numbers]
 
 
-class Catalogue:
+class ItemVectors:
     """Items and their vectors, kept as bytes: joining them is the fastest way to a matrix of some of them."""
 
     def __init__(self, dim: int, ids: Sequence[str] = (), vectors: Floats | None = None) -> None:
@@ -133,7 +133,7 @@ class PolicyState:
         self.settings = settings
         self.policy = settings.make() if policy is None else policy
         self.users = Users(settings.users)
-        self.catalogue = Catalogue(settings.dim)
+        self.catalogue = ItemVectors(settings.dim)
         self.waiting: dict[str, Waiting] = {}
         self.timers: list[tuple[float, str]] = []
         self.counts: Counter[str] = Counter()
@@ -247,7 +247,7 @@ class PolicyState:
     def _items(self, event: Event) -> None:
         fields = event.fields()
         if fields.get("all"):
-            self.catalogue = Catalogue(self.settings.dim)
+            self.catalogue = ItemVectors(self.settings.dim)
         self.catalogue.put(fields.get("put", ()), event.vectors(self.settings.dim))
         self.catalogue.remove(fields.get("removed", ()))
 

@@ -28,7 +28,7 @@ from coterie.policies.array_files import (
     PrefixedArrays,
     pieces,
 )
-from coterie.service.core.state import Catalogue, PolicyState, Users, Waiting
+from coterie.service.core.state import ItemVectors, PolicyState, Users, Waiting
 from coterie.service.settings import PolicySettings
 from coterie.service.storage.event_store import EventStore, digest_of
 from coterie.types import Floats
@@ -259,7 +259,7 @@ def _rebuild(source: ArraySource) -> PolicyState:
     policy = policy_snapshots.from_arrays(PrefixedArrays(source, POLICY))
     state = PolicyState(PolicySettings.from_json(header["settings"]), policy)
     state.users = Users(json.loads(source.read("users").tobytes()))
-    state.catalogue = Catalogue(state.settings.dim, header["items"], source.read("items"))
+    state.catalogue = ItemVectors(state.settings.dim, header["items"], source.read("items"))
     start, vectors_of_all = 0, source.read("waiting")
     for key, user, ids, count, expires, drawn in header["waiting"]:  # a list has several vectors
         x = vectors_of_all[start : start + count].tobytes()
