@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from math import perm
 from typing import Any, Literal, NamedTuple
 
@@ -186,8 +187,12 @@ def decision_event(
     offer: Offer,
     outcome: Outcome,
     version: int,
+    request: str | None,
 ) -> Event:
-    """Return the event of a decision: what was offered, what was chosen, and the answer that was given."""
+    """Return the event of a decision: what was offered, what was chosen, and the answer that was given.
+
+    `request` is the digest of the request, where its client has chosen the id and may repeat it.
+    """
     picks, ids = outcome.arms, offer.ids
     fields: dict[str, Any] = {"offered": ids, "scores": [*zip(outcome.mean, outcome.width, strict=True)]}
     # Arms with vectors of their own are all kept: nothing else knows them. Of items of the catalogue only the
@@ -208,6 +213,8 @@ def decision_event(
     if outcome.cluster is not None:
         fields["cluster"] = outcome.cluster
     fields["version"] = version
+    if request is not None:
+        fields["request"] = request
     if outcome.drawn:
         fields["drawn"] = True
     if outcome.generator is not None:
@@ -233,18 +240,17 @@ def answer(event: Event) -> Decision:
     )
 
 
-def same_request(event: Event, user: str, items: Sequence[str] | None, inline: Offer | None, k: int) -> bool:
-    """Tell whether a decision was made for this request; after a compaction that is not known any more."""
-    fields = event.fields()
-    if (event.user, len(fields.get("ranking", (event.item,)))) != (user, k) or "offered" not in fields:
-        return False
-    offered = list(fields["offered"])
+def request_digest(user: str, items: Sequence[str] | None, inline: Offer | None, k: int) -> str:
+    """Return a digest of a request for a decision: a repeat with the same id must have the same one.
+
+    It stands in the log, so that nothing else of the request has to be kept to recognise a repeat.
+    """
+    ids = items if inline is None else inline.ids
+    asked = (user, k, inline is not None, None if ids is None else [str(one) for one in ids])
+    found = blake2b(repr(asked).encode("utf-8", "surrogatepass"), digest_size=16)
     if inline is not None:
-        same = "arms" in fields and event.x == inline.arms.tobytes()
-        return same and items is None and offered == list(inline.ids)
-    if items is None:
-        return "all" in fields
-    return "arms" not in fields and "all" not in fields and offered == list(items)
+        found.update(inline.arms.tobytes())
+    return found.hexdigest()
 
 
 def clicked_position(ranking: Sequence[str], item: str | None, reward: float) -> int | None:

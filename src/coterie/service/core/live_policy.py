@@ -24,7 +24,7 @@ from coterie.service.core.decisions import (
     clicked_position,
     decision_event,
     inline_offer,
-    same_request,
+    request_digest,
 )
 from coterie.service.core.ids import checked_id, new_id
 from coterie.service.core.lifecycle import Lifecycle, Phase
@@ -39,8 +39,6 @@ from coterie.validation import arm_vector, arms_matrix, finite, number, shown, w
 
 R = TypeVar("R")
 logger = logging.getLogger(__name__)
-REMEMBERED = 50_000
-"""Decisions whose events are kept in memory; others are looked up in the store."""
 EXPIRED_AT_ONCE = 1_000
 """Decisions that expire in one go, so that requests come between."""
 
@@ -59,8 +57,6 @@ class Limits:
         Policies of an engine.
     users, items : int
         Users of a policy, and items of its catalogue.
-    remembered : int
-        Bytes of decisions that are kept in memory for retries and rewards; older ones are looked up.
     """
 
     arms: int = 1_000
@@ -68,7 +64,6 @@ class Limits:
     policies: int = 100
     users: int = 2_000_000
     items: int = 1_000_000
-    remembered: int = 64 * 2**20
 
     def check_users(self, count: int) -> None:
         """Refuse a new user when there are too many."""
@@ -116,11 +111,6 @@ class FeedbackRequest(NamedTuple):
     item: str | None
     x: ArrayLike | None
     id: str | None
-
-
-def _size(event: Event) -> int:
-    """Return about how many bytes an event takes in memory."""
-    return 600 + len(event.x or b"") + len(event.detail or "")
 
 
 class Turn:
@@ -203,8 +193,7 @@ class LivePolicy:
         self._turn, self._change = Turn(self, requests), Change(self)
         self._retry = Retry()
         self._journal, self._store = requests.journal, requests.journal.store
-        self._recent: OrderedDict[str, list[Event]] = OrderedDict()
-        self._recent_bytes = 0
+        self._uncommitted: OrderedDict[str, list[Event]] = OrderedDict()
         self.duplicates = 0
         self.totals = RewardTotals()
         self.snapshots = SnapshotWriter(
@@ -288,6 +277,9 @@ class LivePolicy:
                 k = whole("k", k, 1, len(offer.ids))
             self._check_new_user(user)
             self._limits.check_waiting(len(self.state.waiting))
+            request = None  # an id that the service has chosen is known to nobody who could repeat it
+            if decision_id is not None:
+                request = request_digest(user, items, offer if arms is not None else None, k)
             with self._change:
                 outcome = choose(self.state, user, offer.arms, k)
                 event = decision_event(
@@ -299,6 +291,7 @@ class LivePolicy:
                     offer=offer,
                     outcome=outcome,
                     version=self.state.seq,
+                    request=request,
                 )
                 self._apply(event)
             return PendingResult(answer(event), event.seq)
@@ -329,8 +322,13 @@ class LivePolicy:
         """Return the first answer to the same request, whatever has happened to the catalogue since."""
         decision = events.first(known, events.DECISION)
         inline = None if arms is None else inline_offer(arms, self.state.settings.dim)
-        if decision is None or not same_request(decision, user, items, inline, k):
+        request = request_digest(user, items, inline, whole("k", k, 1))
+        fields = {} if decision is None else decision.fields()
+        if decision is None or fields.get("request") != request:
             raise Conflict(f"decision_id {shown(known[0].decision)} was used for another request")
+        if "scores" not in fields:
+            who = shown(decision.decision)
+            raise Conflict(f"decision_id {who} was used before, and compaction has removed its answer")
         self.duplicates += 1
         return self._known(answer(decision), decision)
 
@@ -346,84 +344,84 @@ class LivePolicy:
         with self._turn:
             checked_id("decision_id", decision_id)
             value = number("reward", reward)
-            known = self._events_of(decision_id)
-            decision = events.first(known, events.DECISION)
-            if decision is None:
-                raise UnknownName(f"no decision {shown(decision_id)}: it was not made here, or was removed")
-            if item is not None and item == decision.item and "ranking" not in decision.fields():
-                item = None if self.state.settings.mode != "shadow" else item
-            if (settled := events.first(known, *events.REWARDED)) is not None:
+            self._expire_one(decision_id)
+            # A decision that waits has no reward yet: nothing has to be looked up.
+            waiting = self.state.waiting.get(decision_id)
+            settled = None
+            decided = waiting
+            if decided is None:
+                decided, settled = self._looked_up(decision_id)
+            if decided.items == (item,) and self.state.settings.mode != "shadow":
+                item = None
+            if settled is not None:
                 result = self._duplicate(settled, value, item, x)
                 self.duplicates += 1
                 return self._known(result, settled)
-            self._expire_one(decision_id)
-            waiting = self.state.waiting.get(decision_id)
-            fields = self._reward_fields(decision, waiting, value, item, x)
-            if waiting is not None:
-                return self._count_reward(decision, value, item, fields, drawn=waiting.drawn)
-            return self._count_late(decision, value, item, fields)
+            fields = self._reward_fields(decided, value, item, x)
+            event = self._reward_event(decision_id, decided, value, item, fields)
+            if waiting is None:
+                return self._count_late(event, decided)
+            return self._count_reward(event, decided)
+
+    def _looked_up(self, decision_id: str) -> tuple[Waiting, Event | None]:
+        """Return what a decision that does not wait has shown, and its reward, if it has one."""
+        known = self._events_of(decision_id)
+        decision = events.first(known, events.DECISION)
+        if decision is None:
+            raise UnknownName(f"no decision {shown(decision_id)}: it was not made here, or was removed")
+        return self.state.shown_by(decision), events.first(known, *events.REWARDED)
 
     def _reward_fields(
-        self,
-        decision: Event,
-        waiting: Waiting | None,
-        value: float,
-        item: str | None,
-        x: ArrayLike | None,
+        self, decided: Waiting, value: float, item: str | None, x: ArrayLike | None
     ) -> dict[str, Any]:
         """Return what else the event of a reward says: the vector shown instead, or the click in a list."""
         if self.state.settings.mode == "shadow":
             if item is None and x is None:
                 raise ArgumentError("in shadow mode a reward names what was shown: give item or x")
             return {"x": self._vector(item, x), "shadow": True}
-        shown_items = waiting.items if waiting else decision.fields().get("ranking", ())
-        ranking = shown_items if len(shown_items) > 1 else None
-        if x is not None or (item is not None and ranking is None and item != decision.item):
+        ranking = decided.items if len(decided.items) > 1 else None
+        if x is not None or (item is not None and ranking is None):
             raise ArgumentError(
-                f"the decision chose {shown(decision.item)}; give what was shown instead as feedback"
+                f"the decision chose {shown(decided.items[0])}; give what was shown instead as feedback"
             )
         if ranking is None:
             return {}
         return {"clicked": clicked_position(ranking, item, value)}
 
-    def _reward_event(self, decision: Event, value: float, item: str | None, fields: dict[str, Any]) -> Event:
+    def _reward_event(
+        self, decision_id: str, decided: Waiting, value: float, item: str | None, fields: dict[str, Any]
+    ) -> Event:
         details = {name: one for name, one in fields.items() if name != "x"}
         return self._event(
             events.REWARD,
-            decision=decision.decision,
-            user=decision.user,
+            decision=decision_id,
+            user=decided.user,
             item=item,
             reward=value,
             x=fields.get("x"),
             detail=detail(**details) if details else None,
         )
 
-    def _count_reward(
-        self, decision: Event, value: float, item: str | None, fields: dict[str, Any], *, drawn: bool
-    ) -> PendingResult[RewardResult]:
-        event = self._reward_event(decision, value, item, fields)
+    def _count_reward(self, event: Event, decided: Waiting) -> PendingResult[RewardResult]:
         with self._change:
             self._apply(event)
-        self.totals.add(value, drawn)
-        learnt = self.state.settings.mode != "frozen" and not fields.get("ignored")
-        result = RewardResult(decision.decision or "", "counted" if learnt else "recorded")
+        self.totals.add(event.reward or 0.0, decided.drawn)
+        learnt = self.state.settings.mode != "frozen" and not event.fields().get("ignored")
+        result = RewardResult(event.decision or "", "counted" if learnt else "recorded")
         return PendingResult(result, event.seq)
 
-    def _count_late(
-        self, decision: Event, value: float, item: str | None, fields: dict[str, Any]
-    ) -> PendingResult[RewardResult]:
+    def _count_late(self, event: Event, decided: Waiting) -> PendingResult[RewardResult]:
         """Take a reward after the default was counted: count it too, or instead, or only record it."""
         late = self.state.settings.late
-        if "x" not in fields:
-            fields["x"] = decision.chosen_vectors(self.state.settings.dim).tobytes()
+        event = event._replace(x=decided.x if event.x is None else event.x)
+        if late == "ignore":
+            event = event._replace(detail=detail(**event.fields(), ignored=True))
         if late != "correct":
-            fields["ignored"] = late == "ignore" or None
-            drawn = "drawn" in decision.fields()
-            result, seq = self._count_reward(decision, value, item, fields, drawn=drawn)
+            result, seq = self._count_reward(event, decided)
             return PendingResult(
                 result._replace(status="late") if result.status == "counted" else result, seq
             )
-        event, key = self._reward_event(decision, value, item, fields), decision.decision or ""
+        key = event.decision or ""
         self.rewrite(lambda store: store.replace_default(key, event), added=event.seq)
         return PendingResult(RewardResult(key, "late"), 0)  # the rewrite was a commit of its own
 
@@ -624,36 +622,20 @@ class LivePolicy:
         self._remember(event)
 
     def _remember(self, event: Event) -> None:
-        """Keep an event in memory, so that a retry or a reward that comes soon need not be looked up."""
+        """Keep an event until it can be found in the store; bounded by the limit of uncommitted events."""
         if event.decision is None:
             return
-        known = self._recent.get(event.decision)
-        if known is None:
-            if event.kind == events.EXPIRED:
-                return  # a late reward only has to find that the decision is not waiting any more
-            found = self._store.find(self.name, event.decision) if event.kind == events.REWARD else ()
-            known = [*found]
-            self._recent_bytes += sum(map(_size, known))
-        self._recent[event.decision] = [*known, event]
-        self._recent.move_to_end(event.decision)
-        self._recent_bytes += _size(event)
-        if len(self._recent) > REMEMBERED or self._recent_bytes > self._limits.remembered:
-            self._forget_old()
-
-    def _forget_old(self) -> None:
-        """Drop the oldest decisions from memory, but none whose events are not durable yet."""
-        while len(self._recent) > REMEMBERED or self._recent_bytes > self._limits.remembered:
-            if not self._recent:
-                return
-            oldest = next(iter(self._recent))
-            if self._recent[oldest][-1].seq > self._journal.durable:
-                return
-            self._recent_bytes -= sum(map(_size, self._recent.pop(oldest)))
+        kept, durable = self._uncommitted, self._journal.durable
+        while kept and kept[oldest := next(iter(kept))][-1].seq <= durable:
+            del kept[oldest]
+        kept[event.decision] = [*kept.get(event.decision, ()), event]
+        kept.move_to_end(event.decision)
 
     def _events_of(self, decision_id: str) -> list[Event]:
         """Return everything that happened to a decision's id."""
-        known = self._recent.get(decision_id)
-        return self._store.find(self.name, decision_id) if known is None else known
+        found = self._store.find(self.name, decision_id)
+        last = found[-1].seq if found else 0
+        return [*found, *(one for one in self._uncommitted.get(decision_id, ()) if one.seq > last)]
 
     def stored_history(self, user: str, limit: int) -> list[Event]:
         """Return the latest events of a user."""
@@ -684,5 +666,4 @@ class LivePolicy:
         """Go on from what was read from the store."""
         self.state = recovered.state
         self.snapshots.seq, self.snapshots.at = recovered.snapshot_seq, recovered.snapshot_at
-        self._recent.clear()
-        self._recent_bytes = 0
+        self._uncommitted.clear()

@@ -260,15 +260,17 @@ class PolicyState:
         if "generator" in fields:
             set_generator(self.policy, fields["generator"])
             self.cache_generator_state(None)
-        ranking = fields.get("ranking")
-        items = (event.item or "",) if ranking is None else tuple(ranking)
-        wait = self.settings.reward_wait
-        expires = None if wait is None else event.at + wait
-        x = event.x or b""
+        self.start_waiting(event.decision, self.shown_by(event))
+
+    def shown_by(self, decision: Event) -> Waiting:
+        """Return what a decision has shown to whom, as it waits, or waited, for its reward."""
+        fields, wait = decision.fields(), self.settings.reward_wait
+        items = tuple(fields.get("ranking", (decision.item or "",)))
+        expires = None if wait is None else decision.at + wait
+        x = decision.x or b""
         if "arms" in fields:  # the event has all arms that were offered; the reward needs those chosen
-            x = event.chosen_vectors(self.settings.dim).tobytes()
-        waiting = Waiting(event.user, items, x, expires, "drawn" in fields)
-        self.start_waiting(event.decision, waiting)
+            x = decision.chosen_vectors(self.settings.dim).tobytes()
+        return Waiting(decision.user or "", items, x, expires, "drawn" in fields)
 
     def _reward(self, event: Event) -> None:
         waiting = self.waiting.pop(event.decision or "", None)
