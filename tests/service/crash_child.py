@@ -19,6 +19,7 @@ from service.shops import arms
 
 THREADS = 4
 OPTIONS: dict[str, Any] = {
+    "log_offers": "all",
     "dim": 3,
     "policy": "LinTSInd",
     "uniform_share": 0.2,

@@ -30,10 +30,11 @@ from coterie.service.core.decisions import (
     named_offer,
 )
 from coterie.service.core.ids import checked_id, new_id
-from coterie.service.core.items import MOST_TAGS, Tags
+from coterie.service.core.known_items import MOST_TAGS, Tags
 from coterie.service.core.lifecycle import Lifecycle, Phase
 from coterie.service.core.recovery import DamagedPolicy, Recovered, recover_policy
 from coterie.service.core.state import PolicyState, Waiting
+from coterie.service.item_tables import ItemTable, item_table
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import Event, EventStore, detail, one_line
 from coterie.service.storage.journal import Holder, PendingResult, RequestLock
@@ -605,22 +606,20 @@ class LivePolicy:
 
     def change_items(
         self,
-        put: Mapping[str, ArrayLike] | None = None,
+        put: ItemTable | Mapping[str, ArrayLike] | None = None,
         *,
         tags: Tags | None = None,
         remove: Sequence[str] = (),
         replace_all: bool = False,
     ) -> PendingResult[int]:
         """Set items of the catalogue and remove others, in one step; return how many there are then."""
-        ids = [checked_id("an item's id", one) for one in put or {}]
-        dim = self.state.settings.dim
-        vectors = np.empty((0, dim))
-        if put:  # before this request has its turn: a large catalogue takes long to convert
-            rows: Any = list(put.values())
-            vectors = finite("items", arms_matrix(rows, dim, "items"))
-        labels = _checked_tags(tags, ids)
+        # Before this request has its turn: a large catalogue takes long to convert.
+        table = put if isinstance(put, ItemTable) else item_table(put or {}, tags=tags)
+        ids, dim = list(table.ids), self.state.settings.dim
+        vectors = arms_matrix(table.vectors, dim, "items") if ids else np.empty((0, dim))
+        labels = _checked_tags(table.tags, ids)
         with self._turn:
-            if put:
+            if ids:
                 self._check_length("items", vectors)
             items = self.state.items
             if remove:
@@ -628,7 +627,7 @@ class LivePolicy:
             kept = 0 if replace_all else len(items)
             self._limits.check_items(kept + sum(replace_all or one not in items for one in ids))
             self._limits.check_known_items(len(items.known) + sum(one not in items.known for one in ids))
-            if replace_all or put or remove:
+            if replace_all or ids or remove:
                 fields = detail(put=ids, tags=labels, removed=list(remove) or None, all=replace_all or None)
                 with self._change:
                     self._apply(self._event(events.ITEMS, x=vectors.tobytes(), detail=fields))

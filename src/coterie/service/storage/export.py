@@ -14,7 +14,7 @@ import numpy as np
 
 from coterie.errors import ArgumentError, Conflict
 from coterie.service.core.ids import LONGEST_ID
-from coterie.service.core.items import unpacked
+from coterie.service.core.known_items import unpacked
 from coterie.service.core.live_policy import FeedbackRequest, LivePolicy
 from coterie.service.messages import sentence
 from coterie.service.storage import event_store as events
