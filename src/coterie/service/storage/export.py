@@ -1,26 +1,19 @@
-"""The log as a table that `coterie evaluate` reads, and the way back: a warm start from such a table."""
+"""The log as a table that `coterie evaluate` reads."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
 
-from coterie.errors import ArgumentError, Conflict
-from coterie.service.core.ids import LONGEST_ID
-from coterie.service.core.live_policy import FeedbackRequest, LivePolicy
-from coterie.service.messages import sentence
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import Event, EventStore
-from coterie.service.storage.journal import PendingResult
 from coterie.types import Floats
-from coterie.validation import shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,7 +25,7 @@ BYTES_AT_ONCE = 2**16
 """Bytes of JSON lines that are sent at a time, at least."""
 ROW_GROUP = 1_000
 """Rows of a Parquet file that are in memory at a time, at most."""
-ARMS_GROUP = 2**22
+ARMS_GROUP = 2**20
 """Numbers in the arms of such rows, at most, if one row has not more."""
 
 
@@ -40,7 +33,7 @@ class ExportRow(NamedTuple):
     """A decision and its reward: the user, the arms offered, the one chosen and its probability."""
 
     user: str
-    arms: list[list[float]]
+    arms: Floats
     arm: int
     propensity: float | None
     reward: float
@@ -164,7 +157,7 @@ def _row(opened: _OpenDecision, rewarded: Event) -> ExportRow:
         reward = float(rewarded.fields().get("clicked") == 0)
     return ExportRow(
         user=opened.event.user or "",
-        arms=opened.arms.tolist(),
+        arms=opened.arms,
         arm=fields["offered"].index(opened.event.item),
         propensity=fields.get("first" if "ranking" in fields else "propensity"),
         reward=reward,
@@ -178,7 +171,7 @@ def json_lines(rows: Iterable[ExportRow]) -> Iterator[bytes]:
     """Yield the rows as lines of JSON, some kilobytes at a time."""
     lines = bytearray()
     for row in rows:
-        lines += encode(row._asdict())
+        lines += encode({**row._asdict(), "arms": row.arms.tolist()})
         lines += b"\n"
         if len(lines) >= BYTES_AT_ONCE:
             yield bytes(lines)
@@ -196,13 +189,16 @@ def write_parquet(rows: Iterable[ExportRow], target: Path) -> None:
 
     with TemporaryDirectory(dir=target.parent) as folder:
         parts: list[Path] = []
+        sizes: list[int] = []
         for group in _groups(rows):
+            sizes.append(len(group))
             parts.append(Path(folder, f"{len(parts):08}.parquet"))
-            _frame(group).write_parquet(parts[-1])
+            _frame(group).write_parquet(parts[-1], compression="lz4")
         if not parts:
             _frame([]).write_parquet(target)
             return
-        pl.scan_parquet(parts, low_memory=True).sink_parquet(target, row_group_size=ROW_GROUP)
+        # The last group holds the rest; the others are as large as memory allows.
+        pl.scan_parquet(parts, low_memory=True).sink_parquet(target, row_group_size=min(sizes[:-1] or sizes))
 
 
 def _groups(rows: Iterable[ExportRow]) -> Iterator[list[ExportRow]]:
@@ -211,7 +207,7 @@ def _groups(rows: Iterable[ExportRow]) -> Iterator[list[ExportRow]]:
     numbers = 0
     for row in rows:
         group.append(row)
-        numbers += len(row.arms) * len(row.arms[0])
+        numbers += row.arms.size
         if len(group) >= ROW_GROUP or numbers >= ARMS_GROUP:
             yield group
             group, numbers = [], 0
@@ -222,97 +218,27 @@ def _groups(rows: Iterable[ExportRow]) -> Iterator[list[ExportRow]]:
 def _frame(rows: Sequence[ExportRow]) -> pl.DataFrame:
     import polars as pl
 
-    vectors = pl.List(pl.List(pl.Float64))
-    kinds: tuple[Any, ...] = (
-        pl.String,
-        vectors,
-        pl.Int64,
-        pl.Float64,
-        pl.Float64,
-        pl.Float64,
-        pl.String,
-        pl.List(pl.String),
+    # Lists of lists of Python numbers take ten times as much memory, and hold Python's global lock, so that
+    # no request is answered meanwhile.
+    vectors = np.concatenate([row.arms for row in rows]) if rows else np.empty((0, 1))
+    sizes = [len(row.arms) for row in rows]
+    return pl.DataFrame(
+        [
+            pl.Series("user", [row.user for row in rows], pl.String),
+            _lists("arms", pl.Series(vectors).cast(pl.List(pl.Float64)), sizes),
+            pl.Series("arm", [row.arm for row in rows], pl.Int64),
+            pl.Series("propensity", [row.propensity for row in rows], pl.Float64),
+            pl.Series("reward", [row.reward for row in rows], pl.Float64),
+            pl.Series("time", [row.time for row in rows], pl.Float64),
+            pl.Series("decision_id", [row.decision_id for row in rows], pl.String),
+            _lists("ids", pl.Series([one for row in rows for one in row.ids], dtype=pl.String), sizes),
+        ]
     )
-    columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
-    series = [
-        pl.Series(name, list(values), kind)
-        for name, values, kind in zip(ExportRow._fields, columns, kinds, strict=True)
-    ]
-    return pl.DataFrame(series)
 
 
-class Imported(NamedTuple):
-    """How many rewards were counted, and how many were known already."""
+def _lists(name: str, values: pl.Series, sizes: Sequence[int]) -> pl.Series:
+    """Return a column of lists, of these sizes, from all their values; none may be empty."""
+    import polars as pl
 
-    counted: int
-    duplicates: int
-
-
-def import_lines(live: LivePolicy, lines: Iterable[bytes]) -> PendingResult[Imported]:
-    """Learn from lines as `json_lines` writes them, or with `x` instead of `arms` and `arm`.
-
-    A line with a `decision_id` is counted once, however often it is imported. All lines are checked before
-    the first is counted, and all are committed in one transaction: what is wrong with one refuses all, and a
-    process that is killed leaves all or none.
-    """
-    requests = [(number, _read_line(number, line)) for number, line in enumerate(lines, 1) if line.strip()]
-    by_id: dict[str, FeedbackRequest] = {}
-    with live.importing():
-        for number, one in requests:
-            try:
-                live.check_feedback(one)
-                if one.id is not None and not _same(by_id.setdefault(one.id, one), one):
-                    raise Conflict("an earlier line has this decision_id, and says something else")
-            except Conflict as error:
-                raise Conflict(f"line {number}: {error}") from None
-            except ArgumentError as error:
-                raise ArgumentError(f"line {number}: {error}") from None
-        (counted, known), seq = live.feedback_together([one for _, one in requests])
-    return PendingResult(Imported(counted, known), seq)
-
-
-def _same(one: FeedbackRequest, other: FeedbackRequest) -> bool:
-    """Tell whether two lines say the same."""
-    same = (one.user, one.reward) == (other.user, other.reward)
-    return same and np.array_equal(np.asarray(one.x), np.asarray(other.x))
-
-
-class LogLine(msgspec.Struct):
-    """A line of a log, as `json_lines` writes it, or with `x` instead of `arms` and `arm`."""
-
-    user: str
-    reward: float
-    x: list[float] | None = None
-    arms: list[list[float]] | None = None
-    arm: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    decision_id: str | int | None = None
-
-
-line_decoder = msgspec.json.Decoder(LogLine)
-
-
-def _read_line(number: int, line: bytes) -> FeedbackRequest:
-    """Return a line as feedback: who was shown which vector, the reward, and an id to count it once."""
-    try:
-        read = line_decoder.decode(line)
-    except msgspec.ValidationError as error:
-        raise ArgumentError(f"line {number}: {sentence(str(error), 'the line')}") from None
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        raise ArgumentError(f"line {number} must be JSON, got {shown(line[:60])}") from None
-    if (read.x is None) == (read.arms is None or read.arm is None):
-        raise ArgumentError(f"line {number} needs x, or arms and arm, got {shown(line[:60])}")
-    x = read.x
-    if x is None:
-        assert read.arms is not None
-        assert read.arm is not None
-        if read.arm >= len(read.arms):
-            raise ArgumentError(f"line {number}: arm must be below {len(read.arms)}, got {read.arm}")
-        x = read.arms[read.arm]
-    key = None if read.decision_id is None else _import_id(str(read.decision_id))
-    return FeedbackRequest(read.user, read.reward, None, np.asarray(x, np.float64), key)
-
-
-def _import_id(key: str) -> str:
-    """Return the id of the feedback that a line becomes; a long one by its digest."""
-    made = f"import:{key}"
-    return made if len(made) <= LONGEST_ID else f"import:{sha256(key.encode('utf-8', 'replace')).hexdigest()}"
+    table = pl.DataFrame({"row": np.repeat(np.arange(len(sizes)), sizes), name: values})
+    return table.group_by("row", maintain_order=True).agg(name).get_column(name)
