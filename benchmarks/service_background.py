@@ -47,12 +47,14 @@ def fill(path: Path, events: int, users: int) -> None:
     """Write a log of decisions and rewards; the policy learns from the last `users` rewards only."""
     rng = np.random.default_rng(0)
     engine = PolicyEngine(SQLiteStore(path), snapshot_every=10**9)
-    live = engine.create("default", PolicySettings(dim=DIM, policy="AutoCLUB", reward_wait=None)).result
+    # Decisions that keep all vectors that were offered are the largest rows of an export.
+    settings = PolicySettings(dim=DIM, policy="AutoCLUB", reward_wait=None, log_offers="all")
+    live = engine.create("default", settings).result
     names = [f"item-{n}" for n in range(ITEMS)]
     vectors = rng.normal(size=(ITEMS, DIM)) / DIM**0.5
     live.change_items(dict(zip(names, vectors, strict=True)))
     engine.wait()
-    live.decide("nobody", items=names[:OFFERED], decision_id="template")
+    live.decide("nobody", arms=dict(zip(names[:OFFERED], vectors, strict=False)), decision_id="template")
     live.reward("template", 0.5)
     engine.wait()
     decision, reward = engine.store.find("default", "template")

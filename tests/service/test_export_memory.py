@@ -15,20 +15,20 @@ import numpy as np
 import pytest
 
 from coterie.service.core.engine import PolicyEngine
+from coterie.service.http import routes
 from coterie.service.settings import PolicySettings
-from coterie.service.storage import export
 from coterie.service.storage.event_store import Event
 from coterie.service.storage.export import ExportRow, export_rows
 from coterie.service.storage.sqlite import SQLiteStore
 from service.serving import served
 from service.shops import ITEMS
 
-DIM, ITEM_COUNT, FEW, MANY = 16, 10, 5_000, 40_000
+DIM, ARMS, FEW, MANY = 16, 10, 5_000, 40_000
 PEAKS = """
 import json, sys
 from itertools import islice
 from pathlib import Path
-from coterie.service.storage.export import export_rows, json_lines, write_parquet
+from coterie.service.storage.export import ExportRow, export_rows, json_lines, write_parquet
 from coterie.service.storage.sqlite import SQLiteStore
 
 store, dim, form, sizes = sys.argv[1], int(sys.argv[2]), sys.argv[3], map(int, sys.argv[4:])
@@ -39,7 +39,7 @@ for size in sizes:
     rows = islice(export_rows(opened, "default", dim), size)
     Path("/proc/self/clear_refs").write_text("5")
     if form == "parquet":
-        write_parquet(rows, Path(store).with_name("log.parquet"))
+        write_parquet(rows, Path(store).with_name("log.parquet"), ExportRow)
     else:
         size = sum(map(len, json_lines(rows)))
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
@@ -53,10 +53,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A log of many decisions with their rewards, written without the policy."""
     path = tmp_path_factory.mktemp("export") / "a.db"
     engine = PolicyEngine(SQLiteStore(path))
-    live = engine.settle(engine.create("default", PolicySettings(dim=DIM, policy="LinUCBInd")))
-    vectors = np.random.default_rng(0).normal(size=(ITEM_COUNT, DIM))
-    live.change_items({f"item-{n}": x for n, x in enumerate(vectors)})
-    engine.settle(live.decide("alice", decision_id="first"))
+    settings = PolicySettings(dim=DIM, policy="LinUCBInd", log_offers="all")
+    live = engine.settle(engine.create("default", settings))
+    vectors = np.random.default_rng(0).normal(size=(ARMS, DIM))
+    arms = {f"item-{n}": x for n, x in enumerate(vectors)}
+    engine.settle(live.decide("alice", arms=arms, decision_id="first"))
     engine.settle(live.reward("first", 0.5))
     decision, reward = engine.store.find("default", "first")
     made: list[Event] = []
@@ -85,7 +86,7 @@ def test_rows_are_read_in_threads(tmp_path: Path, form: str, monkeypatch: pytest
             in_loop.append(asyncio._get_running_loop() is not None)
             yield row
 
-    monkeypatch.setattr(export, "export_rows", noted)
+    monkeypatch.setitem(routes.EXPORTED, "decisions", (noted, ExportRow))
     with (
         served(str(tmp_path / "a.db"), dim=2) as one,
         httpx.Client(base_url=one.url, trust_env=False) as http,

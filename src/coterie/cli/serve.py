@@ -72,6 +72,10 @@ def serve(
     head_limit: Annotated[
         int | None, typer.Option(metavar="BYTES", help="Maximum size of the headers of a request (65536).")
     ] = None,
+    arms_limit: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Maximum number of items or arms that a request may list (1000)."),
+    ] = None,
     in_flight_limit: Annotated[
         int | None, typer.Option(metavar="N", help="Maximum number of requests at the same time (1024).")
     ] = None,

@@ -19,6 +19,7 @@ from coterie.validation import as_array, nonnegative, number, shown, whole
 
 Mode = Literal["online", "shadow", "frozen"]
 Late = Literal["accept", "correct", "ignore"]
+LogOffers = Literal["chosen", "all"]
 
 
 class Changes(TypedDict, total=False):
@@ -29,6 +30,7 @@ class Changes(TypedDict, total=False):
     late: Late
     uniform_share: float
     mode: Mode
+    log_offers: LogOffers
 
 
 MOST_NESTED = 8
@@ -66,6 +68,9 @@ class PolicySettings:
         The share ε of decisions that are drawn uniformly, from 0 to 1.
     mode : {"online", "shadow", "frozen"}
         Decide and learn; or learn only from what was shown instead (rewards name the item); or decide only.
+    log_offers : {"chosen", "all"}
+        What the log keeps of arms that a request brings with their vectors: the chosen ones, or all, which
+        evaluation of other policies on the log needs. Of the catalogue all is known in any case.
     """
 
     dim: int
@@ -78,6 +83,7 @@ class PolicySettings:
     late: Late = "accept"
     uniform_share: float = 0.0
     mode: Mode = "online"
+    log_offers: LogOffers = "chosen"
 
     def __post_init__(self) -> None:
         """Check every setting."""
@@ -103,7 +109,11 @@ class PolicySettings:
         if not 0 <= share <= 1:
             raise ArgumentError(f"uniform_share must be from 0 to 1, got {shown(self.uniform_share)}")
         object.__setattr__(self, "uniform_share", share)
-        for name, choices in (("late", get_args(Late)), ("mode", get_args(Mode))):
+        for name, choices in (
+            ("late", get_args(Late)),
+            ("mode", get_args(Mode)),
+            ("log_offers", get_args(LogOffers)),
+        ):
             if getattr(self, name) not in choices:
                 given = shown(getattr(self, name))
                 raise ArgumentError(f"{name} must be one of {', '.join(choices)}, got {given}")
@@ -237,6 +247,9 @@ class ServerSettings:
         Bytes that the bodies of all requests in flight may have together; more get 503.
     head_limit : int
         Bytes that the first line and the headers of a request may have, and the trailers of a chunked body.
+    arms_limit : int
+        Items or arms that a request for a decision may list, and that a decision may rank. The catalogue may
+        have more.
     in_flight_limit : int
         Requests that may be answered at the same time; more get 503.
     stream_limit : int
@@ -269,6 +282,7 @@ class ServerSettings:
     body_limit: int = 4 * 2**20
     bodies_limit: int = 128 * 2**20
     head_limit: int = 65_536
+    arms_limit: int = 1_000
     in_flight_limit: int = 1_024
     stream_limit: int = 100
     export_limit: int = 4
@@ -287,7 +301,7 @@ class ServerSettings:
         whole("snapshot_every", self.snapshot_every, 1)
         for name in ("body_limit", "bodies_limit", "head_limit"):
             whole(name, getattr(self, name), 1_024)
-        for name in ("in_flight_limit", "stream_limit", "export_limit", "connection_limit"):
+        for name in ("arms_limit", "in_flight_limit", "stream_limit", "export_limit", "connection_limit"):
             whole(name, getattr(self, name), 1)
         for name in ("idle_timeout", "request_timeout", "commit_timeout", "stop_timeout"):
             whole(name, getattr(self, name), 1, 86_400)

@@ -59,7 +59,7 @@ def import_log(live: LivePolicy, log: bytes) -> Imported:
 
 def _check_same(one: FeedbackRequest, other: FeedbackRequest) -> None:
     """Refuse a line that contradicts an earlier one of the same id."""
-    same = (one.user, one.reward) == (other.user, other.reward)
+    same = (one.user, one.reward, one.item) == (other.user, other.reward, other.item)
     if not (same and np.array_equal(np.asarray(one.x), np.asarray(other.x))):
         raise Conflict("an earlier line has this decision_id, and says something else")
 
@@ -69,6 +69,7 @@ class LogLine(msgspec.Struct):
 
     user: str
     reward: float
+    item: str | None = None
     x: list[float] | None = None
     arms: list[list[float]] | None = None
     arm: Annotated[int, msgspec.Meta(ge=0)] | None = None
@@ -96,7 +97,7 @@ def _read_line(number: int, line: bytes) -> FeedbackRequest:
             raise ArgumentError(f"line {number}: arm must be below {len(read.arms)}, got {read.arm}")
         x = read.arms[read.arm]
     key = None if read.decision_id is None else _import_id(str(read.decision_id))
-    return FeedbackRequest(read.user, read.reward, None, np.asarray(x, np.float64), key)
+    return FeedbackRequest(read.user, read.reward, read.item, np.asarray(x, np.float64), key)
 
 
 def _import_id(key: str) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from coterie.errors import ArgumentError
 from coterie.service.core.engine import PolicyEngine
+from coterie.service.core.live_policy import Limits
 from coterie.service.settings import PolicySettings, ServerSettings
 from coterie.service.storage.location import open_store
 
@@ -38,7 +39,12 @@ def open_engine(settings: ServerSettings) -> PolicyEngine:
     """Return the engine of a service, with a first policy; refused if others could use it without a key."""
     from coterie.service.http.api_keys import list_keys
 
-    engine = PolicyEngine(open_store(settings.store), snapshot_every=settings.snapshot_every, patience=0.25)
+    engine = PolicyEngine(
+        open_store(settings.store),
+        snapshot_every=settings.snapshot_every,
+        patience=0.25,
+        limits=Limits(arms=settings.arms_limit),
+    )
     try:
         if not (is_loopback(settings.host) or settings.insecure or list_keys(engine.store)):
             raise ArgumentError(
