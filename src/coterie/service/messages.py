@@ -10,8 +10,6 @@ from msgspec import UNSET, Meta, UnsetType
 from coterie.service.core.ids import LONGEST_ID
 from coterie.service.settings import Late, Mode
 
-MOST_ARMS = 1_000
-MOST_BATCH = 1_000
 MOST_ITEMS = 10_000
 MOST_DIM = 4_096
 
@@ -109,9 +107,9 @@ class DecisionRequest(Message):
     """A user, and what may be shown: items of the catalogue (all by default) or arms with vectors."""
 
     user: Id
-    items: Annotated[list[Id], Meta(min_length=1, max_length=MOST_ARMS)] | None = None
-    arms: Annotated[list[Arm], Meta(min_length=1, max_length=MOST_ARMS)] | None = None
-    k: Annotated[int, Meta(ge=1, le=MOST_ARMS)] = 1
+    items: Annotated[list[Id], Meta(min_length=1)] | None = None
+    arms: Annotated[list[Arm], Meta(min_length=1)] | None = None
+    k: Annotated[int, Meta(ge=1)] = 1
     decision_id: Id | None = None
 
 
@@ -152,7 +150,7 @@ class Reward(Message):
 class Rewards(Message):
     """One reward or many; each gets its own result."""
 
-    rewards: Annotated[list[Reward], Meta(min_length=1, max_length=MOST_BATCH)]
+    rewards: Annotated[list[Reward], Meta(min_length=1)]
 
 
 class RewardAnswer(Answer):

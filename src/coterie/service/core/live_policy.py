@@ -30,6 +30,7 @@ from coterie.service.core.ids import checked_id, new_id
 from coterie.service.core.lifecycle import Lifecycle, Phase
 from coterie.service.core.recovery import DamagedPolicy, Recovered, recover_policy
 from coterie.service.core.state import Catalogue, PolicyState, Waiting
+from coterie.service.limits import Limiter
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import Event, EventStore, detail, one_line
 from coterie.service.storage.journal import Holder, PendingResult, RequestLock
@@ -41,49 +42,6 @@ R = TypeVar("R")
 logger = logging.getLogger(__name__)
 EXPIRED_AT_ONCE = 1_000
 """Decisions that expire in one go, so that requests come between."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """Limits of an engine and its policies; what goes beyond is refused, so that memory is bounded.
-
-    Parameters
-    ----------
-    arms : int
-        Arms of one decision.
-    waiting : int
-        Decisions of a policy that wait for their reward.
-    policies : int
-        Policies of an engine.
-    users, items : int
-        Users of a policy, and items of its catalogue.
-    """
-
-    arms: int = 1_000
-    waiting: int = 1_000_000
-    policies: int = 100
-    users: int = 2_000_000
-    items: int = 1_000_000
-
-    def check_users(self, count: int) -> None:
-        """Refuse a new user when there are too many."""
-        if count >= self.users:
-            raise StoreError(f"a policy may have {self.users} users, and there are {count}; remove some")
-
-    def check_items(self, count: int) -> None:
-        """Refuse a catalogue that is too large."""
-        if count > self.items:
-            raise ArgumentError(f"a catalogue may have at most {self.items} items, got {count}")
-
-    def check_arms(self, count: int) -> None:
-        """Refuse too many arms in one decision."""
-        if count > self.arms:
-            raise ArgumentError(f"a decision may be among at most {self.arms} arms, got {count}")
-
-    def check_waiting(self, count: int) -> None:
-        """Refuse a decision when too many wait for their reward."""
-        if count >= self.waiting:
-            raise StoreError(f"{count} decisions wait for a reward, and no more may; shorten reward_wait")
 
 
 @dataclass(slots=True)
@@ -149,7 +107,8 @@ class Change:
         self._live = live
 
     def __enter__(self) -> None:
-        """Begin."""
+        """Begin, unless too many events wait for the store."""
+        self._live.make_room()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         """Distrust the state in memory after an error."""
@@ -180,15 +139,15 @@ class LivePolicy:
         Its state, as the store has it.
     requests : RequestLock
         Shared by all policies of an engine: one request at a time.
-    limits : Limits
-        On decisions.
+    limiter : Limiter
+        Shared by all policies of an engine: refuses what goes beyond a limit.
     """
 
-    def __init__(self, name: str, recovered: Recovered, requests: RequestLock, limits: Limits) -> None:
+    def __init__(self, name: str, recovered: Recovered, requests: RequestLock, limiter: Limiter) -> None:
         """Go on from a state."""
         self.name = name
         self.state = recovered.state
-        self._requests, self._limits = requests, limits
+        self._requests, self._limiter = requests, limiter
         self.lifecycle = Lifecycle()
         self._turn, self._change = Turn(self, requests), Change(self)
         self._retry = Retry()
@@ -276,10 +235,11 @@ class LivePolicy:
             if type(k) is not int or not 1 <= k <= len(offer.ids):
                 k = whole("k", k, 1, len(offer.ids))
             self._check_new_user(user)
-            self._limits.check_waiting(len(self.state.waiting))
+            self._limiter.check("waiting", self.state.waiting_bytes)
             request = None  # an id that the service has chosen is known to nobody who could repeat it
             if decision_id is not None:
                 request = request_digest(user, items, offer if arms is not None else None, k)
+            self._join(user)
             with self._change:
                 outcome = choose(self.state, user, offer.arms, k)
                 event = decision_event(
@@ -313,7 +273,8 @@ class LivePolicy:
             if len(set(ids)) != len(ids):
                 raise ArgumentError("items must name each item once")
             offer = Offer(ids, self.state.catalogue.vectors(ids), "all" if items is None else "items")
-        self._limits.check_arms(len(offer.ids))
+        if len(offer.ids) > self._limiter.most("arm"):
+            raise ArgumentError(f"{self._limiter.reached('arm')}: {len(offer.ids)} are offered")
         return offer
 
     def _repeated(
@@ -453,6 +414,7 @@ class LivePolicy:
             if isinstance(event, PendingResult):
                 self.duplicates += 1
                 return event
+            self._join(user)
             with self._change:
                 self._apply(event)
             frozen = self.state.settings.mode == "frozen"
@@ -474,8 +436,7 @@ class LivePolicy:
         known = latest = 0
         taken: set[str] = set()
         new = {request.user for request in requests if self.state.users.find(request.user) is None}
-        if new:
-            self._limits.check_users(len(self.state.users) + len(new) - 1)
+        self._limiter.check("user", len(self.state.users), len(new))
         with self._change:
             for request in requests:
                 event = self.check_feedback(request)
@@ -524,7 +485,23 @@ class LivePolicy:
         if self.state.users.find(user) is None:
             self.state.check_new_user(user)
             if self.state.settings.mode != "frozen":
-                self._limits.check_users(len(self.state.users))
+                self._limiter.check("user", len(self.state.users))
+
+    def _join(self, user: str) -> None:
+        """Let a new user join, whose event follows at once.
+
+        A policy without memory for another user is as it was, so it need not be read again.
+        """
+        if self.state.settings.mode == "frozen" or self.state.users.find(user) is not None:
+            return
+        self.make_room()
+        try:
+            self.state.join(user)
+        except MemoryError:
+            self._limiter.reached("user")
+            raise StoreError(
+                f"there is not enough memory for one more user of policy {self.name!r}"
+            ) from None
 
     def _vector(self, item: str | None, x: ArrayLike | None) -> bytes:
         """Return the vector of an item of the catalogue, or the one given."""
@@ -568,7 +545,7 @@ class LivePolicy:
             if remove:
                 self.state.catalogue.vectors(list(remove))
             before = Catalogue(0) if replace_all else self.state.catalogue
-            self._limits.check_items(len(before) + sum(one not in before for one in ids))
+            self._limiter.check("item", len(before), sum(one not in before for one in ids))
             if replace_all or put or remove:
                 fields = detail(put=ids, removed=list(remove) or None, all=replace_all or None)
                 with self._change:
@@ -620,6 +597,14 @@ class LivePolicy:
         self.state.apply(event)
         self._journal.append(event)
         self._remember(event)
+
+    def make_room(self) -> None:
+        """Wait or refuse, as requests do for their turn, while too many events wait for the store."""
+        if self._journal.queued_bytes < self._limiter.most("queue"):
+            return
+        if self._requests.patience >= 0:
+            raise self._limiter.reached("queue")
+        self._journal.flush()
 
     def _remember(self, event: Event) -> None:
         """Keep an event until it can be found in the store; bounded by the limit of uncommitted events."""

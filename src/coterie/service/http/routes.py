@@ -214,10 +214,7 @@ async def export_log(request: Request) -> Response:
     if form not in ("jsonl", "parquet"):
         raise Refusal(422, f"format must be jsonl or parquet, got {form[:40]!r}")
     service, live = service_of(request), policy_of(request)
-    metrics, most = service.metrics, service.limits.exports
-    if metrics.exports >= most:
-        metrics.limited["exports"] += 1
-        raise Refusal(503, f"{most} exports are under way, and no more may be; try again")
+    service.limiter.check("export", service.metrics.exports)
     rows = _until_closing(
         service, exports.export_rows(service.engine.store, live.name, live.state.settings.dim)
     )

@@ -70,6 +70,8 @@ class Journal:
         self._given_up: StoreError = unavailable("the commit failed")
         self.commits = 0
         self.commit_seconds = 0.0
+        # Two counters, since two threads count: each has one writer.
+        self._bytes_queued = self._bytes_settled = 0
         self.last, self._start = store.last()
         self.durable = self.base = self.acknowledged = self.last
         self._set_clock()
@@ -107,15 +109,17 @@ class Journal:
         """Events that are not durable yet."""
         return self.last - self.durable
 
+    @property
+    def queued_bytes(self) -> int:
+        """What the events that are not durable yet take in memory."""
+        return self._bytes_queued - self._bytes_settled
+
     def append(self, event: Event) -> None:
         """Queue an event whose number is `next_seq`; it is committed after the next `wake` or `wait`.
 
         The caller holds the request lock, so that numbers are in order.
         """
-        self.last = event.seq
-        if not self._queue:
-            self._queued_at = time.monotonic()
-        self._queue.append(event)
+        self.append_together((event,))
 
     def append_together(self, events: Sequence[Event]) -> None:
         """Queue events that are committed in one transaction, all or none; as `append` otherwise."""
@@ -123,6 +127,7 @@ class Journal:
             self.last = events[-1].seq
             if not self._queue:
                 self._queued_at = time.monotonic()
+            self._bytes_queued += sum([one.size for one in events])
             self._queue.extend(events)  # at once: the thread takes all that is queued, or nothing of it
 
     def wake(self) -> None:
@@ -254,6 +259,7 @@ class Journal:
             raise lost
         with self._changed:
             self._queue.clear()
+            self._bytes_settled = self._bytes_queued
             self._start = max(self.now(), min(at, time.time() + FARTHEST_AHEAD))
             self._ticks = time.monotonic()
             self.last = max(self.last, stored) + 1  # after all that was given up
@@ -303,6 +309,7 @@ class Journal:
             self._committing_since = None
         self.commits += 1
         self.commit_seconds += time.perf_counter() - began
+        self._bytes_settled += sum([one.size for one in events])
         with self._changed:
             self.durable = self.acknowledged = events[-1].seq
             self._changed.notify_all()
