@@ -113,6 +113,11 @@ def live_of(recommender: Recommender) -> LivePolicy:
     return recommender._live
 
 
+def known_items(recommender: Recommender) -> tuple[str, ...]:
+    """All items that a recommender has heard of, in the order of their numbers."""
+    return recommender._live.state.items.known.ids
+
+
 def store_of(recommender: Recommender) -> EventStore:
     """The store of a recommender."""
     return recommender._engine.store

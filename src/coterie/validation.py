@@ -139,24 +139,24 @@ def item_id(item: int) -> int:
     return int(item)
 
 
-def item_ids(items: ArrayLike, shape: tuple[int, ...], *, distinct: bool = True) -> Ints:
+def item_ids(items: ArrayLike, shape: tuple[int, ...], *, distinct: bool = True, name: str = "items") -> Ints:
     """Ids of items in an array of this shape; `distinct`: each occurs once in an offer, which is a row."""
-    array = as_array("items", items, "whole numbers, one an arm")
+    array = as_array(name, items, "whole numbers, one an arm")
     if array.size == 0 and shape == (0,) and array.ndim == 1:
         return np.empty(0, np.int64)
     if array.shape != shape or array.dtype.kind not in "iu":
         raise ArgumentError(
-            f"items must be whole numbers of shape {shape}, got {array.dtype} of shape {array.shape}"
+            f"{name} must be whole numbers of shape {shape}, got {array.dtype} of shape {array.shape}"
         )
     if array.min() < 0 or array.max() >= MOST_ITEMS:
         wrong = array[(array < 0) | (array >= MOST_ITEMS)].flat[0]
-        raise ArgumentError(f"items must be from 0 to 2^62 − 1, got {wrong}")
+        raise ArgumentError(f"{name} must be from 0 to 2^62 − 1, got {wrong}")
     ids = np.ascontiguousarray(array, np.int64)
     if distinct:
         ordered = np.sort(ids, axis=-1)
         twice = ordered[..., 1:][ordered[..., 1:] == ordered[..., :-1]]
         if len(twice):
-            raise ArgumentError(f"items must be different from each other, got {twice[0]} twice")
+            raise ArgumentError(f"{name} must be different from each other, got {twice[0]} twice")
     return ids
 
 

@@ -10,9 +10,16 @@ import pytest
 
 import coterie
 from coterie import Conflict, CoterieError, Recommender
-from coterie.service.storage.export import ExportRow, export_rows, import_lines, json_lines
+from coterie.service.storage.export import ExportRow, export_rows, import_lines, item_rows, json_lines
 from inspection import engine_of, live_of, pass_time, store_of
 from service.shops import ITEMS, shop
+
+
+def read_back(one: Recommender, folder: Path) -> coterie.evaluation.Log:
+    """What `coterie evaluate` reads of the two tables of a recommender."""
+    (folder / "log.jsonl").write_bytes(b"".join(json_lines(exported(one))))
+    (folder / "items.jsonl").write_bytes(b"".join(json_lines(item_rows(store_of(one), "default", 2))))
+    return coterie.evaluation.read_log(folder / "log.jsonl", items=folder / "items.jsonl")
 
 
 def exported(one: Recommender) -> list[ExportRow]:
@@ -52,7 +59,7 @@ def test_of_a_list_the_first_position_is_told() -> None:
     one.reward(nothing.id, 0.0)
     rows = exported(one)
     assert [row.reward for row in rows] == [1.0, 0.0, 0.0]
-    assert [row.ids[row.arm] for row in rows] == [one.chosen for one in (first, second, nothing)]
+    assert [row.item for row in rows] == [one.chosen for one in (first, second, nothing)]
     for row in rows:
         assert row.propensity in (pytest.approx(0.5 / 3), pytest.approx(0.5 / 3 + 0.5))
 
@@ -67,7 +74,7 @@ def test_shares_of_first_positions_agree_with_their_propensities() -> None:
         counts[decision.chosen] += 1
     for row in exported(one):
         assert row.propensity is not None
-        exported_fields[row.ids[row.arm]] = row.propensity
+        exported_fields[row.item or ""] = row.propensity
     assert sum(exported_fields.values()) == pytest.approx(1.0)
     for item, count in counts.items():
         assert count / 3000 == pytest.approx(exported_fields[item], abs=0.04)
@@ -83,7 +90,7 @@ def test_in_shadow_mode_the_arm_is_what_the_product_showed() -> None:
     one.reward(same, 0.25, item=chosen)
     one.reward(elsewhere, 0.75, x=[0.3, 0.1])
     rows = exported(one)
-    assert [(row.ids[row.arm], row.propensity, row.reward) for row in rows] == [
+    assert [(row.item, row.propensity, row.reward) for row in rows] == [
         (other, None, 1.0),
         (other, None, 0.5),
         (chosen, None, 0.25),
@@ -94,8 +101,7 @@ def test_what_goes_out_is_what_evaluate_reads(tmp_path: Path) -> None:
     one = shop(uniform_share=0.5)
     for n in range(40):
         one.reward(one.decide(f"u{n % 3}").id, float(n % 2))
-    (tmp_path / "log.jsonl").write_bytes(b"".join(json_lines(exported(one))))
-    log = coterie.evaluation.read_log(tmp_path / "log.jsonl")
+    log = read_back(one, tmp_path)
     assert (len(log), log.n_users, log.dim) == (40, 3, 2)
     assert log.propensities.tolist() == [row.propensity for row in exported(one)]
 
@@ -169,7 +175,7 @@ def test_a_line_that_is_nested_deeply_is_refused() -> None:
             import_lines(live_of(shop()), [line])
 
 
-def test_a_decision_is_exported_with_the_vectors_that_it_was_made_with() -> None:
+def test_a_decision_is_exported_with_the_vectors_that_it_was_made_with(tmp_path: Path) -> None:
     one = shop()
     before = one.decide("alice", ["tea", "coffee"]).id
     one.put_items({"tea": [0.5, 0.5]})
@@ -179,8 +185,9 @@ def test_a_decision_is_exported_with_the_vectors_that_it_was_made_with() -> None
     after = one.decide("alice", ["tea"]).id
     for key in (after, before, between):
         one.reward(key, 1.0)
-    assert {row.decision_id: row.arms[0] for row in exported(one)} == {
-        before: [1.0, 0.0],
-        between: [0.5, 0.5],
-        after: [0.0, 0.2],
-    }
+    log = read_back(one, tmp_path)
+    assert [log.arms(event).tolist() for event in range(3)] == [
+        [[1.0, 0.0], [0.0, 1.0]],
+        [[0.5, 0.5], [0.0, 1.0]],
+        [[0.0, 0.2]],
+    ]

@@ -141,7 +141,16 @@ def test_a_program_that_is_faster_than_its_store_waits_for_it(tmp_path: Path) ->
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     options = ["--dim", str(DIM), "--policy", "LinUCBInd", "--log-level", "error", "--policy-limit", "2"]
-    options += ["--user-limit", "50", "--item-limit", "1000", "--batch-limit", "100"]
+    options += [
+        "--user-limit",
+        "50",
+        "--item-limit",
+        "1000",
+        "--known-item-limit",
+        "1500",
+        "--batch-limit",
+        "100",
+    ]
     options += ["--waiting-limit", str(2 * MEGABYTE)]
     with server_process(tmp_path_factory.mktemp("memory"), *options) as (url, process):
         running = Running(url, process)
@@ -171,7 +180,7 @@ def test_every_limit_is_shown_with_what_is_used_of_it(server: Running) -> None:
     for name in LIMITED:
         assert f'coterie_limit{{limit="{name}"}} ' in reported
         assert f'coterie_limited_total{{limit="{name}"}} ' in reported
-        if name not in ("arm", "batch", "body", "head"):  # these are of one request
+        if name not in ("arms", "batch", "body", "head"):  # these are of one request
             assert f'coterie_limit_used{{limit="{name}"' in reported
     assert 'coterie_limit{limit="user"} 50\n' in reported
     assert 'coterie_limit_used{limit="user",policy="default"} 1\n' in reported
@@ -193,19 +202,24 @@ def test_users_beyond_their_limit_take_no_memory(server: Running) -> None:
     assert [one["status"] for one in mixed.json()["results"]] == ["counted", "refused", "counted"]
 
 
-def test_items_beyond_their_limit_take_no_memory(server: Running) -> None:
+def test_items_beyond_their_limits_take_no_memory(server: Running) -> None:
+    def change(method: str, items: list[dict[str, Any]]) -> httpx.Response:
+        where = f"{server.url}/v1/policies/default/items"
+        return httpx.request(method, where, json={"items": items}, trust_env=False, timeout=30)
+
+    kept = offered(600, LONG)
+    change("PUT", kept).raise_for_status()
     before = server.memory()
-    for attempt in range(20):  # 1 MB of ids each, of which the latest stay
-        body = {"items": offered(600, f"{LONG}{attempt}-")}
-        answer = httpx.put(f"{server.url}/v1/policies/default/items", json=body, trust_env=False)
-        assert answer.status_code == 200
-        refused = httpx.patch(
-            f"{server.url}/v1/policies/default/items", json={"items": offered(600, LONG)}, trust_env=False
-        )
-        assert refused.status_code == 503
-    assert_reached(server, "item", refused, "the limit of 1000 items of a catalogue is reached")
+    for attempt in range(20):  # 600 kB of ids each
+        assert change("PUT", kept[attempt:] + kept[:attempt]).status_code == 200
+        beyond = change("PATCH", offered(600, f"{LONG}b"))
+        assert beyond.status_code == 503
+        unknown = change("PUT", offered(950, f"{LONG}{attempt}-"))
+        assert unknown.status_code == 503
+    assert_reached(server, "item", beyond, "the limit of 1000 items of a catalogue is reached")
+    assert_reached(server, "known_item", unknown, "the limit of 1500 items that a policy knows")
     assert server.metric('coterie_limit_used{limit="item",policy="default"}') == 600
-    assert server.memory() - before < 16 * MEGABYTE
+    assert server.memory() - before < 12 * MEGABYTE
 
 
 def test_waiting_decisions_beyond_their_limit_take_no_memory(server: Running) -> None:

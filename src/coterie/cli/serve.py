@@ -68,6 +68,12 @@ def serve(
     item_limit: Annotated[
         int | None, typer.Option(metavar="N", help="Maximum number of items of a policy (1000000).")
     ] = None,
+    known_item_limit: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Maximum number of items that a policy knows, removed ones included (4000000)."
+        ),
+    ] = None,
     waiting_limit: Annotated[
         int | None,
         typer.Option(
@@ -81,9 +87,6 @@ def serve(
             metavar="BYTES",
             help="Maximum total size of the events that the store has not confirmed (67108864).",
         ),
-    ] = None,
-    arm_limit: Annotated[
-        int | None, typer.Option(metavar="N", help="Maximum number of arms in a decision (1000).")
     ] = None,
     batch_limit: Annotated[
         int | None, typer.Option(metavar="N", help="Maximum number of rewards in a request (1000).")
@@ -100,6 +103,10 @@ def serve(
     ] = None,
     head_limit: Annotated[
         int | None, typer.Option(metavar="BYTES", help="Maximum size of the headers of a request (65536).")
+    ] = None,
+    arms_limit: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Maximum number of items or arms that a request may list (1000)."),
     ] = None,
     in_flight_limit: Annotated[
         int | None, typer.Option(metavar="N", help="Maximum number of requests at the same time (1024).")

@@ -25,8 +25,13 @@ class Limits:
         Bytes of the decisions of a policy that wait for their reward, with their timers.
     queue_limit : int
         Bytes of events that are not durable yet; they gather while the store is slow.
-    arm_limit, batch_limit : int
-        Arms of one decision, and rewards of one request; more get 422.
+    known_item_limit : int
+        Items that a policy knows, with those that were removed and ids of inline arms.
+    arms_limit : int
+        Items or arms that a request for a decision may list, and that a decision may rank; more get 422. The
+        catalogue may have more.
+    batch_limit : int
+        Rewards of one request; more get 422.
     body_limit : int
         Bytes of the body of one request; more get 413.
     bodies_limit : int
@@ -54,9 +59,10 @@ class Limits:
     policy_limit: int = 100
     user_limit: int = 100_000
     item_limit: int = 1_000_000
+    known_item_limit: int = 4_000_000
     waiting_limit: int = 256 * MEBIBYTE
     queue_limit: int = 64 * MEBIBYTE
-    arm_limit: int = 1_000
+    arms_limit: int = 1_000
     batch_limit: int = 1_000
     body_limit: int = 4 * MEBIBYTE
     bodies_limit: int = 128 * MEBIBYTE
@@ -81,9 +87,10 @@ LIMITED = {
     "policy": "policies",
     "user": "users of a policy",
     "item": "items of a catalogue",
+    "known_item": "items that a policy knows, removed ones included",
     "waiting": "bytes of decisions that wait for a reward",
     "queue": "bytes of events that the store has not confirmed",
-    "arm": "arms of a decision",
+    "arms": "arms of a request",
     "batch": "rewards of a request",
     "body": "bytes of a body",
     "bodies": "bytes of bodies of requests in flight",

@@ -20,6 +20,7 @@ from coterie.validation import as_array, nonnegative, number, shown, whole
 
 Mode = Literal["online", "shadow", "frozen"]
 Late = Literal["accept", "correct", "ignore"]
+LogOffers = Literal["chosen", "all"]
 
 
 class Changes(TypedDict, total=False):
@@ -30,6 +31,7 @@ class Changes(TypedDict, total=False):
     late: Late
     uniform_share: float
     mode: Mode
+    log_offers: LogOffers
 
 
 MOST_NESTED = 8
@@ -67,6 +69,9 @@ class PolicySettings:
         The share ε of decisions that are drawn uniformly, from 0 to 1.
     mode : {"online", "shadow", "frozen"}
         Decide and learn; or learn only from what was shown instead (rewards name the item); or decide only.
+    log_offers : {"chosen", "all"}
+        What the log keeps of arms that a request brings with their vectors: the chosen ones, or all, which
+        evaluation of other policies on the log needs. Of the catalogue all is known in any case.
     """
 
     dim: int
@@ -79,6 +84,7 @@ class PolicySettings:
     late: Late = "accept"
     uniform_share: float = 0.0
     mode: Mode = "online"
+    log_offers: LogOffers = "chosen"
 
     def __post_init__(self) -> None:
         """Check every setting."""
@@ -104,7 +110,11 @@ class PolicySettings:
         if not 0 <= share <= 1:
             raise ArgumentError(f"uniform_share must be from 0 to 1, got {shown(self.uniform_share)}")
         object.__setattr__(self, "uniform_share", share)
-        for name, choices in (("late", get_args(Late)), ("mode", get_args(Mode))):
+        for name, choices in (
+            ("late", get_args(Late)),
+            ("mode", get_args(Mode)),
+            ("log_offers", get_args(LogOffers)),
+        ):
             if getattr(self, name) not in choices:
                 given = shown(getattr(self, name))
                 raise ArgumentError(f"{name} must be one of {', '.join(choices)}, got {given}")

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from hashlib import blake2b
 from heapq import heappop
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,28 +16,31 @@ from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError, Conflict, StoreError, UnknownName
 from coterie.policies.base import too_long
+from coterie.policies.catalogue.tag_sets import check_tag
 from coterie.service.core.decisions import (
     Decision,
     Offer,
     RewardResult,
     answer,
+    catalogue_offer,
     choose,
     clicked_position,
     decision_event,
     inline_offer,
-    request_digest,
+    named_offer,
 )
 from coterie.service.core.ids import checked_id, new_id
+from coterie.service.core.items import MOST_TAGS, Tags
 from coterie.service.core.lifecycle import Lifecycle, Phase
 from coterie.service.core.recovery import DamagedPolicy, Recovered, recover_policy
-from coterie.service.core.state import Catalogue, PolicyState, Waiting
+from coterie.service.core.state import PolicyState, Waiting
 from coterie.service.limits import Limiter
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import Event, EventStore, detail, one_line
 from coterie.service.storage.journal import Holder, PendingResult, RequestLock
 from coterie.service.storage.snapshot_writer import Retry, SnapshotWriter
 from coterie.types import Floats
-from coterie.validation import arm_vector, arms_matrix, finite, number, shown, whole
+from coterie.validation import arm_vector, arms_matrix, finite, number, reals, shown, whole
 
 R = TypeVar("R")
 logger = logging.getLogger(__name__)
@@ -61,6 +65,31 @@ class RewardTotals:
             self.own, self.own_count = self.own + reward, self.own_count + 1
 
 
+class RequestedDecision(NamedTuple):
+    """A request for a decision: who is asked for, and what may be shown."""
+
+    user: str
+    items: Sequence[str] | None
+    arms: Mapping[str, ArrayLike] | ArrayLike | None
+    exclude: Sequence[str] | None
+    only: Sequence[str] | None
+    k: int
+
+    def digest(self) -> str:
+        """Return a digest: a repeat with the same id must have the same one.
+
+        It stands in the log, so that nothing else of the request has to be kept to recognise a repeat.
+        """
+        arms: Any = self.arms
+        names = list(arms) if isinstance(arms, Mapping) else None
+        vectors = list(arms.values()) if isinstance(arms, Mapping) else arms
+        listed = [None if one is None else list(one) for one in (self.items, self.exclude, self.only, names)]
+        found = blake2b(repr((self.user, self.k, *listed)).encode("utf-8", "surrogatepass"), digest_size=16)
+        if arms is not None:
+            found.update(reals("arms", vectors, "a matrix").tobytes())
+        return found.hexdigest()
+
+
 class FeedbackRequest(NamedTuple):
     """A reward for something that the policy did not choose; the same `id` is counted once."""
 
@@ -69,6 +98,20 @@ class FeedbackRequest(NamedTuple):
     item: str | None
     x: ArrayLike | None
     id: str | None
+
+
+def _checked_tags(tags: Tags | None, ids: Sequence[str]) -> dict[str, list[str]] | None:
+    """Return the tags of some of these items, as the log keeps them."""
+    if tags is None:
+        return None
+    if not isinstance(tags, Mapping):
+        raise ArgumentError(f"tags must be a list of tags for each item's id, got {shown(tags)}")
+    for one in set(tags) - set(ids):
+        raise ArgumentError(f"tags must be of items that are put, got {shown(one)}")
+    for listed in tags.values():
+        if isinstance(listed, str) or len(set(listed)) > MOST_TAGS:
+            raise ArgumentError(f"tags of an item must be a list of at most {MOST_TAGS}, got {shown(listed)}")
+    return {one: sorted({check_tag(tag) for tag in listed}) for one, listed in tags.items()}
 
 
 class Turn:
@@ -221,27 +264,29 @@ class LivePolicy:
         *,
         items: Sequence[str] | None = None,
         arms: Mapping[str, ArrayLike] | ArrayLike | None = None,
+        exclude: Sequence[str] | None = None,
+        only: str | Sequence[str] | None = None,
         k: int = 1,
         decision_id: str | None = None,
     ) -> PendingResult[Decision]:
         """Choose among items of the catalogue (all by default), or among arms with their own vectors."""
+        asked = RequestedDecision(user, items, arms, exclude, [only] if isinstance(only, str) else only, k)
         with self._turn:
             checked_id("user", user)
             if decision_id is not None:
                 known = self._events_of(checked_id("decision_id", decision_id))
                 if known:
-                    return self._repeated(known, user, items, arms, k)
-            offer = self._offer(items, arms)
-            if type(k) is not int or not 1 <= k <= len(offer.ids):
-                k = whole("k", k, 1, len(offer.ids))
+                    return self._repeated(known, asked)
+            offer = self._offer(asked)
+            if type(k) is not int or not 1 <= k <= len(offer):
+                k = whole("k", k, 1, len(offer))
+            self._check_arms(k)
+            self._limiter.check("known_item", len(self.state.items.known), k)
             self._check_new_user(user)
             self._limiter.check("waiting", self.state.waiting_bytes)
-            request = None  # an id that the service has chosen is known to nobody who could repeat it
-            if decision_id is not None:
-                request = request_digest(user, items, offer if arms is not None else None, k)
             self._join(user)
             with self._change:
-                outcome = choose(self.state, user, offer.arms, k)
+                outcome = choose(self.state, user, offer, k)
                 event = decision_event(
                     self._journal.next_seq,
                     self.name,
@@ -251,41 +296,41 @@ class LivePolicy:
                     offer=offer,
                     outcome=outcome,
                     version=self.state.seq,
-                    request=request,
+                    catalogue=self.state.catalogue_version,
+                    # An id that the service has chosen is known to nobody who could repeat it.
+                    request=None if decision_id is None else asked.digest(),
                 )
                 self._apply(event)
             return PendingResult(answer(event), event.seq)
 
-    def _offer(self, items: Sequence[str] | None, arms: Any) -> Offer:
-        """Return the arms of a request, with vectors that the policy can take."""
-        if items is not None and arms is not None:
+    def _offer(self, asked: RequestedDecision) -> Offer:
+        """Return what a request may choose from, with vectors that the policy can take."""
+        items, known = asked.items, self.state.items
+        if items is not None and asked.arms is not None:
             raise ArgumentError("give items of the catalogue or arms with vectors, not both")
-        dim = self.state.settings.dim
-        if arms is not None:
-            offer = inline_offer(arms, dim)
-            self._check_length("arms", offer.arms)
-        else:
-            if isinstance(items, str):
-                raise ArgumentError(f"items must be a list of ids, got {shown(items)}")
-            ids = tuple(items) if items is not None else tuple(self.state.catalogue.ids)
-            if not ids:
-                raise ArgumentError("items must name at least one item, got none; the catalogue may be empty")
-            if len(set(ids)) != len(ids):
-                raise ArgumentError("items must name each item once")
-            offer = Offer(ids, self.state.catalogue.vectors(ids), "all" if items is None else "items")
-        if len(offer.ids) > self._limiter.most("arm"):
-            raise ArgumentError(f"{self._limiter.reached('arm')}: {len(offer.ids)} are offered")
-        return offer
+        if items is None and asked.arms is None:
+            return catalogue_offer(known, asked.exclude, asked.only)
+        if asked.exclude is not None or asked.only is not None:
+            raise ArgumentError("exclude and only choose from the whole catalogue: leave items and arms out")
+        if asked.arms is None:
+            named = named_offer(known, items or ())
+            self._check_arms(len(named))
+            return named
+        inline = inline_offer(known, asked.arms, keep_all=self.state.settings.log_offers == "all")
+        self._check_length("arms", inline.arms.vectors)
+        self._check_arms(len(inline))
+        return inline
 
-    def _repeated(
-        self, known: list[Event], user: str, items: Sequence[str] | None, arms: Any, k: int
-    ) -> PendingResult[Decision]:
+    def _check_arms(self, count: int) -> None:
+        """Refuse too many arms in one request."""
+        if count > self._limiter.most("arms"):
+            raise ArgumentError(f"{self._limiter.reached('arms')}: there are {count}")
+
+    def _repeated(self, known: list[Event], asked: RequestedDecision) -> PendingResult[Decision]:
         """Return the first answer to the same request, whatever has happened to the catalogue since."""
         decision = events.first(known, events.DECISION)
-        inline = None if arms is None else inline_offer(arms, self.state.settings.dim)
-        request = request_digest(user, items, inline, whole("k", k, 1))
         fields = {} if decision is None else decision.fields()
-        if decision is None or fields.get("request") != request:
+        if decision is None or fields.get("request") != asked.digest():
             raise Conflict(f"decision_id {shown(known[0].decision)} was used for another request")
         if "scores" not in fields:
             who = shown(decision.decision)
@@ -374,9 +419,13 @@ class LivePolicy:
     def _count_late(self, event: Event, decided: Waiting) -> PendingResult[RewardResult]:
         """Take a reward after the default was counted: count it too, or instead, or only record it."""
         late = self.state.settings.late
-        event = event._replace(x=decided.x if event.x is None else event.x)
-        if late == "ignore":
-            event = event._replace(detail=detail(**event.fields(), ignored=True))
+        # The decision does not wait any more: the event itself says what was shown.
+        fields = {
+            **event.fields(),
+            "items": decided.items if decided.named else None,
+            "ignored": late == "ignore" or None,
+        }
+        event = event._replace(x=decided.x if event.x is None else event.x, detail=detail(**fields))
         if late != "correct":
             result, seq = self._count_reward(event, decided)
             return PendingResult(
@@ -459,8 +508,8 @@ class LivePolicy:
         """Return the event of a feedback, or the result of one that is known already; nothing changes."""
         checked_id("user", request.user)
         value = number("reward", request.reward)
-        if (request.item is None) == (request.x is None):
-            raise ArgumentError("give an item of the catalogue or its vector x, one of the two")
+        if request.item is None and request.x is None:
+            raise ArgumentError("give an item of the catalogue, or the vector x that was shown")
         if request.id is not None:
             known = self._events_of(checked_id("feedback_id", request.id))
             if known and known[0].kind != events.FEEDBACK:
@@ -505,11 +554,11 @@ class LivePolicy:
 
     def _vector(self, item: str | None, x: ArrayLike | None) -> bytes:
         """Return the vector of an item of the catalogue, or the one given."""
+        if item is not None:
+            checked_id("item", item)
         if x is not None:
-            if item is not None:
-                raise ArgumentError("give an item of the catalogue or its vector x, one of the two")
-            return self._given_vector(x)
-        vector = self.state.catalogue.vectors([checked_id("item", item)])
+            return self._given_vector(x)  # of an item of any id: what was shown may have changed since
+        vector = self.state.items.vectors([item or ""])
         self._check_length("x", vector)
         return vector.tobytes()
 
@@ -531,26 +580,32 @@ class LivePolicy:
         self,
         put: Mapping[str, ArrayLike] | None = None,
         *,
+        tags: Tags | None = None,
         remove: Sequence[str] = (),
         replace_all: bool = False,
     ) -> PendingResult[int]:
         """Set items of the catalogue and remove others, in one step; return how many there are then."""
+        ids = [checked_id("an item's id", one) for one in put or {}]
+        dim = self.state.settings.dim
+        vectors = np.empty((0, dim))
+        if put:  # before this request has its turn: a large catalogue takes long to convert
+            rows: Any = list(put.values())
+            vectors = finite("items", arms_matrix(rows, dim, "items"))
+        labels = _checked_tags(tags, ids)
         with self._turn:
-            ids = [checked_id("an item's id", one) for one in put or {}]
-            vectors = np.empty((0, self.state.settings.dim))
             if put:
-                rows: Any = list(put.values())
-                vectors = finite("items", arms_matrix(rows, self.state.settings.dim, "items"))
                 self._check_length("items", vectors)
+            items = self.state.items
             if remove:
-                self.state.catalogue.vectors(list(remove))
-            before = Catalogue(0) if replace_all else self.state.catalogue
-            self._limiter.check("item", len(before), sum(one not in before for one in ids))
+                items.numbers(list(remove))
+            kept = 0 if replace_all else len(items)
+            self._limiter.check("item", kept, sum(replace_all or one not in items for one in ids))
+            self._limiter.check("known_item", len(items.known), sum(one not in items.known for one in ids))
             if replace_all or put or remove:
-                fields = detail(put=ids, removed=list(remove) or None, all=replace_all or None)
+                fields = detail(put=ids, tags=labels, removed=list(remove) or None, all=replace_all or None)
                 with self._change:
                     self._apply(self._event(events.ITEMS, x=vectors.tobytes(), detail=fields))
-            return self._latest(len(self.state.catalogue))
+            return self._latest(len(items))
 
     def configure(self, **changes: Any) -> PendingResult[None]:
         """Change settings that may change while a policy runs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -52,6 +52,8 @@ def decide(engine: PolicyEngine, policy: str, body: bytes) -> PendingResult[tupl
         request.user,
         items=request.items,
         arms=None if request.arms is None else by_id(request.arms, "arms"),
+        exclude=request.exclude,
+        only=request.only,
         k=request.k,
         decision_id=request.decision_id,
     )
@@ -73,7 +75,7 @@ def decision_answer(decision: Decision) -> messages.DecisionAnswer:
     )
 
 
-def by_id(arms: list[messages.Arm], name: str) -> dict[str, Any]:
+def by_id(arms: Sequence[messages.Arm | messages.Item], name: str) -> dict[str, Any]:
     """Return vectors by id; the same id twice is refused."""
     found = {arm.id: arm.x for arm in arms}
     if len(found) != len(arms):

@@ -175,7 +175,7 @@ class PolicyMonitor:
         with self._live.reading() as state:  # decisions wait meanwhile: what takes long comes afterwards
             labels, epoch = user_labels(self._live), self._live.snapshots.epoch
             users = self._users_on_map() if self.viewers else None
-            numbers = {"users": len(state.users), "items": len(state.catalogue), **self._numbers()}
+            numbers = {"users": len(state.users), "items": len(state.items), **self._numbers()}
         self._changes.compare(labels, epoch)
         _, firsts, inverse, sizes = np.unique(
             labels, return_index=True, return_inverse=True, return_counts=True

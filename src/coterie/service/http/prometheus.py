@@ -119,10 +119,11 @@ def _limit_lines(engine: PolicyEngine, metrics: Metrics) -> Iterator[str]:
     ):
         yield f'coterie_limit_used{{limit="{name}"}} {held}'
     for policy, live in list(engine.policies.items()):
-        state = live.state  # not lent: three numbers are read, whatever happens meanwhile
+        state = live.state  # not lent: four numbers are read, whatever happens meanwhile
         for name, held in (
             ("user", len(state.users)),
-            ("item", len(state.catalogue)),
+            ("item", len(state.items)),
+            ("known_item", len(state.items.known)),
             ("waiting", state.waiting_bytes),
         ):
             yield f'coterie_limit_used{{limit="{name}",policy="{policy}"}} {held}'

@@ -52,8 +52,14 @@ RETIRED = "retired"
 REWARDED = (REWARD, FEEDBACK)
 """Kinds of event that settle a decision's id with a reward."""
 
-FORMAT = 3
-"""The version of the tables. A store of another version is refused: nothing was released that wrote one."""
+FORMAT = 4
+"""The version of the tables and of what events say; other versions are refused, but for the former one."""
+FORMER_FORMAT = 3
+"""A store of this version becomes one of the present when a service opens it.
+
+Its decisions name all that was offered, and its snapshots know no numbers of items: these are dropped, and
+the log is replayed.
+"""
 PAGE = 5_000
 """Events that are read at a time."""
 BLOCK = 1_024
@@ -444,14 +450,24 @@ class EventStore(ABC):
         if not self.has_table("meta"):
             return
         found = self.query("SELECT value FROM meta WHERE name = 'format'")
-        if found and found[0][0] != str(FORMAT):
-            raise ValueError(f"it has format {found[0][0]}, and this Coterie reads format {FORMAT}")
+        if found and found[0][0] not in (str(FORMAT), str(FORMER_FORMAT)):
+            raise ValueError(
+                f"it has format {found[0][0]}, and this Coterie reads formats {FORMER_FORMAT} and {FORMAT}"
+            )
 
     def set_format(self) -> None:
         """Enter the version of the tables in a new store."""
         if not self.query("SELECT value FROM meta WHERE name = 'format'"):
             with self.transaction():
                 self.execute("INSERT INTO meta VALUES ('format', ?)", [(str(FORMAT),)])
+
+    def convert(self) -> None:
+        """Make a store of the former version one of the present; called by its owner."""
+        if self.query("SELECT value FROM meta WHERE name = 'format'") == [(str(FORMER_FORMAT),)]:
+            with self.transaction():
+                for name in self.chunk_owners():
+                    self._drop_snapshots(name)
+                self.execute("UPDATE meta SET value = ? WHERE name = 'format'", [(str(FORMAT),)])
 
 
 def taken_over() -> StoreTakenOver:
