@@ -27,7 +27,7 @@ from coterie.service.settings import PolicySettings
 from coterie.service.storage.sqlite import SQLiteStore
 from inspection import live_of
 from service.shops import ITEMS, shop
-from service.test_connections import MEGABYTE, Running
+from service.test_connections import HEAD, MEGABYTE, Running
 from service.test_serve import server_process
 
 DIM = 64
@@ -220,6 +220,23 @@ def test_items_beyond_their_limits_take_no_memory(server: Running) -> None:
     assert_reached(server, "known_item", unknown, "the limit of 1500 items that a policy knows")
     assert server.metric('coterie_limit_used{limit="item",policy="default"}') == 600
     assert server.memory() - before < 12 * MEGABYTE
+
+
+def test_answers_that_nobody_reads_do_not_pile_up(server: Running) -> None:
+    where = f"{server.url}/v1/policies/default/items"
+    httpx.put(where, json={"items": offered(300, LONG)}, trust_env=False).raise_for_status()
+    asked = {"user": "alice", "k": 300, "decision_id": "long"}
+    post(server, "decisions", **asked).raise_for_status()
+    body = json.dumps(asked).encode()
+    request = HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+    before = server.memory()
+    with server.connect() as connection:
+        connection.settimeout(0.5)
+        for _ in range(60):  # a repeat of the same decision: 600 kB of answer each
+            connection.sendall(request)
+            time.sleep(0.01)
+        assert server.memory() - before < 12 * MEGABYTE
+    post(server, "rewards", rewards=[{"decision_id": "long", "reward": 0.0}]).raise_for_status()
 
 
 def test_waiting_decisions_beyond_their_limit_take_no_memory(server: Running) -> None:
