@@ -14,9 +14,10 @@ from weakref import WeakSet
 
 from coterie.errors import ArgumentError, Conflict, StoreError, UnknownName, unknown
 from coterie.service.core.lifecycle import Lifecycle, Phase
-from coterie.service.core.live_policy import Limits, LivePolicy
+from coterie.service.core.live_policy import LivePolicy
 from coterie.service.core.recovery import DamagedPolicy, Recovered, recover_policy
 from coterie.service.core.state import PolicyState
+from coterie.service.limits import Limiter, Limits
 from coterie.service.settings import PolicySettings, without_user
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import Event, EventStore, StoreTakenOver, one_line
@@ -53,7 +54,7 @@ class PolicyEngine:
     tick : float
         Seconds between looks at timers, snapshots and a store that failed.
     limits : Limits, optional
-        On decisions and policies.
+        On policies, users, items and decisions.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class PolicyEngine:
     ) -> None:
         """Open the store and recover all policies."""
         self.store = store
-        self._limits = limits or Limits()
+        self.limiter = Limiter(limits or Limits())
         self._tick, self._snapshot_every = tick, snapshot_every
         self._stop = Signal()
         store.open()
@@ -87,7 +88,7 @@ class PolicyEngine:
         ENGINES.add(self)
 
     def _live(self, name: str, recovered: Recovered) -> LivePolicy:
-        return LivePolicy(name, recovered, self.requests, self._limits)
+        return LivePolicy(name, recovered, self.requests, self.limiter)
 
     def settle(self, pending: PendingResult[R]) -> R:
         """Return the result of an operation once its event is durable; StoreError if it will not be."""
@@ -118,8 +119,8 @@ class PolicyEngine:
                 raise ArgumentError(
                     f"a policy's name must be 1 to 64 letters, digits, '-', '_' or '.', got {shown(name)}"
                 )
-            if len(self.policies) >= self._limits.policies:
-                raise ArgumentError(f"there are {len(self.policies)} policies, and no more may be made")
+            self.limiter.check("policy", len(self.policies) + len(self.quarantined))
+            self.limiter.check("user", 0, len(settings.users))
             if name in self.policies or next(self.store.read(name), None) is not None:
                 raise Conflict(f"there is, or was, a policy {name!r}")
             live = self._live(name, Recovered(PolicyState(settings)))
@@ -230,8 +231,9 @@ class PolicyEngine:
         for name in named:
             try:
                 found = recover_policy(self.store, name)
-            except DamagedPolicy as error:
-                reason = StoreError(str(error))
+            except (DamagedPolicy, MemoryError) as error:
+                lacking = f"policy {name!r} is out of service: there is not enough memory to read it"
+                reason = StoreError(lacking if isinstance(error, MemoryError) else str(error))
                 logger.error("%s", reason)
                 self._drop(name, reason)
                 self.quarantined[name] = reason

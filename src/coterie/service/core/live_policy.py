@@ -35,6 +35,7 @@ from coterie.service.core.items import MOST_TAGS, Tags
 from coterie.service.core.lifecycle import Lifecycle, Phase
 from coterie.service.core.recovery import DamagedPolicy, Recovered, recover_policy
 from coterie.service.core.state import PolicyState, Waiting
+from coterie.service.limits import Limiter
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import Event, EventStore, detail, one_line
 from coterie.service.storage.journal import Holder, PendingResult, RequestLock
@@ -44,61 +45,10 @@ from coterie.validation import arm_vector, arms_matrix, finite, number, reals, s
 
 R = TypeVar("R")
 logger = logging.getLogger(__name__)
-KNOWN_ITEMS = 4
-"""Items that a policy may know, removed ones included, for each that its catalogue may have."""
 IMPORTED_AT_ONCE = 100
 """Lines of an import that are learnt and committed in one go, so that requests come between."""
 EXPIRED_AT_ONCE = 1_000
 """Decisions that expire in one go, so that requests come between."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """Limits of an engine and its policies; what goes beyond is refused, so that memory is bounded.
-
-    Parameters
-    ----------
-    arms : int
-        Arms that a request may list, and that a decision may rank; the catalogue may have more.
-    waiting : int
-        Decisions of a policy that wait for their reward.
-    policies : int
-        Policies of an engine.
-    users, items : int
-        Users of a policy, and items of its catalogue.
-    """
-
-    arms: int = 1_000
-    waiting: int = 1_000_000
-    policies: int = 100
-    users: int = 2_000_000
-    items: int = 1_000_000
-
-    def check_users(self, count: int) -> None:
-        """Refuse a new user when there are too many."""
-        if count >= self.users:
-            raise StoreError(f"a policy may have {self.users} users, and there are {count}; remove some")
-
-    def check_items(self, count: int) -> None:
-        """Refuse a catalogue that is too large."""
-        if count > self.items:
-            raise ArgumentError(f"a catalogue may have at most {self.items} items, got {count}")
-
-    def check_known_items(self, count: int) -> None:
-        """Refuse an item that was never seen when too many are known."""
-        most = KNOWN_ITEMS * self.items
-        if count > most:
-            raise StoreError(f"a policy may know {most} items, removed ones included, and there are as many")
-
-    def check_arms(self, count: int) -> None:
-        """Refuse too many arms in one request."""
-        if count > self.arms:
-            raise ArgumentError(f"a request may list at most {self.arms} arms, got {count}")
-
-    def check_waiting(self, count: int) -> None:
-        """Refuse a decision when too many wait for their reward."""
-        if count >= self.waiting:
-            raise StoreError(f"{count} decisions wait for a reward, and no more may; shorten reward_wait")
 
 
 @dataclass(slots=True)
@@ -203,7 +153,8 @@ class Change:
         self._live = live
 
     def __enter__(self) -> None:
-        """Begin."""
+        """Begin, unless too many events wait for the store."""
+        self._live.make_room()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         """Distrust the state in memory after an error."""
@@ -234,15 +185,15 @@ class LivePolicy:
         Its state, as the store has it.
     requests : RequestLock
         Shared by all policies of an engine: one request at a time.
-    limits : Limits
-        On decisions.
+    limiter : Limiter
+        Shared by all policies of an engine: refuses what goes beyond a limit.
     """
 
-    def __init__(self, name: str, recovered: Recovered, requests: RequestLock, limits: Limits) -> None:
+    def __init__(self, name: str, recovered: Recovered, requests: RequestLock, limiter: Limiter) -> None:
         """Go on from a state."""
         self.name = name
         self.state = recovered.state
-        self._requests, self._limits = requests, limits
+        self._requests, self._limiter = requests, limiter
         self.lifecycle = Lifecycle()
         self._turn, self._change = Turn(self, requests), Change(self)
         self._retry = Retry()
@@ -332,10 +283,11 @@ class LivePolicy:
             offer = self._offer(asked)
             if type(k) is not int or not 1 <= k <= len(offer):
                 k = whole("k", k, 1, len(offer))
-            self._limits.check_arms(k)
-            self._limits.check_known_items(len(self.state.items.known) + k)
+            self._check_arms(k)
+            self._limiter.check("known_item", len(self.state.items.known), k)
             self._check_new_user(user)
-            self._limits.check_waiting(len(self.state.waiting))
+            self._limiter.check("waiting", self.state.waiting_bytes)
+            self._join(user)
             with self._change:
                 outcome = choose(self.state, user, offer, k)
                 event = decision_event(
@@ -365,12 +317,17 @@ class LivePolicy:
             raise ArgumentError("exclude and only choose from the whole catalogue: leave items and arms out")
         if asked.arms is None:
             named = named_offer(known, items or ())
-            self._limits.check_arms(len(named))
+            self._check_arms(len(named))
             return named
         inline = inline_offer(known, asked.arms, keep_all=self.state.settings.log_offers == "all")
         self._check_length("arms", inline.arms.vectors)
-        self._limits.check_arms(len(inline))
+        self._check_arms(len(inline))
         return inline
+
+    def _check_arms(self, count: int) -> None:
+        """Refuse too many arms in one request."""
+        if count > self._limiter.most("arms"):
+            raise ArgumentError(f"{self._limiter.reached('arms')}: there are {count}")
 
     def _repeated(self, known: list[Event], asked: RequestedDecision) -> PendingResult[Decision]:
         """Return the first answer to the same request, whatever has happened to the catalogue since."""
@@ -509,6 +466,7 @@ class LivePolicy:
             if isinstance(event, PendingResult):
                 self.duplicates += 1
                 return event
+            self._join(user)
             with self._change:
                 self._apply(event)
             frozen = self.state.settings.mode == "frozen"
@@ -544,8 +502,7 @@ class LivePolicy:
             return
         state = self.state
         new = {event.user for event in feedback if state.users.find(event.user or "") is None}
-        if new:
-            self._limits.check_users(len(state.users) + len(new) - 1)
+        self._limiter.check("user", len(state.users), len(new))
         try:
             self._journal.run(partial(self._store.begin_import, self.name, state.seq))
             for start in range(0, len(feedback), IMPORTED_AT_ONCE):
@@ -609,7 +566,23 @@ class LivePolicy:
         if self.state.users.find(user) is None:
             self.state.check_new_user(user)
             if self.state.settings.mode != "frozen":
-                self._limits.check_users(len(self.state.users))
+                self._limiter.check("user", len(self.state.users))
+
+    def _join(self, user: str) -> None:
+        """Let a new user join, whose event follows at once.
+
+        A policy without memory for another user is as it was, so it need not be read again.
+        """
+        if self.state.settings.mode == "frozen" or self.state.users.find(user) is not None:
+            return
+        self.make_room()
+        try:
+            self.state.join(user)
+        except MemoryError:
+            self._limiter.reached("user")
+            raise StoreError(
+                f"there is not enough memory for one more user of policy {self.name!r}"
+            ) from None
 
     def _vector(self, item: str | None, x: ArrayLike | None) -> bytes:
         """Return the vector of an item of the catalogue, or the one given."""
@@ -658,8 +631,8 @@ class LivePolicy:
             if remove:
                 items.numbers(list(remove))
             kept = 0 if replace_all else len(items)
-            self._limits.check_items(kept + sum(replace_all or one not in items for one in ids))
-            self._limits.check_known_items(len(items.known) + sum(one not in items.known for one in ids))
+            self._limiter.check("item", kept, sum(replace_all or one not in items for one in ids))
+            self._limiter.check("known_item", len(items.known), sum(one not in items.known for one in ids))
             if replace_all or put or remove:
                 fields = detail(put=ids, tags=labels, removed=list(remove) or None, all=replace_all or None)
                 with self._change:
@@ -711,6 +684,14 @@ class LivePolicy:
         self.state.apply(event)
         self._journal.append(event)
         self._remember(event)
+
+    def make_room(self) -> None:
+        """Wait or refuse, as requests do for their turn, while too many events wait for the store."""
+        if self._journal.queued_bytes < self._limiter.most("queue"):
+            return
+        if self._requests.patience >= 0:
+            raise self._limiter.reached("queue")
+        self._journal.flush()
 
     def _remember(self, event: Event) -> None:
         """Keep an event until it can be found in the store; bounded by the limit of uncommitted events."""

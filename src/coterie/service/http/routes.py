@@ -229,10 +229,7 @@ async def export_log(request: Request) -> Response:
     if table not in EXPORTED:
         raise Refusal(422, f"table must be one of {', '.join(EXPORTED)}, got {table[:40]!r}")
     service, live = service_of(request), policy_of(request)
-    metrics, most = service.metrics, service.limits.exports
-    if metrics.exports >= most:
-        metrics.limited["exports"] += 1
-        raise Refusal(503, f"{most} exports are under way, and no more may be; try again")
+    service.limiter.check("export", service.metrics.exports)
     read, kind = EXPORTED[table]
     rows = _until_closing(service, read(service.engine.store, live.name, live.state.settings.dim))
     return ExportResponse(service, rows, kind, parquet=form == "parquet")

@@ -131,6 +131,19 @@ class Event(NamedTuple):
         rows, picked = self.vectors(dim), self.fields().get("arms")
         return rows if picked is None else rows[picked]
 
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes in memory."""
+        return 600 + len(self.x or b"") + text_size(self.detail or "")
+
+
+def text_size(text: str) -> int:
+    """Return about how many bytes a text takes in memory.
+
+    Not `sys.getsizeof`, whose answer changes: Python keeps the UTF-8 form of a text once it was needed.
+    """
+    return 50 + len(text) if text.isascii() else 80 + 8 * len(text)
+
 
 def checksum(event: Event) -> int:
     """Return 64 bits of the BLAKE2b hash of an event's fields, to notice bits that changed on the disk."""
@@ -163,6 +176,9 @@ def encode_detail(fields: dict[str, Any]) -> str:
 
 _DETAILS: dict[str, dict[str, Any]] = {}
 """The latest details: an event is read several times in a row while it is handled."""
+DETAILS_KEPT = 100
+LONGEST_KEPT = 2**16
+"""Characters of a detail that is kept: the ids of a catalogue may be megabytes, and are read once."""
 
 
 def _decoded(text: str) -> dict[str, Any]:
@@ -174,9 +190,10 @@ def _decoded(text: str) -> dict[str, Any]:
 
 
 def _cache_detail(text: str, fields: dict[str, Any]) -> None:
-    if len(_DETAILS) >= 100:
+    if len(_DETAILS) >= DETAILS_KEPT:
         _DETAILS.clear()
-    _DETAILS[text] = fields
+    if len(text) <= LONGEST_KEPT:
+        _DETAILS[text] = fields
 
 
 def first(events: Sequence[Event], *kinds: str) -> Event | None:

@@ -70,6 +70,8 @@ class Journal:
         self._given_up: StoreError = unavailable("the commit failed")
         self.commits = 0
         self.commit_seconds = 0.0
+        # Two counters, since two threads count: each has one writer.
+        self._bytes_queued = self._bytes_settled = 0
         self._remove_unfinished_imports()
         self.last, self._start = store.last()
         self.durable = self.base = self.acknowledged = self.last
@@ -108,6 +110,11 @@ class Journal:
         """Events that are not durable yet."""
         return self.last - self.durable
 
+    @property
+    def queued_bytes(self) -> int:
+        """What the events that are not durable yet take in memory."""
+        return self._bytes_queued - self._bytes_settled
+
     def append(self, event: Event) -> None:
         """Queue an event whose number is `next_seq`; it is committed after the next `wake` or `wait`.
 
@@ -116,6 +123,7 @@ class Journal:
         self.last = event.seq
         if not self._queue:
             self._queued_at = time.monotonic()
+        self._bytes_queued += event.size
         self._queue.append(event)
 
     def wake(self) -> None:
@@ -249,6 +257,7 @@ class Journal:
         self.acknowledged, _ = self.store.last()
         with self._changed:
             self._queue.clear()
+            self._bytes_settled = self._bytes_queued
             self._start = max(self.now(), min(at, time.time() + FARTHEST_AHEAD))
             self._ticks = time.monotonic()
             self.last = max(self.last, stored) + 1  # after all that was given up
@@ -303,6 +312,7 @@ class Journal:
             self._committing_since = None
         self.commits += 1
         self.commit_seconds += time.perf_counter() - began
+        self._bytes_settled += sum([one.size for one in events])
         with self._changed:
             self.durable = self.acknowledged = events[-1].seq
             self._changed.notify_all()
