@@ -20,6 +20,7 @@ from coterie.service.core.state import PolicyState
 from coterie.service.limits import Limiter, Limits
 from coterie.service.settings import PolicySettings, without_user
 from coterie.service.storage import event_store as events
+from coterie.service.storage.erasure import Erasure
 from coterie.service.storage.event_store import Event, EventStore, StoreTakenOver, one_line
 from coterie.service.storage.journal import Journal, PendingResult, RequestLock
 from coterie.service.storage.state_snapshots import unreferenced_chunks
@@ -79,6 +80,7 @@ class PolicyEngine:
             self.requests = RequestLock(self.journal, patience)
             self.policies: dict[str, LivePolicy] = {}
             self.quarantined: dict[str, StoreError] = {}
+            self.erasure = Erasure(self.journal)
             self._read_policies()
         except BaseException:
             store.close()
@@ -159,7 +161,10 @@ class PolicyEngine:
         self.quarantined.pop(name, None)
 
     def forget_user(self, name: str, user: str) -> None:
-        """Remove all that is known of a user of a policy, which learns anew unless it is retired."""
+        """Remove all that is known of a user of a policy, which learns anew unless it is retired.
+
+        If the files cannot be written anew now, StoreError says so, and calling it again finishes that.
+        """
         with self.requests:
             self.journal.flush()
             live = self.policies.get(name)
@@ -169,20 +174,31 @@ class PolicyEngine:
                 self.find(name)
             if live is None and next(self.store.read(name), None) is None:
                 self.find(name)
-            if not (live and user in live.state.users) and not self.store.history(name, user, 1):
+            if (live and user in live.state.users) or self.store.history(name, user, 1):
+                try:
+                    self._remove_events(name, user)
+                finally:  # it may be removed even if the policy cannot be read again
+                    with suppress(StoreError):
+                        self.erasure.look()
+            elif not self.erasure.pending:
                 raise UnknownName(f"no user {shown(user)}: it has not been seen, or was removed")
-            settings = [
-                (seq, without_user(text, user, retired=live is None))
-                for seq, text in self.store.configurations(name)
-            ]
+        self.erasure.finish()
 
-            def forget(store: EventStore) -> None:
-                store.forget_user(name, user, settings)
+    def _remove_events(self, name: str, user: str) -> None:
+        """Remove a user from the log of a policy, which learns anew unless it is retired."""
+        live = self.policies.get(name)
+        settings = [
+            (seq, without_user(text, user, retired=live is None))
+            for seq, text in self.store.configurations(name)
+        ]
 
-            if live is None:
-                self.journal.run(partial(forget, self.store))
-            else:
-                live.rewrite(forget)
+        def forget(store: EventStore) -> None:
+            store.forget_user(name, user, settings)
+
+        if live is None:
+            self.journal.run(partial(forget, self.store))
+        else:
+            live.rewrite(forget)
 
     # Snapshots and recovery.
 
@@ -213,6 +229,7 @@ class PolicyEngine:
                 for live in self.policies.values():
                     live.snapshots.epoch += 1  # a copy that is being written may hold what was lost
                 self.journal.reopen()
+                self.erasure.look()
                 self._read_policies()
                 self.lifecycle.serve()
             except StoreTakenOver as error:
@@ -262,6 +279,7 @@ class PolicyEngine:
                 self.journal.doubt(error)
         if not self.lifecycle.serving:
             self.recover()
+        self.erasure.finish_due()
         for live in list(self.policies.values()):
             live.recover_due()
             if live.lifecycle.serving:

@@ -308,6 +308,8 @@ async def ready_check(request: Request) -> Response:
     warnings = [
         f"snapshots fail, {one.failures} in a row by now: {one.reason}" for one in retries if one.failures
     ]
+    if engine.erasure.retry.failures:
+        warnings.append(f"a removed user is still in the files of the store: {engine.erasure.retry.reason}")
     if broken := engine.out_of_service():
         warnings.append(f"policies out of service: {len(broken)}; the list of policies says why")
     return json_response(

@@ -364,7 +364,8 @@ class EventStore(ABC):
     def forget_user(self, policy: str, user: str, settings: Sequence[tuple[int, str]] = ()) -> None:
         """Remove all events of a user, and the snapshots, which contain the user.
 
-        `settings` replaces the details of events, by number, that name the user.
+        `settings` replaces the details of events, by number, that name the user. The rows may be in a file
+        until `finish_erasure` was called; a mark says so.
         """
         with self.transaction():
             theirs = OF_USER.format(columns="seq")
@@ -373,7 +374,18 @@ class EventStore(ABC):
                 (row,) = self.fetch(f"SELECT {COLUMNS} FROM log WHERE seq = ?", (seq,))
                 self.rewrite_events([checked_event(row)._replace(detail=text)])
             self._drop_snapshots(policy)
+            self.execute("DELETE FROM meta WHERE name = 'erasing'")
+            self.execute("INSERT INTO meta VALUES ('erasing', '1')")
+
+    def erasure_is_pending(self) -> bool:
+        """Tell whether rows of a removed user may still be in a file."""
+        return bool(self.query("SELECT 1 FROM meta WHERE name = 'erasing'"))
+
+    def finish_erasure(self) -> None:
+        """Overwrite what was removed, and take the mark away."""
         self.erase_removed()
+        with self.transaction():
+            self.execute("DELETE FROM meta WHERE name = 'erasing'")
 
     @abstractmethod
     def erase_removed(self) -> None:
