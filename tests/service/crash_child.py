@@ -19,13 +19,13 @@ from service.shops import arms
 
 THREADS = 4
 OPTIONS: dict[str, Any] = {
-    "log_offers": "all",
     "dim": 3,
     "policy": "LinTSInd",
     "uniform_share": 0.2,
     "reward_wait": 0.05,
     "default_reward": 0.25,
     "late": "accept",
+    "log_offers": "all",
 }
 
 

@@ -256,4 +256,5 @@ def saying_what_was_put(done: Callable[[], int]) -> Iterator[None]:
         if not done():
             raise
         before = f"{counted(done(), 'item')} before it {'was' if done() == 1 else 'were'} put"
-        raise type(error)(f"{error}; {before}") from None
+        error.args = (f"{error}; {before}",)
+        raise

@@ -19,10 +19,14 @@ from coterie.service.core.known_items import Tags
 from coterie.service.core.live_policy import LivePolicy
 from coterie.service.core.queries import Explanation, Summary, UserEvent, explain, history, summary
 from coterie.service.item_tables import Ids, ItemSource, ItemTable, Progress, item_table, saying_what_was_put
+from coterie.service.limits import Limits
 from coterie.service.settings import CHANGEABLE, Changes, PolicySettings
 from coterie.service.storage.event_store import EventStore
 from coterie.service.storage.location import open_store
 from coterie.service.storage.sqlite import SQLiteStore
+
+LIMITS = Limits(user_limit=10**8, item_limit=10**8)
+"""Users and items come from the program itself, not from clients: only memory limits them."""
 
 
 class Recommender:
@@ -92,7 +96,7 @@ class Recommender:
         given = {"policy": policy, "params": params, "users": tuple(users) or None, "seed": seed}
         options = {option: value for option, value in given.items() if value is not None}
         found = open_store(os.fspath(store) if isinstance(store, os.PathLike) else store)
-        engine = PolicyEngine(found, snapshot_every=snapshot_every)
+        engine = PolicyEngine(found, snapshot_every=snapshot_every, limits=LIMITS)
         self._attach(engine, lambda: open_policy(engine, name, {**options, "dim": dim, **changes}, items))
 
     def _attach(self, engine: PolicyEngine, opened: Callable[[], LivePolicy]) -> None:
