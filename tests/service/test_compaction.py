@@ -82,7 +82,7 @@ def test_what_is_younger_stays_whole(tmp_path: Path) -> None:
     store.open()
     assert compact(store, 0.0) == (0, 0)
     assert len(list(export_rows(store, "default", 2))) == 1
-    assert "offered" in json.loads(store.find("default", "d")[0].detail or "{}")
+    assert "scores" in json.loads(store.find("default", "d")[0].detail or "{}")
     store.close()
 
 

@@ -56,8 +56,12 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "named": {"items": ["tea", "coffee"]},
     "named in another order": {"items": ["coffee", "tea"]},
     "arms": {"arms": {"tea": [1.0, 0.0], "coffee": [0.0, 1.0]}},
-    "arms with another vector": {"arms": {"tea": [1.0, 0.0], "coffee": [0.0, 1.1]}},
     "arms with another id": {"arms": {"tea": [1.0, 0.0], "milk": [0.0, 1.0]}},
+    "arms with another vector": {"arms": {"tea": [1.0, 0.0], "milk": [0.0, 1.1]}},
+    "without one": {"exclude": ["tea"]},
+    "without two": {"exclude": ["tea", "coffee"]},
+    "with a tag": {"only": "hot"},
+    "with another tag": {"only": ["cold", "hot"]},
     "matrix": {"arms": [[1.0, 0.0], [0.0, 1.0]]},
     "list of arms": {"arms": {"tea": [1.0, 0.0], "coffee": [0.0, 1.0]}, "k": 2},
 }
@@ -66,6 +70,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("asked", REQUESTS)
 def test_only_the_very_same_request_is_a_repeat_also_after_a_restart(asked: str, tmp_path: Path) -> None:
     one = shop(store=tmp_path / "a.db")
+    one.put_items(ITEMS, tags={"tea": ["hot"], "cocoa": ["hot", "cold"]})
     first = one.decide("alice", **REQUESTS[asked], decision_id="d")
     abandon(one)
     for _ in range(2):  # from the log, then from a snapshot

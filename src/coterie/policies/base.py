@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from coterie.errors import ArgumentError
 from coterie.policies.array_files import ByteProgress
 from coterie.policies.catalogue.item_catalogue import Catalogue, Only
+from coterie.policies.catalogue.search import best_rows
 from coterie.policies.confidence import Confidence, Schedule
 from coterie.policies.declarations import Declaration
 from coterie.policies.kernel.item_effects import ItemEffects
@@ -283,13 +284,21 @@ class LinearBandit:
         with catalogue.reading():
             rows = catalogue.eligible(exclude, only)
             ids, vectors = catalogue.ids, catalogue.vectors
-            if rows is not None:
-                ids, vectors = ids[rows], vectors[rows]
-            if k is not None:
-                whole("k", k, 1, len(ids))
-            if k is None:
-                return ids[[self.recommend(user, vectors, items=ids, cautious=cautious)]]
-            return ids[self.recommend_list(user, vectors, k, items=ids, cautious=cautious)]
+            n = len(ids) if rows is None else len(rows)
+            length = 1 if k is None else whole("k", k, 1, n)
+            if cautious:
+                return self._safest_of(user, ids, vectors, rows, length)
+            with self._lock:
+                found = best_rows(self._learner, user, catalogue.compressed, vectors, ids, rows, length)
+            if found is None:
+                raise self._too_long("vectors of the catalogue", vectors)
+            return ids[found]
+
+    def _safest_of(self, user: int, ids: Ints, vectors: Floats, rows: Ints | None, k: int) -> Ints:
+        """Choose items of a catalogue by their lower confidence bounds; returns their ids."""
+        if rows is not None:
+            ids, vectors = ids[rows], vectors[rows]
+        return ids[self.recommend_list(user, vectors, k, items=ids, cautious=True)]
 
     def _check_dim(self, catalogue: Catalogue) -> None:
         """Refuse a catalogue whose vectors have another length."""

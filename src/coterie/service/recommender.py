@@ -16,12 +16,17 @@ from coterie.errors import ArgumentError, MissingData
 from coterie.policies.base import LinearBandit
 from coterie.service.core.decisions import Decision, RewardResult
 from coterie.service.core.engine import PolicyEngine
+from coterie.service.core.items import Tags
 from coterie.service.core.live_policy import LivePolicy
 from coterie.service.core.queries import Explanation, Summary, UserEvent, explain, history, summary
+from coterie.service.limits import Limits
 from coterie.service.settings import CHANGEABLE, Changes, PolicySettings
 from coterie.service.storage.event_store import EventStore
 from coterie.service.storage.location import open_store
 from coterie.service.storage.sqlite import SQLiteStore
+
+LIMITS = Limits(user_limit=10**8, item_limit=10**8)
+"""Users and items come from the program itself, not from clients: only memory limits them."""
 
 
 class Recommender:
@@ -91,7 +96,7 @@ class Recommender:
         given = {"policy": policy, "params": params, "users": tuple(users) or None, "seed": seed}
         options = {option: value for option, value in given.items() if value is not None}
         found = open_store(os.fspath(store) if isinstance(store, os.PathLike) else store)
-        engine = PolicyEngine(found, snapshot_every=snapshot_every)
+        engine = PolicyEngine(found, snapshot_every=snapshot_every, limits=LIMITS)
         self._attach(engine, lambda: open_policy(engine, name, {**options, "dim": dim, **changes}, items))
 
     def _attach(self, engine: PolicyEngine, opened: Callable[[], LivePolicy]) -> None:
@@ -110,6 +115,8 @@ class Recommender:
         items: Sequence[str] | None = None,
         *,
         arms: Mapping[str, ArrayLike] | ArrayLike | None = None,
+        exclude: Sequence[str] | None = None,
+        only: str | Sequence[str] | None = None,
         k: int = 1,
         decision_id: str | None = None,
     ) -> Decision:
@@ -122,7 +129,12 @@ class Recommender:
         items : sequence of str, optional
             Items of the catalogue that may be shown now; all of them by default.
         arms : mapping or array_like, optional
-            Instead of items: vectors by id, or a matrix whose rows are called "0", "1" and so on.
+            Instead of items: vectors by id, or a matrix whose rows are called "0", "1" and so on. An id of
+            the catalogue must have the vector that it has there.
+        exclude : sequence of str, optional
+            Ids of items to leave out, such as those that the user has seen; they may have been removed since.
+        only : str or sequence of str, optional
+            A tag, or several: only items that have one of them.
         k : int
             How many items to rank.
         decision_id : str, optional
@@ -140,7 +152,9 @@ class Recommender:
             case asking again with the same `decision_id` is safe.
         """
         return self._engine.settle(
-            self._live.decide(user, items=items, arms=arms, k=k, decision_id=decision_id)
+            self._live.decide(
+                user, items=items, arms=arms, exclude=exclude, only=only, k=k, decision_id=decision_id
+            )
         )
 
     def reward(
@@ -187,7 +201,8 @@ class Recommender:
         reward : float
             What came back, about from −1 to 1.
         item, x : str, array_like
-            What was shown: an item of the catalogue, or its vector; one of the two.
+            What was shown: an item of the catalogue, or a vector; or both, for an item that is not in the
+            catalogue, or had this vector when it was shown.
         feedback_id : str, optional
             An id of your own: the same feedback with the same id is counted once; another is a `Conflict`.
 
@@ -204,21 +219,28 @@ class Recommender:
         """
         return self._engine.settle(self._live.feedback(user, reward, item=item, x=x, feedback_id=feedback_id))
 
-    def put_items(self, items: Mapping[str, ArrayLike], *, replace_all: bool = False) -> None:
-        """Add items to the catalogue, or change their vectors.
+    def put_items(
+        self, items: Mapping[str, ArrayLike], *, tags: Tags | None = None, replace_all: bool = False
+    ) -> None:
+        """Add items to the catalogue, or change their vectors; what is known of an item stays.
 
         Parameters
         ----------
         items : mapping
             A vector of length dim for each item's id.
+        tags : mapping, optional
+            A list of tags for the ids of some of these items; the others keep the tags that they have.
         replace_all : bool
             Whether to remove all other items.
 
         Examples
         --------
-        >>> Recommender(items={"tea": [1.0, 0.0]}).put_items({"coffee": [0.0, 1.0]})
+        >>> shop = Recommender(items={"tea": [1.0, 0.0]})
+        >>> shop.put_items({"coffee": [0.0, 1.0]}, tags={"coffee": ["strong"]})
+        >>> shop.decide("alice", only="strong").chosen
+        'coffee'
         """
-        self._engine.settle(self._live.change_items(items, replace_all=replace_all))
+        self._engine.settle(self._live.change_items(items, tags=tags, replace_all=replace_all))
 
     def remove_items(self, items: Sequence[str]) -> None:
         """Remove items from the catalogue; decisions that chose them still take their rewards.
@@ -329,7 +351,7 @@ class Recommender:
     @property
     def items(self) -> tuple[str, ...]:
         """The ids of the catalogue."""
-        return tuple(self._live.state.catalogue.ids)
+        return tuple(self._live.state.items.ids)
 
     @property
     def policy(self) -> LinearBandit:
@@ -390,7 +412,7 @@ class Recommender:
     def __repr__(self) -> str:
         """The policy, and how many items and waiting decisions there are."""
         state = self._live.state
-        return f"<Recommender: {state.policy!r}, {len(state.catalogue)} items, {len(state.waiting)} waiting>"
+        return f"<Recommender: {state.policy!r}, {len(state.items)} items, {len(state.waiting)} waiting>"
 
 
 def open_policy(

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from numbers import Integral
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError
+from coterie.policies.catalogue.compressed_rows import CompressedRows
+from coterie.policies.catalogue.row_table import RowTable
 from coterie.policies.catalogue.shared_lock import SharedLock
 from coterie.policies.catalogue.tag_sets import NO_TAGS, Tags, TagSets
 from coterie.types import Bools, Floats, Ints
-from coterie.validation import as_array, finite, item_id, item_ids, reals, shown, whole
+from coterie.validation import MOST_ITEMS, as_array, finite, item_id, item_ids, reals, shown, whole
 
 A = TypeVar("A", bound=np.ndarray[Any, Any])
 
@@ -110,7 +113,8 @@ class Catalogue:
         self._vectors = np.empty((0, self._dim))
         self._ids = np.empty(0, np.int64)
         self._set_of = np.empty(0, np.int32)
-        self._row_of: dict[int, int] = {}
+        self._row_of = RowTable()
+        self._compressed = CompressedRows(self._dim)
         self._tag_sets = TagSets()
         self._lock = SharedLock()
         self.put(np.arange(len(first)) if ids is None else ids, first, tags)
@@ -124,7 +128,7 @@ class Catalogue:
 
     def __contains__(self, item: object) -> bool:
         """Tell whether there is an item with this id."""
-        return item in self._row_of
+        return isinstance(item, Integral) and 0 <= int(item) < MOST_ITEMS and self._row(int(item)) >= 0
 
     def __repr__(self) -> str:
         """Show the size."""
@@ -153,7 +157,8 @@ class Catalogue:
     @property
     def memory(self) -> int:
         """Bytes that the catalogue holds, room for further items included; tags are not counted."""
-        return self._vectors.nbytes + self._ids.nbytes + self._set_of.nbytes
+        arrays = self._vectors.nbytes + self._ids.nbytes + self._set_of.nbytes
+        return arrays + self._row_of.nbytes + self._compressed.nbytes
 
     def row_of(self, item: int) -> int:
         """Return the row of an item; it may change when items are removed.
@@ -168,8 +173,8 @@ class Catalogue:
         int
             Row number.
         """
-        row = self._row_of.get(item_id(item))
-        if row is None:
+        row = self._row(item_id(item))
+        if row < 0:
             raise ArgumentError(f"no item {item} in the catalogue")
         return row
 
@@ -225,7 +230,7 @@ class Catalogue:
         numbers = item_ids(ids, (len(rows),), name="ids")
         with self._lock.writing():
             sets = None if tags is None else self._tag_sets.numbers(tags, len(rows))
-            places = np.array([self._row_of.get(one, -1) for one in numbers.tolist()], np.int64)
+            places = self._row_of.rows(self._ids, numbers)
             added = np.flatnonzero(places < 0)
             places[added] = np.arange(self._n, self._n + len(added))
             self._reserve(self._n + len(added))
@@ -234,7 +239,8 @@ class Catalogue:
             self._set_of[places[added]] = NO_TAGS
             if sets is not None:
                 self._set_of[places] = sets
-            self._row_of.update(zip(numbers[added].tolist(), places[added].tolist(), strict=True))
+            self._compressed.put(places, rows)
+            self._row_of.add(self._ids, places[added])
             self._n += len(added)
             self._version += 1
 
@@ -252,11 +258,11 @@ class Catalogue:
             left = self._n - len(gone)
             holes = np.sort(gone[gone < left])
             moved = np.setdiff1d(np.arange(left, self._n), gone)
+            self._row_of.discard(self._ids, np.concatenate([gone, moved]))
             for array in (self._vectors, self._ids, self._set_of):
                 array[holes] = array[moved]
-            for number in numbers.tolist():
-                del self._row_of[number]
-            self._row_of.update(zip(self._ids[holes].tolist(), holes.tolist(), strict=True))
+            self._compressed.move(holes, moved)
+            self._row_of.add(self._ids, holes)
             self._n = left
             self._version += 1
 
@@ -269,6 +275,7 @@ class Catalogue:
         self._vectors = np.concatenate([self._vectors, np.empty((more, self._dim))])
         self._ids = np.concatenate([self._ids, np.empty(more, np.int64)])
         self._set_of = np.concatenate([self._set_of, np.empty(more, np.int32)])
+        self._compressed.reserve(room + more)
 
     # What policies choose from.
 
@@ -299,6 +306,11 @@ class Catalogue:
         """Keep all rows as they are while a decision reads them."""
         with self._lock.reading():
             yield
+
+    @property
+    def compressed(self) -> CompressedRows:
+        """The compressed copy of the vectors, for the search. To be used within `reading`."""
+        return self._compressed
 
     def eligible(self, exclude: ArrayLike | None, only: Only | None) -> Ints | None:
         """Return the rows that may be chosen, ascending; None for all. To be called within `reading`.
@@ -338,9 +350,13 @@ class Catalogue:
         chosen[self._rows(some_ids("only", array))] = True
         return chosen
 
+    def _row(self, item: int) -> int:
+        """Return the row of an id, -1 if it is not there."""
+        return self._row_of.row(self._ids, item)
+
     def _rows(self, ids: Ints, *, known: bool = True) -> Ints:
         """Return the rows of ids; unless `known`, those that are not there are left out."""
-        rows = np.array([self._row_of.get(one, -1) for one in ids.tolist()], np.int64)
+        rows = self._row_of.rows(self._ids, ids)
         if known and len(rows) and rows.min() < 0:
             raise ArgumentError(f"no item {ids[rows < 0][0]} in the catalogue")
         return rows[rows >= 0]

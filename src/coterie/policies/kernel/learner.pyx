@@ -285,12 +285,30 @@ cdef class Learner(NamedArrays):
 
     cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil:
         """Write the k arms with the largest scores to `out`, largest first, ties to the lower index."""
-        cdef Py_ssize_t j
-        self.score_all(user, offer, self.upper, self.widths)
-        for j in range(offer.n):
-            self.upper[j] = min(self.upper[j] + self.widths[j], self.limit)
+        self.final_scores(user, offer, k, self.upper)
         largest(self.upper, offer.n, k, out)
         return 0
+
+    cdef int final_scores(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, double *out) except -1 nogil:
+        """Write the scores by which a list of k arms is ranked, or one arm is chosen; `out` may be `upper`."""
+        cdef Py_ssize_t j
+        self.score_all(user, offer, out, self.widths)
+        for j in range(offer.n):
+            out[j] = min(out[j] + self.widths[j], self.limit)
+        return 0
+
+    cdef int score_items(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, double *out) except -1 nogil:
+        """The same for items of a catalogue, whose vectors are as they came, and whose effects have been looked up."""
+        return self.final_scores(user, offer, k, out)
+
+    cdef bint describe(self, Py_ssize_t user, Py_ssize_t k, ScoreModel *model) except -1 nogil:
+        """The formula that `score_items` computes for the same k, for a search that bounds it; False if it is not of this form."""
+        cdef View seen
+        self.scaled_view(user, &seen)
+        model.constant, model.linear, model.parts = 0.0, seen.estimate, 0.0
+        model.n_widths, model.scale = 1, seen.beta
+        model.widths[0] = WidthModel(seen.inverse, False, seen.beta, seen.usual, 1.0 / seen.ridge)
+        return seen.beta >= 0.0  # OffCLUB: a bound of its width is no bound of its score
 
     cdef int score_all(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
         """Write xᵀθ̂ of every arm to `mean` and its bonus to `width`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -18,6 +18,7 @@ from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.live_policy import LivePolicy
 from coterie.service.http.problems import Refusal, status_of
 from coterie.service.http.service import raw_body, service_of
+from coterie.service.limits import LimitReached
 from coterie.service.storage.journal import PendingResult
 
 Handler = Callable[[PolicyEngine, str, bytes], PendingResult[tuple[int, bytes]]]
@@ -51,6 +52,8 @@ def decide(engine: PolicyEngine, policy: str, body: bytes) -> PendingResult[tupl
         request.user,
         items=request.items,
         arms=None if request.arms is None else by_id(request.arms, "arms"),
+        exclude=request.exclude,
+        only=request.only,
         k=request.k,
         decision_id=request.decision_id,
     )
@@ -72,7 +75,7 @@ def decision_answer(decision: Decision) -> messages.DecisionAnswer:
     )
 
 
-def by_id(arms: list[messages.Arm], name: str) -> dict[str, Any]:
+def by_id(arms: Sequence[messages.Arm | messages.Item], name: str) -> dict[str, Any]:
     """Return vectors by id; the same id twice is refused."""
     found = {arm.id: arm.x for arm in arms}
     if len(found) != len(arms):
@@ -86,6 +89,8 @@ def reward(engine: PolicyEngine, policy: str, body: bytes) -> PendingResult[tupl
     """Take rewards; each has its own result, which counts once it is durable."""
     request = rewards_decoder.decode(body)
     live = engine.find(policy)
+    if len(request.rewards) > engine.limiter.most("batch"):
+        raise Refusal(422, f"{engine.limiter.reached('batch')}: {len(request.rewards)} came")
     with live.reading():  # no recovery comes between two rewards, so the last one's number stands for all
         pending = [_reward_one(live, one) for one in request.rewards]
     results = [one.result for one in pending]
@@ -101,9 +106,10 @@ def _reward_one(live: LivePolicy, request: messages.Reward) -> PendingResult[mes
     try:
         result, seq = _give(live, request)
         return PendingResult(messages.RewardAnswer(id=result.id, status=result.status), seq)
-    except StoreError:
-        raise
     except CoterieError as error:
+        # A limit of the store is met by all that follows; that of users only by this one.
+        if isinstance(error, StoreError) and not (isinstance(error, LimitReached) and error.limit == "user"):
+            raise
         named = request.decision_id or request.id
         code = status_of(error)
         return PendingResult(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import COLUMNS, Event, EventStore, checked_event, encode_detail
 
-KEPT = ("ranking", "drawn", "generator", "version", "request")
+KEPT = ("ranking", "drawn", "generator", "version", "request", "catalogue", "unnamed")
 """Fields of a decision that are needed to learn from it again, and to recognise its request."""
 ROWS_PER_TRANSACTION = 1_000
 """Decisions that are written in one transaction."""
@@ -60,7 +60,7 @@ def _pages(store: EventStore, before: float) -> Iterator[list[Event]]:
     while rows := store.query(statement, (after, events.DECISION, before, events.REWARD, events.EXPIRED)):
         page = [checked_event(row) for row in rows]
         after = page[-1].seq
-        if whole := [event for event in page if "offered" in event.fields()]:
+        if whole := [event for event in page if "scores" in event.fields()]:
             yield whole
 
 
