@@ -147,7 +147,7 @@ class PolicyEngine:
         """End a policy's service, even that of one whose log cannot be replayed; its log remains."""
         with self.requests:
             if name not in self.quarantined:
-                self.find(name)
+                self.find(name).lifecycle.check_unoccupied()
             event = Event(self.journal.next_seq, name, events.RETIRED, self.requests.now)
             self.journal.append(event)
             self._drop(name, StoreError(f"policy {name!r} was retired"))
@@ -168,6 +168,8 @@ class PolicyEngine:
         with self.requests:
             self.journal.flush()
             live = self.policies.get(name)
+            if live is not None:
+                live.lifecycle.check_unoccupied()
             if name in self.quarantined:
                 self.find(name)
             if live is None and next(self.store.read(name), None) is None:

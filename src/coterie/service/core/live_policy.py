@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from heapq import heappop
 from typing import Any, NamedTuple, TypeVar
@@ -44,6 +45,8 @@ from coterie.validation import arm_vector, arms_matrix, finite, number, reals, s
 
 R = TypeVar("R")
 logger = logging.getLogger(__name__)
+IMPORTED_AT_ONCE = 100
+"""Lines of an import that are learnt and committed in one go, so that requests come between."""
 EXPIRED_AT_ONCE = 1_000
 """Decisions that expire in one go, so that requests come between."""
 
@@ -472,37 +475,66 @@ class LivePolicy:
 
     @contextmanager
     def importing(self) -> Iterator[None]:
-        """Keep all other requests away: what is imported is checked, and counted as a whole."""
-        with self._requests.held(Holder.IMPORT), self._turn:
+        """Keep other requests of this policy away, while those of other policies go on."""
+        with self._turn:
+            self.lifecycle.occupy(
+                StoreError(f"policy {self.name!r} is learning from an imported log; try again soon")
+            )
+            state = self.state
+        try:
+            self._journal.flush()  # lines that are known already count once their events are durable
             yield
+        finally:
+            with self._requests.lock:
+                if self._occupied(state):
+                    self.lifecycle.serve()
 
-    def feedback_together(self, requests: Sequence[FeedbackRequest]) -> PendingResult[tuple[int, int]]:
-        """Count many feedbacks in one transaction, all or none; return how many were new, and were known.
+    def _occupied(self, state: PolicyState) -> bool:
+        """Tell whether an import that began with this state still has the policy; a recovery ends it."""
+        return self.state is state and self.lifecycle.phase is Phase.IMPORTING
 
-        Each was checked by `check_feedback` since the caller began `importing`.
+    def import_feedback(self, feedback: Sequence[Event]) -> None:
+        """Count feedback that `check_feedback` made since the caller began `importing`, all or none.
+
+        Decisions of other policies are made and committed between two pieces.
         """
-        added: list[Event] = []
-        known = latest = 0
-        taken: set[str] = set()
-        new = {request.user for request in requests if self.state.users.find(request.user) is None}
-        self._limiter.check("user", len(self.state.users), len(new))
-        with self._change:
-            for request in requests:
-                event = self.check_feedback(request)
-                if isinstance(event, PendingResult):
-                    known, latest = known + 1, max(latest, event.seq)
-                elif event.decision in taken:
-                    known += 1
-                else:
-                    event = event._replace(seq=self._journal.next_seq + len(added))
-                    self.state.apply(event)
-                    added.append(event)
-                    taken.add(event.decision or "")
-            self._journal.append_together(added)
-        for event in added:
-            self._remember(event)
-        self.duplicates += known
-        return PendingResult((len(added), known), added[-1].seq if added else latest)
+        if not feedback:
+            return
+        state = self.state
+        new = {event.user for event in feedback if state.users.find(event.user or "") is None}
+        self._limiter.check("user", len(state.users), len(new))
+        try:
+            self._journal.run(partial(self._store.begin_import, self.name, state.seq))
+            for start in range(0, len(feedback), IMPORTED_AT_ONCE):
+                self._import_some(state, feedback[start : start + IMPORTED_AT_ONCE])
+                self._journal.flush()
+            self._journal.run(partial(self._store.end_import, self.name))
+        except BaseException as error:
+            with self._requests.lock:
+                if self._occupied(state):
+                    self._abandon_import(error)
+            raise
+
+    def _import_some(self, state: PolicyState, feedback: Sequence[Event]) -> None:
+        with self._requests:
+            if not self._occupied(state):
+                raise StoreError("the import was broken off, and nothing of it was counted; try again")
+            with self._change:
+                for event in feedback:
+                    self._apply(event._replace(seq=self._journal.next_seq, at=self._requests.now))
+
+    def _abandon_import(self, error: BaseException) -> None:
+        """Have the state read again, from a log without the import."""
+        self.lifecycle.doubt(
+            StoreError(f"policy {self.name!r} is read again, since an import broke off: {one_line(error)}")
+        )
+
+        def remove() -> None:
+            self._store.remove_import(self.name)
+            self._journal.pass_over(0)
+
+        with suppress(StoreError):  # a store that cannot be written is read again, which removes it, too
+            self._journal.run(remove)
 
     def check_feedback(self, request: FeedbackRequest) -> Event | PendingResult[RewardResult]:
         """Return the event of a feedback, or the result of one that is known already; nothing changes."""

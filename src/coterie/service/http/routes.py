@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from coterie.errors import StoreError, UnknownName
 from coterie.service import messages
+from coterie.service.core import imports
 from coterie.service.core import queries as inspection
 from coterie.service.core.live_policy import LivePolicy
 from coterie.service.http import decision_routes, page
@@ -283,9 +284,8 @@ class ExportResponse(StreamingResponse):
 
 async def import_log(request: Request) -> Response:
     """Import a log of JSON lines."""
-    lines = (await raw_body(request)).split(b"\n")
-    pending = await run_in_threadpool(exports.import_lines, policy_of(request), lines)
-    found = await service_of(request).durable(pending)
+    body = await raw_body(request)
+    found = await run_in_threadpool(imports.import_log, policy_of(request), body)
     return json_response(messages.ImportAnswer(counted=found.counted, duplicates=found.duplicates))
 
 

@@ -66,6 +66,8 @@ BLOCK = 1_024
 """Events whose users are indexed together: a commit writes a few pages of the last block, not one a user."""
 COLUMNS = "seq, policy, kind, at, decision, user_id, item, reward, x, detail, checksum"
 """The fields of an event, then the checksum of them."""
+IMPORT = "import "
+"""What the name of the mark of an import begins with, before that of the policy."""
 OWNER = "SELECT value FROM meta WHERE name = 'owner'"
 """How often the store was opened to be written; whoever opened it last owns it."""
 TABLES = (
@@ -396,6 +398,32 @@ class EventStore(ABC):
             self.execute("DELETE FROM log WHERE policy = ? AND decision = ? AND kind = ?", [which])
             self.insert([event])
             self._drop_snapshots(event.policy)
+
+    # Imports: rows are written some at a time, so that other events are committed between. A mark, set before
+    # the first and removed after the last, tells a process that starts later which rows do not count.
+
+    def begin_import(self, policy: str, after: int) -> None:
+        """Let events of a policy after this number not count until `end_import`."""
+        with self.transaction():
+            self.execute("INSERT INTO meta VALUES (?, ?)", [(IMPORT + policy, str(after))])
+
+    def end_import(self, policy: str) -> None:
+        """Let all events of an import count."""
+        with self.transaction():
+            self.execute("DELETE FROM meta WHERE name = ?", [(IMPORT + policy,)])
+
+    def unfinished_imports(self) -> list[str]:
+        """Return the policies with an import that has not ended."""
+        found = self.query("SELECT name FROM meta WHERE name LIKE ?", (f"{IMPORT}%",))
+        return [str(name).removeprefix(IMPORT) for (name,) in found]
+
+    def remove_import(self, policy: str) -> None:
+        """Remove the events of an import that has not ended."""
+        mark = IMPORT + policy
+        with self.transaction():
+            for (after,) in self.fetch("SELECT value FROM meta WHERE name = ?", (mark,)):
+                self.execute("DELETE FROM log WHERE policy = ? AND seq > ?", [(policy, int(after))])
+            self.execute("DELETE FROM meta WHERE name = ?", [(mark,)])
 
     def _drop_snapshots(self, policy: str) -> None:
         self.execute("DELETE FROM snapshot WHERE policy = ?", [(policy,)])
