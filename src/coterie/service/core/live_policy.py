@@ -285,7 +285,6 @@ class LivePolicy:
             if type(k) is not int or not 1 <= k <= len(offer):
                 k = whole("k", k, 1, len(offer))
             self._check_arms(k)
-            self._limiter.check("known_item", len(self.state.items.known), k)
             self._check_new_user(user)
             self._limiter.check("waiting", self.state.waiting_bytes)
             self._join(user)
@@ -323,6 +322,9 @@ class LivePolicy:
         inline = inline_offer(known, asked.arms, keep_all=self.state.settings.log_offers == "all")
         self._check_length("arms", inline.arms.vectors)
         self._check_arms(len(inline))
+        if inline.arms.numbers is not None:  # items of the catalogue are known already
+            new = int(np.count_nonzero(inline.arms.numbers >= len(known.known)))
+            self._limiter.check("known_item", len(known.known), new)
         return inline
 
     def _check_arms(self, count: int) -> None:
@@ -504,6 +506,8 @@ class LivePolicy:
         state = self.state
         new = {event.user for event in feedback if state.users.find(event.user or "") is None}
         self._limiter.check("user", len(state.users), len(new))
+        named = {event.item for event in feedback if event.item is not None} - {*state.items.known.ids}
+        self._limiter.check("known_item", len(state.items.known), len(named))
         try:
             self._journal.run(partial(self._store.begin_import, self.name, state.seq))
             for start in range(0, len(feedback), IMPORTED_AT_ONCE):
@@ -589,8 +593,10 @@ class LivePolicy:
         """Return the vector of an item of the catalogue, or the one given."""
         if item is not None:
             checked_id("item", item)
-        if x is not None:
-            return self._given_vector(x)  # of an item of any id: what was shown may have changed since
+        if x is not None:  # of an item of any id: what was shown may have changed since
+            if item is not None and item not in self.state.items.known:
+                self._limiter.check("known_item", len(self.state.items.known))
+            return self._given_vector(x)
         vector = self.state.items.vectors([item or ""])
         self._check_length("x", vector)
         return vector.tobytes()

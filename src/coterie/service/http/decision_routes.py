@@ -22,6 +22,8 @@ from coterie.service.limits import LimitReached
 from coterie.service.storage.journal import PendingResult
 
 Handler = Callable[[PolicyEngine, str, bytes], PendingResult[tuple[int, bytes]]]
+NAMES = ("user", "known_item")
+"""Limits that only rewards of new users or items reach."""
 encode = msgspec.json.Encoder().encode
 decision_decoder = msgspec.json.Decoder(messages.DecisionRequest)
 rewards_decoder = msgspec.json.Decoder(messages.Rewards)
@@ -107,8 +109,8 @@ def _reward_one(live: LivePolicy, request: messages.Reward) -> PendingResult[mes
         result, seq = _give(live, request)
         return PendingResult(messages.RewardAnswer(id=result.id, status=result.status), seq)
     except CoterieError as error:
-        # A limit of the store is met by all that follows; that of users only by this one.
-        if isinstance(error, StoreError) and not (isinstance(error, LimitReached) and error.limit == "user"):
+        # What keeps the store from writing keeps all rewards out; a new name too many only this one.
+        if isinstance(error, StoreError) and not (isinstance(error, LimitReached) and error.limit in NAMES):
             raise
         named = request.decision_id or request.id
         code = status_of(error)
