@@ -224,6 +224,17 @@ def before_recovery(patching: pytest.MonkeyPatch, call: Callable[[], object]) ->
     patching.setattr(live_policy, "recover_policy", recover)
 
 
+def before_pieces(patching: pytest.MonkeyPatch, call: Callable[[], object]) -> None:
+    """Call something before each piece of an import, on its thread."""
+    real = LivePolicy._import_some
+
+    def call_and_import(*arguments: Any) -> None:
+        call()
+        real(*arguments)
+
+    patching.setattr(LivePolicy, "_import_some", call_and_import)
+
+
 def during_copy(
     patching: pytest.MonkeyPatch,
     *,

@@ -48,7 +48,7 @@ CALLS: list[tuple[Callable[[Any], object], str]] = [
     (lambda r: r.decide("u", arms={"a": [1.0, np.inf]}), "arms must hold finite numbers only, got inf"),
     (lambda r: r.decide("u", arms={"a": [1e9, 0.0]}), "arms must be shorter than"),
     (lambda r: r.decide("u", arms=np.zeros((0, 2))), "arms must hold at least one arm"),
-    (lambda r: r.decide("u", arms=np.zeros((1001, 2))), "at most 1000 arms, got 1001"),
+    (lambda r: r.decide("u", arms=np.zeros((1001, 2))), "limit of 1000 arms of a request is reached"),
     (lambda r: r.decide("u", list(map(str, range(1001)))), "no item '0' in the catalogue"),
     (
         lambda r: r.decide("u", arms={"a": [1, 2], "tea": [1, 2]}),

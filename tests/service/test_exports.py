@@ -10,7 +10,8 @@ import pytest
 
 import coterie
 from coterie import Conflict, CoterieError, Recommender
-from coterie.service.storage.export import ExportRow, export_rows, import_lines, item_rows, json_lines
+from coterie.service.core.imports import import_log
+from coterie.service.storage.export import ExportRow, export_rows, item_rows, json_lines
 from inspection import engine_of, live_of, pass_time, store_of
 from service.shops import ITEMS, shop
 
@@ -106,6 +107,11 @@ def test_what_goes_out_is_what_evaluate_reads(tmp_path: Path) -> None:
     assert log.propensities.tolist() == [row.propensity for row in exported(one)]
 
 
+def lines_of(*lines: dict[str, Any]) -> bytes:
+    """Lines of JSON."""
+    return b"\n".join(json.dumps(line).encode() for line in lines)
+
+
 GOOD = {"user": "zoe", "x": [1.0, 0.0], "reward": 1.0}
 
 
@@ -136,10 +142,10 @@ GOOD = {"user": "zoe", "x": [1.0, 0.0], "reward": 1.0}
 )
 def test_a_wrong_line_refuses_all(wrong: dict[str, Any], sentence: str) -> None:
     one = shop()
-    import_lines(live_of(one), [json.dumps({**GOOD, "decision_id": "known"}).encode()])
+    import_log(live_of(one), lines_of({**GOOD, "decision_id": "known"}))
     before = engine_of(one).journal.last, one.users, one.policy.rounds
     with pytest.raises(CoterieError, match=sentence):
-        import_lines(live_of(one), [json.dumps(GOOD).encode(), json.dumps({**GOOD, **wrong}).encode()])
+        import_log(live_of(one), lines_of(GOOD, {**GOOD, **wrong}))
     assert (engine_of(one).journal.last, one.users, one.policy.rounds) == before
 
 
@@ -147,22 +153,16 @@ def test_a_wrong_line_refuses_all(wrong: dict[str, Any], sentence: str) -> None:
 def test_lines_that_contradict_each_other_refuse_all(other: dict[str, Any]) -> None:
     one, exported_fields = shop(), {**GOOD, "decision_id": "twice"}
     with pytest.raises(Conflict, match="line 3: an earlier line has this decision_id"):
-        import_lines(
-            live_of(one),
-            [
-                json.dumps(line).encode()
-                for line in (exported_fields, exported_fields, {**exported_fields, **other})
-            ],
-        )
+        import_log(live_of(one), lines_of(exported_fields, exported_fields, {**exported_fields, **other}))
     assert one.policy.rounds == 0
-    assert import_lines(live_of(one), [json.dumps(exported_fields).encode()] * 2).result == (1, 1)
+    assert import_log(live_of(one), lines_of(exported_fields, exported_fields)) == (1, 1)
 
 
 def test_long_ids_that_begin_alike_are_two_lines() -> None:
     one = shop()
-    lines = [json.dumps({**GOOD, "decision_id": "a" * 255 + end}).encode() for end in "bc"]
-    assert import_lines(live_of(one), lines).result == (2, 0)
-    assert import_lines(live_of(one), lines).result == (0, 2)
+    lines = lines_of(*({**GOOD, "decision_id": "a" * 255 + end} for end in "bc"))
+    assert import_log(live_of(one), lines) == (2, 0)
+    assert import_log(live_of(one), lines) == (0, 2)
 
 
 def test_a_line_that_is_nested_deeply_is_refused() -> None:
@@ -172,7 +172,7 @@ def test_a_line_that_is_nested_deeply_is_refused() -> None:
         b'{"a": ' + b"[" * 100_000,
     ):
         with pytest.raises(CoterieError, match="line 1"):
-            import_lines(live_of(shop()), [line])
+            import_log(live_of(shop()), line)
 
 
 def test_a_decision_is_exported_with_the_vectors_that_it_was_made_with(tmp_path: Path) -> None:

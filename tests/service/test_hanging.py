@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from coterie.service.http import routes
-from coterie.service.http.service import HTTPLimits
+from coterie.service.limits import Limits
 from service.serving import served
 from service.shops import ITEMS
 
@@ -24,7 +24,7 @@ def test_a_commit_that_hangs_gets_503_and_the_service_is_not_ready(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(routes, "STALLED", 0.5)
-    limits = HTTPLimits(commit_seconds=1)
+    limits = Limits(commit_timeout=1)
     with (
         served(str(tmp_path / "a.db"), dim=2, limits=limits) as one,
         httpx.Client(base_url=one.url, trust_env=False) as http,

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from coterie import Recommender
-from coterie.service.storage.export import export_rows, import_lines, item_rows, json_lines
+from coterie.service.core.imports import import_log
+from coterie.service.storage.export import export_rows, item_rows, json_lines
 from inspection import abandon, engine_of, known_items, live_of, pass_time, store_of
 from service.shops import ITEMS, same_state, shop
 
@@ -158,7 +159,8 @@ def test_the_items_table_has_all_versions_of_the_catalogue() -> None:
     one.put_items({"tea": [0.5, 0.5]})
     one.put_items({"mate": [0.1, 0.1]}, replace_all=True)
     engine_of(one).journal.flush()
-    assert list(item_rows(store_of(one), "default", 2)) == [
+    rows = item_rows(store_of(one), "default", 2)
+    assert [(row.id, row.since, row.until, row.x.tolist(), row.tags) for row in rows] == [
         ("tea", 1, 2, [1.0, 0.0], ["leaf"]),
         ("tea", 2, 3, [0.5, 0.5], ["leaf"]),
         ("tea", 4, 5, [0.5, 0.5], []),
@@ -199,8 +201,8 @@ def test_an_export_that_is_imported_teaches_the_same() -> None:
         decision = one.decide(f"user-{n % 5}", decision_id=f"d{n}")
         one.reward(decision.id, float(rng.random() < (0.9 if decision.chosen == "good" else 0.1)))
     engine_of(one).journal.flush()
-    lines = b"".join(json_lines(export_rows(store_of(one), "default", 2))).splitlines()
-    assert import_lines(live_of(other), lines).result == (300, 0)
+    lines = b"".join(json_lines(export_rows(store_of(one), "default", 2)))
+    assert import_log(live_of(other), lines) == (300, 0)
     ours, theirs = one.policy.learner.arrays(), other.policy.learner.arrays()
     assert all(np.array_equal(ours[name], theirs[name], equal_nan=True) for name in ours)
 
@@ -274,7 +276,8 @@ def test_a_store_of_the_former_format_is_replayed(old_store: Path) -> None:
         assert [row.catalogue for row in rows] == [1, 1, None, None, 1, 3, 3, None]
         assert [row.item for row in rows][2:5] == ["tea", None, "coffee"]
         assert rows[1].items == ["tea", "cocoa"]
-        assert rows[2].arms == [[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]]
+        assert rows[2].arms is not None
+        assert rows[2].arms.tolist() == [[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]]
         assert one.reward("waiting", 1.0).status == "counted"
         assert one.reward("waiting-list", 0.0).status == "counted"
         assert one.decide("ann").chosen in one.items

@@ -9,10 +9,9 @@ from msgspec import UNSET, Meta, UnsetType
 
 from coterie.policies.catalogue.tag_sets import LONGEST_TAG
 from coterie.service.core.ids import LONGEST_ID
-from coterie.service.core.items import MOST_TAGS
+from coterie.service.core.known_items import MOST_TAGS
 from coterie.service.settings import Late, LogOffers, Mode
 
-MOST_BATCH = 1_000
 MOST_ITEMS = 10_000
 MOST_DIM = 4_096
 
@@ -171,7 +170,7 @@ class Reward(Message):
 class Rewards(Message):
     """One reward or many; each gets its own result."""
 
-    rewards: Annotated[list[Reward], Meta(min_length=1, max_length=MOST_BATCH)]
+    rewards: Annotated[list[Reward], Meta(min_length=1)]
 
 
 class RewardAnswer(Answer):

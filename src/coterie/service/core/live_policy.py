@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from heapq import heappop
 from typing import Any, NamedTuple, TypeVar
@@ -30,10 +31,12 @@ from coterie.service.core.decisions import (
     named_offer,
 )
 from coterie.service.core.ids import checked_id, new_id
-from coterie.service.core.items import MOST_TAGS, Tags
+from coterie.service.core.known_items import MOST_TAGS, Tags
 from coterie.service.core.lifecycle import Lifecycle, Phase
 from coterie.service.core.recovery import DamagedPolicy, Recovered, recover_policy
 from coterie.service.core.state import PolicyState, Waiting
+from coterie.service.item_tables import ItemTable, item_table
+from coterie.service.limits import Limiter
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import Event, EventStore, detail, one_line
 from coterie.service.storage.journal import Holder, PendingResult, RequestLock
@@ -43,59 +46,10 @@ from coterie.validation import arm_vector, arms_matrix, finite, number, reals, s
 
 R = TypeVar("R")
 logger = logging.getLogger(__name__)
-KNOWN_ITEMS = 4
-"""Items that a policy may know, removed ones included, for each that its catalogue may have."""
+IMPORTED_AT_ONCE = 100
+"""Lines of an import that are learnt and committed in one go, so that requests come between."""
 EXPIRED_AT_ONCE = 1_000
 """Decisions that expire in one go, so that requests come between."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """Limits of an engine and its policies; what goes beyond is refused, so that memory is bounded.
-
-    Parameters
-    ----------
-    arms : int
-        Arms that a request may list, and that a decision may rank; the catalogue may have more.
-    waiting : int
-        Decisions of a policy that wait for their reward.
-    policies : int
-        Policies of an engine.
-    users, items : int
-        Users of a policy, and items of its catalogue.
-    """
-
-    arms: int = 1_000
-    waiting: int = 1_000_000
-    policies: int = 100
-    users: int = 2_000_000
-    items: int = 1_000_000
-
-    def check_users(self, count: int) -> None:
-        """Refuse a new user when there are too many."""
-        if count >= self.users:
-            raise StoreError(f"a policy may have {self.users} users, and there are {count}; remove some")
-
-    def check_items(self, count: int) -> None:
-        """Refuse a catalogue that is too large."""
-        if count > self.items:
-            raise ArgumentError(f"a catalogue may have at most {self.items} items, got {count}")
-
-    def check_known_items(self, count: int) -> None:
-        """Refuse an item that was never seen when too many are known."""
-        most = KNOWN_ITEMS * self.items
-        if count > most:
-            raise StoreError(f"a policy may know {most} items, removed ones included, and there are as many")
-
-    def check_arms(self, count: int) -> None:
-        """Refuse too many arms in one request."""
-        if count > self.arms:
-            raise ArgumentError(f"a request may list at most {self.arms} arms, got {count}")
-
-    def check_waiting(self, count: int) -> None:
-        """Refuse a decision when too many wait for their reward."""
-        if count >= self.waiting:
-            raise StoreError(f"{count} decisions wait for a reward, and no more may; shorten reward_wait")
 
 
 @dataclass(slots=True)
@@ -200,7 +154,8 @@ class Change:
         self._live = live
 
     def __enter__(self) -> None:
-        """Begin."""
+        """Begin, unless too many events wait for the store."""
+        self._live.make_room()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         """Distrust the state in memory after an error."""
@@ -231,15 +186,15 @@ class LivePolicy:
         Its state, as the store has it.
     requests : RequestLock
         Shared by all policies of an engine: one request at a time.
-    limits : Limits
-        On decisions.
+    limiter : Limiter
+        Shared by all policies of an engine: refuses what goes beyond a limit.
     """
 
-    def __init__(self, name: str, recovered: Recovered, requests: RequestLock, limits: Limits) -> None:
+    def __init__(self, name: str, recovered: Recovered, requests: RequestLock, limiter: Limiter) -> None:
         """Go on from a state."""
         self.name = name
         self.state = recovered.state
-        self._requests, self._limits = requests, limits
+        self._requests, self._limiter = requests, limiter
         self.lifecycle = Lifecycle()
         self._turn, self._change = Turn(self, requests), Change(self)
         self._retry = Retry()
@@ -329,10 +284,10 @@ class LivePolicy:
             offer = self._offer(asked)
             if type(k) is not int or not 1 <= k <= len(offer):
                 k = whole("k", k, 1, len(offer))
-            self._limits.check_arms(k)
-            self._limits.check_known_items(len(self.state.items.known) + k)
+            self._check_arms(k)
             self._check_new_user(user)
-            self._limits.check_waiting(len(self.state.waiting))
+            self._limiter.check("waiting", self.state.waiting_bytes)
+            self._join(user)
             with self._change:
                 outcome = choose(self.state, user, offer, k)
                 event = decision_event(
@@ -362,12 +317,20 @@ class LivePolicy:
             raise ArgumentError("exclude and only choose from the whole catalogue: leave items and arms out")
         if asked.arms is None:
             named = named_offer(known, items or ())
-            self._limits.check_arms(len(named))
+            self._check_arms(len(named))
             return named
         inline = inline_offer(known, asked.arms, keep_all=self.state.settings.log_offers == "all")
         self._check_length("arms", inline.arms.vectors)
-        self._limits.check_arms(len(inline))
+        self._check_arms(len(inline))
+        if inline.arms.numbers is not None:  # items of the catalogue are known already
+            new = int(np.count_nonzero(inline.arms.numbers >= len(known.known)))
+            self._limiter.check("known_item", len(known.known), new)
         return inline
+
+    def _check_arms(self, count: int) -> None:
+        """Refuse too many arms in one request."""
+        if count > self._limiter.most("arms"):
+            raise ArgumentError(f"{self._limiter.reached('arms')}: there are {count}")
 
     def _repeated(self, known: list[Event], asked: RequestedDecision) -> PendingResult[Decision]:
         """Return the first answer to the same request, whatever has happened to the catalogue since."""
@@ -506,6 +469,7 @@ class LivePolicy:
             if isinstance(event, PendingResult):
                 self.duplicates += 1
                 return event
+            self._join(user)
             with self._change:
                 self._apply(event)
             frozen = self.state.settings.mode == "frozen"
@@ -514,38 +478,68 @@ class LivePolicy:
 
     @contextmanager
     def importing(self) -> Iterator[None]:
-        """Keep all other requests away: what is imported is checked, and counted as a whole."""
-        with self._requests.held(Holder.IMPORT), self._turn:
+        """Keep other requests of this policy away, while those of other policies go on."""
+        with self._turn:
+            self.lifecycle.occupy(
+                StoreError(f"policy {self.name!r} is learning from an imported log; try again soon")
+            )
+            state = self.state
+        try:
+            self._journal.flush()  # lines that are known already count once their events are durable
             yield
+        finally:
+            with self._requests.lock:
+                if self._occupied(state):
+                    self.lifecycle.serve()
 
-    def feedback_together(self, requests: Sequence[FeedbackRequest]) -> PendingResult[tuple[int, int]]:
-        """Count many feedbacks in one transaction, all or none; return how many were new, and were known.
+    def _occupied(self, state: PolicyState) -> bool:
+        """Tell whether an import that began with this state still has the policy; a recovery ends it."""
+        return self.state is state and self.lifecycle.phase is Phase.IMPORTING
 
-        Each was checked by `check_feedback` since the caller began `importing`.
+    def import_feedback(self, feedback: Sequence[Event]) -> None:
+        """Count feedback that `check_feedback` made since the caller began `importing`, all or none.
+
+        Decisions of other policies are made and committed between two pieces.
         """
-        added: list[Event] = []
-        known = latest = 0
-        taken: set[str] = set()
-        new = {request.user for request in requests if self.state.users.find(request.user) is None}
-        if new:
-            self._limits.check_users(len(self.state.users) + len(new) - 1)
-        with self._change:
-            for request in requests:
-                event = self.check_feedback(request)
-                if isinstance(event, PendingResult):
-                    known, latest = known + 1, max(latest, event.seq)
-                elif event.decision in taken:
-                    known += 1
-                else:
-                    event = event._replace(seq=self._journal.next_seq + len(added))
-                    self.state.apply(event)
-                    added.append(event)
-                    taken.add(event.decision or "")
-            self._journal.append_together(added)
-        for event in added:
-            self._remember(event)
-        self.duplicates += known
-        return PendingResult((len(added), known), added[-1].seq if added else latest)
+        if not feedback:
+            return
+        state = self.state
+        new = {event.user for event in feedback if state.users.find(event.user or "") is None}
+        self._limiter.check("user", len(state.users), len(new))
+        named = {event.item for event in feedback if event.item is not None} - {*state.items.known.ids}
+        self._limiter.check("known_item", len(state.items.known), len(named))
+        try:
+            self._journal.run(partial(self._store.begin_import, self.name, state.seq))
+            for start in range(0, len(feedback), IMPORTED_AT_ONCE):
+                self._import_some(state, feedback[start : start + IMPORTED_AT_ONCE])
+                self._journal.flush()
+            self._journal.run(partial(self._store.end_import, self.name))
+        except BaseException as error:
+            with self._requests.lock:
+                if self._occupied(state):
+                    self._abandon_import(error)
+            raise
+
+    def _import_some(self, state: PolicyState, feedback: Sequence[Event]) -> None:
+        with self._requests:
+            if not self._occupied(state):
+                raise StoreError("the import was broken off, and nothing of it was counted; try again")
+            with self._change:
+                for event in feedback:
+                    self._apply(event._replace(seq=self._journal.next_seq, at=self._requests.now))
+
+    def _abandon_import(self, error: BaseException) -> None:
+        """Have the state read again, from a log without the import."""
+        self.lifecycle.doubt(
+            StoreError(f"policy {self.name!r} is read again, since an import broke off: {one_line(error)}")
+        )
+
+        def remove() -> None:
+            self._store.remove_import(self.name)
+            self._journal.pass_over(0)
+
+        with suppress(StoreError):  # a store that cannot be written is read again, which removes it, too
+            self._journal.run(remove)
 
     def check_feedback(self, request: FeedbackRequest) -> Event | PendingResult[RewardResult]:
         """Return the event of a feedback, or the result of one that is known already; nothing changes."""
@@ -577,14 +571,32 @@ class LivePolicy:
         if self.state.users.find(user) is None:
             self.state.check_new_user(user)
             if self.state.settings.mode != "frozen":
-                self._limits.check_users(len(self.state.users))
+                self._limiter.check("user", len(self.state.users))
+
+    def _join(self, user: str) -> None:
+        """Let a new user join, whose event follows at once.
+
+        A policy without memory for another user is as it was, so it need not be read again.
+        """
+        if self.state.settings.mode == "frozen" or self.state.users.find(user) is not None:
+            return
+        self.make_room()
+        try:
+            self.state.join(user)
+        except MemoryError:
+            self._limiter.reached("user")
+            raise StoreError(
+                f"there is not enough memory for one more user of policy {self.name!r}"
+            ) from None
 
     def _vector(self, item: str | None, x: ArrayLike | None) -> bytes:
         """Return the vector of an item of the catalogue, or the one given."""
         if item is not None:
             checked_id("item", item)
-        if x is not None:
-            return self._given_vector(x)  # of an item of any id: what was shown may have changed since
+        if x is not None:  # of an item of any id: what was shown may have changed since
+            if item is not None and item not in self.state.items.known:
+                self._limiter.check("known_item", len(self.state.items.known))
+            return self._given_vector(x)
         vector = self.state.items.vectors([item or ""])
         self._check_length("x", vector)
         return vector.tobytes()
@@ -605,30 +617,28 @@ class LivePolicy:
 
     def change_items(
         self,
-        put: Mapping[str, ArrayLike] | None = None,
+        put: ItemTable | Mapping[str, ArrayLike] | None = None,
         *,
         tags: Tags | None = None,
         remove: Sequence[str] = (),
         replace_all: bool = False,
     ) -> PendingResult[int]:
         """Set items of the catalogue and remove others, in one step; return how many there are then."""
-        ids = [checked_id("an item's id", one) for one in put or {}]
-        dim = self.state.settings.dim
-        vectors = np.empty((0, dim))
-        if put:  # before this request has its turn: a large catalogue takes long to convert
-            rows: Any = list(put.values())
-            vectors = finite("items", arms_matrix(rows, dim, "items"))
-        labels = _checked_tags(tags, ids)
+        # Before this request has its turn: a large catalogue takes long to convert.
+        table = put if isinstance(put, ItemTable) else item_table(put or {}, tags=tags)
+        ids, dim = list(table.ids), self.state.settings.dim
+        vectors = arms_matrix(table.vectors, dim, "items") if ids else np.empty((0, dim))
+        labels = _checked_tags(table.tags, ids)
         with self._turn:
-            if put:
+            if ids:
                 self._check_length("items", vectors)
             items = self.state.items
             if remove:
                 items.numbers(list(remove))
             kept = 0 if replace_all else len(items)
-            self._limits.check_items(kept + sum(replace_all or one not in items for one in ids))
-            self._limits.check_known_items(len(items.known) + sum(one not in items.known for one in ids))
-            if replace_all or put or remove:
+            self._limiter.check("item", kept, sum(replace_all or one not in items for one in ids))
+            self._limiter.check("known_item", len(items.known), sum(one not in items.known for one in ids))
+            if replace_all or ids or remove:
                 fields = detail(put=ids, tags=labels, removed=list(remove) or None, all=replace_all or None)
                 with self._change:
                     self._apply(self._event(events.ITEMS, x=vectors.tobytes(), detail=fields))
@@ -679,6 +689,14 @@ class LivePolicy:
         self.state.apply(event)
         self._journal.append(event)
         self._remember(event)
+
+    def make_room(self) -> None:
+        """Wait or refuse, as requests do for their turn, while too many events wait for the store."""
+        if self._journal.queued_bytes < self._limiter.most("queue"):
+            return
+        if self._requests.patience >= 0:
+            raise self._limiter.reached("queue")
+        self._journal.flush()
 
     def _remember(self, event: Event) -> None:
         """Keep an event until it can be found in the store; bounded by the limit of uncommitted events."""

@@ -12,13 +12,15 @@ import numpy as np
 
 from coterie.errors import ArgumentError, DataError
 from coterie.policies.base import LinearBandit
-from coterie.service.core.items import KnownItems, Numbering
+from coterie.service.core.known_items import KnownItems, Numbering
 from coterie.service.settings import USER_PARAMS, PolicySettings
 from coterie.service.storage import event_store as events
-from coterie.service.storage.event_store import Event
+from coterie.service.storage.event_store import Event, text_size
 from coterie.types import Floats, Ints
 from coterie.validation import shown
 
+WAITING_SIZE = 700
+"""Bytes of a decision that waits, apart from its vectors and the ids of its user and items."""
 UNKNOWN_USER = "no user {}: it has not been seen, or was removed"
 EARLY = 500
 """Users among whom most clusters have their first member: these labels are searched first."""
@@ -42,6 +44,11 @@ class Waiting(NamedTuple):
         """Return the vectors, one per row, read-only."""
         return np.frombuffer(self.x).reshape(len(self.items), -1)
 
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes in memory, with its id and its timer."""
+        return WAITING_SIZE + len(self.x) + text_size(self.user) + sum(map(text_size, self.items))
+
 
 class PolicyState:
     """A policy, the ids of its users, its catalogue and the decisions that wait.
@@ -57,6 +64,7 @@ class PolicyState:
         self.users = Numbering(settings.users, UNKNOWN_USER)
         self.items = KnownItems(settings.dim)
         self.waiting: dict[str, Waiting] = {}
+        self.waiting_bytes = 0
         self.timers: list[tuple[float, str]] = []
         self.counts: Counter[str] = Counter()
         self.seq = 0
@@ -150,12 +158,21 @@ class PolicyState:
 
     def start_waiting(self, decision: str, waiting: Waiting) -> None:
         """Keep a decision until its reward comes or its time is over."""
+        self._stop_waiting(decision)
         self.waiting[decision] = waiting
+        self.waiting_bytes += waiting.size
         # A reward does not remove its timer, which would mean a search: `expire` skips what is settled.
         if waiting.expires is not None:
             heappush(self.timers, (waiting.expires, decision))
             if len(self.timers) > 2 * len(self.waiting) + 1_000:
                 self._drop_old_timers()
+
+    def _stop_waiting(self, decision: str | None) -> Waiting | None:
+        """Let a decision wait no more; return what it was, if it waited."""
+        waiting = self.waiting.pop(decision or "", None)
+        if waiting is not None:
+            self.waiting_bytes -= waiting.size
+        return waiting
 
     def _drop_old_timers(self) -> None:
         """Keep the timers of decisions that wait; in place, since a loop over them may be under way."""
@@ -210,7 +227,7 @@ class PolicyState:
         return not all(one.isdecimal() and one not in self.items.known for one in items)
 
     def _reward(self, event: Event) -> None:
-        waiting = self.waiting.pop(event.decision or "", None)
+        waiting = self._stop_waiting(event.decision)
         fields = event.fields()
         if fields.get("ignored") or (self.settings.mode == "shadow" and event.x is None):
             return
@@ -232,7 +249,7 @@ class PolicyState:
         self._learn(event, event.vectors(self.settings.dim), names, None)
 
     def _expired(self, event: Event) -> None:
-        waiting = self.waiting.pop(event.decision or "", None)
+        waiting = self._stop_waiting(event.decision)
         if waiting is not None and self.settings.mode == "online" and event.reward is not None:
             self._learn(event, waiting.vectors(), waiting.items if waiting.named else None, None)
 

@@ -160,10 +160,10 @@ class ServiceConnection(HttpToolsProtocol):
         """Make room for this connection, or keep it for health checks if there is none."""
         super().connection_made(transport)
         self._turn_since = self.loop.time()
-        self._check_later(self.service.limits.idle_seconds)
-        metrics, limit = self.service.metrics, self.service.limits.connections
+        self._check_later(self.service.limits.idle_timeout)
+        metrics, limit = self.service.metrics, self.service.limits.connection_limit
         if len(self.connections) > limit and not self._close_longest_idle():
-            metrics.limited["connections"] += 1
+            self.service.limiter.reached("connection")
             self._spare = True
             if len(self.connections) > limit + SPARE_CONNECTIONS:
                 transport.abort()
@@ -201,16 +201,16 @@ class ServiceConnection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self._stalled_since is not None:
-            left = self._stalled_since + limits.request_seconds - now
+            left = self._stalled_since + limits.request_timeout - now
             if left <= 0:
                 self.transport.abort()  # the answer is not read: closing would wait for that
                 return
         elif self._busy or not (self._parsing or self.cycle is None or self.cycle.response_complete):
-            left = float(limits.idle_seconds)  # it is the service's turn
+            left = float(limits.idle_timeout)  # it is the service's turn
         else:
             unanswered = self._parsing and (self.cycle is None or not self.cycle.response_complete)
             unanswered = unanswered or (self._parsing and self._in_head)
-            patience = limits.request_seconds if unanswered else limits.idle_seconds
+            patience = limits.request_timeout if unanswered else limits.idle_timeout
             left = self._turn_since + patience - now
             if left <= 0:
                 if unanswered:
@@ -229,6 +229,7 @@ class ServiceConnection(HttpToolsProtocol):
         """The client has read most of it."""
         self._stalled_since = None
         super().resume_writing()
+        self._take_early()
 
     # What uvicorn handles.
 
@@ -251,8 +252,7 @@ class ServiceConnection(HttpToolsProtocol):
             return
         self._in_head = False
         if self._spare and not self.url.startswith(b"/health/"):
-            limit = self.service.limits.connections
-            self._refuse(503, f"{limit} connections are open, and no more may be; try again")
+            self._refuse(503, str(self.service.limiter.reached("connection")))
         if not self._refused:
             super().on_headers_complete()
 
@@ -281,7 +281,7 @@ class ServiceConnection(HttpToolsProtocol):
         """Answer a request that is whole, or pass the bytes to uvicorn."""
         if self._refused:
             return
-        if self._busy:
+        if self._busy or self._stalled_since is not None:  # answers that nobody reads must not pile up
             self._early += data
             if len(self._early) > EARLY_LIMIT:
                 self.transport.pause_reading()
@@ -289,7 +289,7 @@ class ServiceConnection(HttpToolsProtocol):
         idle = self.cycle is None or self.cycle.response_complete
         if not self._parsing and idle and not self._spare and self.service.has_room():
             request = self.heads.request(data)
-            if request is not None and request[0].body_length <= self.service.limits.body:
+            if request is not None and request[0].body_length <= self.service.limits.body_limit:
                 self._answer(*request)
                 return
         self._since_body += len(data)
@@ -302,10 +302,8 @@ class ServiceConnection(HttpToolsProtocol):
             self._ignore_upgrade(data[upgrade.args[0] :])
             return
         # The parser keeps the lines of a head, and of the trailers of a chunked body, however many there are.
-        limit = self.service.limits.head
-        if self._parsing and self._since_body > limit:
-            self.service.metrics.limited["head"] += 1
-            self._refuse(431, f"the headers of a request may have {limit} bytes")
+        if self._parsing and self._since_body > self.service.limits.head_limit:
+            self._refuse(431, str(self.service.limiter.reached("head")))
 
     def _ignore_upgrade(self, rest: bytes) -> None:
         """Go on with HTTP/1.1, as a server may that does not know the other protocol (RFC 9110, section 7.8).
@@ -400,7 +398,11 @@ class ServiceConnection(HttpToolsProtocol):
             self.transport.close()
             return
         self._turn_since = self.loop.time()
-        if self._early:
+        self._take_early()
+
+    def _take_early(self) -> None:
+        """Go on with what came before the last answer was sent and read."""
+        if self._early and not self._busy and self._stalled_since is None:
             early, self._early = self._early, b""
             self.transport.resume_reading()
             self.data_received(early)

@@ -18,9 +18,12 @@ from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.live_policy import LivePolicy
 from coterie.service.http.problems import Refusal, status_of
 from coterie.service.http.service import raw_body, service_of
+from coterie.service.limits import LimitReached
 from coterie.service.storage.journal import PendingResult
 
 Handler = Callable[[PolicyEngine, str, bytes], PendingResult[tuple[int, bytes]]]
+NAMES = ("user", "known_item")
+"""Limits that only rewards of new users or items reach."""
 encode = msgspec.json.Encoder().encode
 decision_decoder = msgspec.json.Decoder(messages.DecisionRequest)
 rewards_decoder = msgspec.json.Decoder(messages.Rewards)
@@ -88,6 +91,8 @@ def reward(engine: PolicyEngine, policy: str, body: bytes) -> PendingResult[tupl
     """Take rewards; each has its own result, which counts once it is durable."""
     request = rewards_decoder.decode(body)
     live = engine.find(policy)
+    if len(request.rewards) > engine.limiter.most("batch"):
+        raise Refusal(422, f"{engine.limiter.reached('batch')}: {len(request.rewards)} came")
     with live.reading():  # no recovery comes between two rewards, so the last one's number stands for all
         pending = [_reward_one(live, one) for one in request.rewards]
     results = [one.result for one in pending]
@@ -103,9 +108,10 @@ def _reward_one(live: LivePolicy, request: messages.Reward) -> PendingResult[mes
     try:
         result, seq = _give(live, request)
         return PendingResult(messages.RewardAnswer(id=result.id, status=result.status), seq)
-    except StoreError:
-        raise
     except CoterieError as error:
+        # What keeps the store from writing keeps all rewards out; a new name too many only this one.
+        if isinstance(error, StoreError) and not (isinstance(error, LimitReached) and error.limit in NAMES):
+            raise
         named = request.decision_id or request.id
         code = status_of(error)
         return PendingResult(

@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from coterie.errors import StoreError, UnknownName
 from coterie.service import messages
+from coterie.service.core import imports
 from coterie.service.core import queries as inspection
 from coterie.service.core.live_policy import LivePolicy
 from coterie.service.http import decision_routes, page
@@ -228,10 +229,7 @@ async def export_log(request: Request) -> Response:
     if table not in EXPORTED:
         raise Refusal(422, f"table must be one of {', '.join(EXPORTED)}, got {table[:40]!r}")
     service, live = service_of(request), policy_of(request)
-    metrics, most = service.metrics, service.limits.exports
-    if metrics.exports >= most:
-        metrics.limited["exports"] += 1
-        raise Refusal(503, f"{most} exports are under way, and no more may be; try again")
+    service.limiter.check("export", service.metrics.exports)
     read, kind = EXPORTED[table]
     rows = _until_closing(service, read(service.engine.store, live.name, live.state.settings.dim))
     return ExportResponse(service, rows, kind, parquet=form == "parquet")
@@ -286,9 +284,8 @@ class ExportResponse(StreamingResponse):
 
 async def import_log(request: Request) -> Response:
     """Import a log of JSON lines."""
-    lines = (await raw_body(request)).split(b"\n")
-    pending = await run_in_threadpool(exports.import_lines, policy_of(request), lines)
-    found = await service_of(request).durable(pending)
+    body = await raw_body(request)
+    found = await run_in_threadpool(imports.import_log, policy_of(request), body)
     return json_response(messages.ImportAnswer(counted=found.counted, duplicates=found.duplicates))
 
 
@@ -311,6 +308,8 @@ async def ready_check(request: Request) -> Response:
     warnings = [
         f"snapshots fail, {one.failures} in a row by now: {one.reason}" for one in retries if one.failures
     ]
+    if engine.erasure.retry.failures:
+        warnings.append(f"a removed user is still in the files of the store: {engine.erasure.retry.reason}")
     if broken := engine.out_of_service():
         warnings.append(f"policies out of service: {len(broken)}; the list of policies says why")
     return json_response(

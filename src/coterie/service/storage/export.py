@@ -1,38 +1,33 @@
-"""The log as a table that `coterie evaluate` reads, and the way back: a warm start from such a table."""
+"""The log as tables that `coterie evaluate` reads."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from hashlib import sha256
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from coterie.errors import ArgumentError, Conflict
-from coterie.service.core.ids import LONGEST_ID
-from coterie.service.core.items import unpacked
-from coterie.service.core.live_policy import FeedbackRequest, LivePolicy
-from coterie.service.messages import sentence
+from coterie.service.core.known_items import unpacked
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import Event, EventStore
-from coterie.service.storage.journal import PendingResult
-from coterie.validation import shown
+from coterie.types import Floats
 
 if TYPE_CHECKING:
     import polars as pl
 
-encode = msgspec.json.Encoder().encode
+encode = msgspec.json.Encoder(enc_hook=lambda vectors: vectors.tolist()).encode
 REWARDS_AT_ONCE = 100
 """Rewards that are read at a time, each with its decision, which may have a megabyte of arms."""
 BYTES_AT_ONCE = 2**16
 """Bytes of JSON lines that are sent at a time, at least."""
 ROW_GROUP = 1_000
 """Rows of a Parquet file that are in memory at a time, at most."""
-ARMS_GROUP = 2**22
+ARMS_GROUP = 2**20
 """Numbers in the arms of such rows, at most, if one row has not more."""
 
 
@@ -47,7 +42,7 @@ class ExportRow(NamedTuple):
 
     user: str
     item: str | None
-    x: list[float] | None
+    x: Floats | None
     propensity: float | None
     reward: float
     time: float
@@ -56,7 +51,7 @@ class ExportRow(NamedTuple):
     items: list[str] | None
     exclude: list[str] | None
     only: list[str] | None
-    arms: list[list[float]] | None
+    arms: Floats | None
     arm: int | None
     ids: list[str] | None
 
@@ -67,7 +62,7 @@ class ItemRow(NamedTuple):
     id: str
     since: int
     until: int | None
-    x: list[float]
+    x: Floats
     tags: list[str]
 
 
@@ -151,7 +146,7 @@ class CatalogueHistory:
         """Yield all items there ever were, in the order in which they came."""
         for item, listings in self._listings.items():
             for one in listings:
-                yield ItemRow(item, one.since, one.until, np.frombuffer(one.x).tolist(), list(one.tags))
+                yield ItemRow(item, one.since, one.until, np.frombuffer(one.x), list(one.tags))
 
 
 def item_rows(store: EventStore, policy: str, dim: int) -> Iterator[ItemRow]:
@@ -227,7 +222,7 @@ def _row(catalogue: CatalogueHistory, decision: Event, rewarded: Event, dim: int
     row = ExportRow(
         user=decision.user or "",
         item=None if "unnamed" in fields else decision.item,
-        x=decision.chosen_vectors(dim)[0].tolist(),
+        x=decision.chosen_vectors(dim)[0],
         propensity=fields.get("first" if "ranking" in fields else "propensity"),
         reward=reward,
         time=decision.at,
@@ -244,7 +239,7 @@ def _row(catalogue: CatalogueHistory, decision: Event, rewarded: Event, dim: int
         arm, ids = fields["arms"][0], fields["offered"]
         if "catalogue" not in fields and ids == [str(place) for place in range(len(ids))]:
             row = row._replace(item=None)  # logs of format 3 do not say that these are no names
-        return row._replace(x=None, arms=decision.vectors(dim).tolist(), arm=arm, ids=ids)
+        return row._replace(x=None, arms=decision.vectors(dim), arm=arm, ids=ids)
     if "count" in fields:
         return row
     named = fields.get("offered") if "all" not in fields else None  # as logs of format 3 have it
@@ -260,12 +255,13 @@ def _shown_instead(catalogue: CatalogueHistory, row: ExportRow, rewarded: Event)
     if row.arms is not None and row.ids is not None:
         if rewarded.item in row.ids:
             return row._replace(arm=row.ids.index(rewarded.item), item=rewarded.item)
-        same = (n for n, x in enumerate(row.arms) if np.array(x).tobytes() == rewarded.x)
+        same = (n for n, x in enumerate(row.arms) if x.tobytes() == rewarded.x)
         arm = next(same, None)
         return None if arm is None else row._replace(arm=arm, item=row.item and row.ids[arm])
-    x = np.frombuffer(rewarded.x or b"").tolist()
+    x = np.frombuffer(rewarded.x or b"")
     if row.catalogue is None:  # the log has the chosen arm alone
-        return row if row.x == x and rewarded.item in (None, row.item) else None
+        same_arm = row.x is not None and np.array_equal(row.x, x)
+        return row if same_arm and rewarded.item in (None, row.item) else None
     found = [rewarded.item] if rewarded.item else catalogue.with_vector(rewarded.x or b"", row.catalogue)
     for item in found:
         if _is_on_offer(catalogue, row, item):
@@ -305,13 +301,16 @@ def write_parquet(rows: Iterable[ExportRow | ItemRow], target: Path, kind: type[
 
     with TemporaryDirectory(dir=target.parent) as folder:
         parts: list[Path] = []
+        sizes: list[int] = []
         for group in _groups(rows):
+            sizes.append(len(group))
             parts.append(Path(folder, f"{len(parts):08}.parquet"))
-            _frame(group, kind).write_parquet(parts[-1])
+            _frame(group, kind).write_parquet(parts[-1], compression="lz4")
         if not parts:
             _frame([], kind).write_parquet(target)
             return
-        pl.scan_parquet(parts, low_memory=True).sink_parquet(target, row_group_size=ROW_GROUP)
+        # The last group holds the rest; the others are as large as memory allows.
+        pl.scan_parquet(parts, low_memory=True).sink_parquet(target, row_group_size=min(sizes[:-1] or sizes))
 
 
 def _groups(rows: Iterable[ExportRow | ItemRow]) -> Iterator[list[ExportRow | ItemRow]]:
@@ -320,8 +319,8 @@ def _groups(rows: Iterable[ExportRow | ItemRow]) -> Iterator[list[ExportRow | It
     numbers = 0
     for row in rows:
         group.append(row)
-        arms = row.arms if isinstance(row, ExportRow) and row.arms else [row.x or []]
-        numbers += len(arms) * len(arms[0])
+        vectors = row.arms if isinstance(row, ExportRow) and row.arms is not None else row.x
+        numbers += 0 if vectors is None else vectors.size
         if len(group) >= ROW_GROUP or numbers >= ARMS_GROUP:
             yield group
             group, numbers = [], 0
@@ -332,97 +331,41 @@ def _groups(rows: Iterable[ExportRow | ItemRow]) -> Iterator[list[ExportRow | It
 def _frame(rows: Sequence[ExportRow | ItemRow], kind: type[ExportRow | ItemRow]) -> pl.DataFrame:
     import polars as pl
 
-    vector, ids = pl.List(pl.Float64), pl.List(pl.String)
     types: dict[str, Any] = {
         **dict.fromkeys(("user", "item", "id", "decision_id"), pl.String),
         **dict.fromkeys(("propensity", "reward", "time"), pl.Float64),
         **dict.fromkeys(("catalogue", "arm", "since", "until"), pl.Int64),
-        **dict.fromkeys(("items", "exclude", "only", "ids", "tags"), ids),
-        "x": vector,
-        "arms": pl.List(vector),
+        **dict.fromkeys(("items", "exclude", "only", "ids", "tags"), pl.List(pl.String)),
     }
     columns = zip(*rows, strict=True) if rows else [()] * len(kind._fields)
     return pl.DataFrame(
         [
-            pl.Series(name, list(values), types[name])
+            pl.Series(name, values, types[name]) if name in types else _vectors(name, values)
             for name, values in zip(kind._fields, columns, strict=True)
         ]
     )
 
 
-class Imported(NamedTuple):
-    """How many rewards were counted, and how many were known already."""
+def _vectors(name: str, values: Sequence[Floats | None]) -> pl.Series:
+    """Return a column of vectors, or of lists of vectors for `arms`.
 
-    counted: int
-    duplicates: int
-
-
-def import_lines(live: LivePolicy, lines: Iterable[bytes]) -> PendingResult[Imported]:
-    """Learn from lines as `json_lines` writes them, or with `x` instead of `arms` and `arm`.
-
-    A line with a `decision_id` is counted once, however often it is imported. All lines are checked before
-    the first is counted, and all are committed in one transaction: what is wrong with one refuses all, and a
-    process that is killed leaves all or none.
+    Lists of Python numbers would take ten times as much memory, and Python's global lock for so long that
+    requests would wait.
     """
-    requests = [(number, _read_line(number, line)) for number, line in enumerate(lines, 1) if line.strip()]
-    by_id: dict[str, FeedbackRequest] = {}
-    with live.importing():
-        for number, one in requests:
-            try:
-                live.check_feedback(one)
-                if one.id is not None and not _same(by_id.setdefault(one.id, one), one):
-                    raise Conflict("an earlier line has this decision_id, and says something else")
-            except Conflict as error:
-                raise Conflict(f"line {number}: {error}") from None
-            except ArgumentError as error:
-                raise ArgumentError(f"line {number}: {error}") from None
-        (counted, known), seq = live.feedback_together([one for _, one in requests])
-    return PendingResult(Imported(counted, known), seq)
+    import polars as pl
+
+    present = [one for one in values if one is not None]
+    rows = np.concatenate([np.atleast_2d(one) for one in present]) if present else np.empty((0, 1))
+    found = pl.Series(name, rows).cast(pl.List(pl.Float64))
+    if name == "arms":
+        found = _lists(found, [len(one) for one in present])
+    place = count()
+    return found.gather(pl.Series([None if one is None else next(place) for one in values], dtype=pl.UInt32))
 
 
-def _same(one: FeedbackRequest, other: FeedbackRequest) -> bool:
-    """Tell whether two lines say the same."""
-    same = (one.user, one.reward, one.item) == (other.user, other.reward, other.item)
-    return same and np.array_equal(np.asarray(one.x), np.asarray(other.x))
+def _lists(values: pl.Series, sizes: Sequence[int]) -> pl.Series:
+    """Return a column of lists of these sizes, none of them empty, from all their values."""
+    import polars as pl
 
-
-class LogLine(msgspec.Struct):
-    """A line of a log, as `json_lines` writes it, or with `x` instead of `arms` and `arm`."""
-
-    user: str
-    reward: float
-    item: str | None = None
-    x: list[float] | None = None
-    arms: list[list[float]] | None = None
-    arm: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    decision_id: str | int | None = None
-
-
-line_decoder = msgspec.json.Decoder(LogLine)
-
-
-def _read_line(number: int, line: bytes) -> FeedbackRequest:
-    """Return a line as feedback: who was shown which vector, the reward, and an id to count it once."""
-    try:
-        read = line_decoder.decode(line)
-    except msgspec.ValidationError as error:
-        raise ArgumentError(f"line {number}: {sentence(str(error), 'the line')}") from None
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        raise ArgumentError(f"line {number} must be JSON, got {shown(line[:60])}") from None
-    if (read.x is None) == (read.arms is None or read.arm is None):
-        raise ArgumentError(f"line {number} needs x, or arms and arm, got {shown(line[:60])}")
-    x = read.x
-    if x is None:
-        assert read.arms is not None
-        assert read.arm is not None
-        if read.arm >= len(read.arms):
-            raise ArgumentError(f"line {number}: arm must be below {len(read.arms)}, got {read.arm}")
-        x = read.arms[read.arm]
-    key = None if read.decision_id is None else _import_id(str(read.decision_id))
-    return FeedbackRequest(read.user, read.reward, read.item, np.asarray(x, np.float64), key)
-
-
-def _import_id(key: str) -> str:
-    """Return the id of the feedback that a line becomes; a long one by its digest."""
-    made = f"import:{key}"
-    return made if len(made) <= LONGEST_ID else f"import:{sha256(key.encode('utf-8', 'replace')).hexdigest()}"
+    table = pl.DataFrame([pl.Series("row", np.repeat(np.arange(len(sizes)), sizes)), values])
+    return table.group_by("row", maintain_order=True).agg(values.name).get_column(values.name)
