@@ -7,7 +7,7 @@ from numpy.random cimport bitgen_t
 from numpy.random.c_distributions cimport random_standard_normal
 
 from coterie.policies.kernel.arrays cimport NamedArrays
-from coterie.policies.kernel.item_effects cimport ItemEffects
+from coterie.policies.kernel.item_effects cimport ItemEffects, key_of_id, key_of_vector
 from coterie.policies.kernel.linalg cimport cholesky, dot, natural_log
 from coterie.policies.kernel.ridge cimport Ridge
 
@@ -87,6 +87,11 @@ cdef inline double bonus(View *seen, double width2) noexcept nogil:
 cdef inline const double *row(Offer *offer, Py_ssize_t k, Py_ssize_t d) noexcept nogil:
     """The vector of arm k."""
     return offer.items + (k if offer.picks == NULL else offer.picks[k]) * d
+
+
+cdef inline int64_t item_key(Offer *offer, Py_ssize_t k, Py_ssize_t d) noexcept nogil:
+    """The key of arm k in a table of items."""
+    return key_of_vector(row(offer, k, d), d) if offer.ids == NULL else key_of_id(offer.ids[k])
 
 
 cdef inline void largest(const double *values, Py_ssize_t n, Py_ssize_t k, int64_t *out) noexcept nogil:

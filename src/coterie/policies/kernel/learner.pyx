@@ -15,7 +15,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from coterie.policies.kernel.arrays cimport NamedArrays
-from coterie.policies.kernel.item_effects cimport ItemEffects, key_of_id, key_of_vector
+from coterie.policies.kernel.item_effects cimport ItemEffects, key_of_item
 from coterie.policies.kernel.linalg cimport (
     ARMS_AT_A_TIME, dot, largest_eigenvalue, means, natural_log, power_of_two, quadratic, quadratics, squares
 )
@@ -325,20 +325,12 @@ cdef class Learner(NamedArrays):
 
     # The effects of items, where they are learnt; while τ² is 0 nothing below changes a score by a single bit.
 
-    @cython.final
     cdef void look_up_effects(self, Offer *offer) noexcept nogil:
         """Fill `item_means` and `item_widths2` for a decision; `effective` says whether there are any effects."""
         cdef Py_ssize_t k
-        cdef int64_t key
         self.effective = self.items is not None and self.items.variance > 0.0
-        if not self.effective:
-            return
-        for k in range(offer.n):
-            if offer.ids == NULL:
-                key = key_of_vector(row(offer, k, self.dim), self.dim)
-            else:
-                key = key_of_id(offer.ids[k])
-            self.items.look(key, self.item_means + k, self.item_widths2 + k)
+        for k in range(offer.n if self.effective else 0):
+            self.items.look(item_key(offer, k, self.dim), self.item_means + k, self.item_widths2 + k)
 
     @cython.final
     cdef double with_effect(self, double width, double scale, Py_ssize_t k) noexcept nogil:
@@ -368,9 +360,7 @@ cdef class Learner(NamedArrays):
         if item != NULL and item[0] == NO_ITEM:
             return 0
         self.predict(user, x, &mean, &variance)
-        return self.items.add(
-            key_of_vector(x, self.dim) if item == NULL else key_of_id(item[0]), reward - mean, 1.0 / variance
-        )
+        return self.items.add(key_of_item(item, x, self.dim), reward - mean, 1.0 / variance)
 
     def know_items(self):
         """Learn effects of items from now on."""

@@ -28,6 +28,8 @@ QUICK_BODY = 2**15
 """Bytes of a body that the event loop may decode."""
 QUICK_REWARDS = 20
 """Rewards that the event loop may count at a time."""
+NAMES = ("user", "known_item")
+"""Limits that only rewards of new users or items reach."""
 encode = msgspec.json.Encoder().encode
 
 
@@ -148,8 +150,8 @@ def _reward_one(live: LivePolicy, request: messages.Reward) -> PendingResult[mes
         result, seq = _give(live, request)
         return PendingResult(messages.RewardAnswer(id=result.id, status=result.status), seq)
     except CoterieError as error:
-        # A limit of the store is met by all that follows; that of users only by this one.
-        if isinstance(error, StoreError) and not (isinstance(error, LimitReached) and error.limit == "user"):
+        # What keeps the store from writing keeps all rewards out; a new name too many only this one.
+        if isinstance(error, StoreError) and not (isinstance(error, LimitReached) and error.limit in NAMES):
             raise
         named = request.decision_id or request.id
         code = status_of(error)
