@@ -113,6 +113,11 @@ def live_of(recommender: Recommender) -> LivePolicy:
     return recommender._live
 
 
+def known_items(recommender: Recommender) -> tuple[str, ...]:
+    """All items that a recommender has heard of, in the order of their numbers."""
+    return recommender._live.state.items.known.ids
+
+
 def store_of(recommender: Recommender) -> EventStore:
     """The store of a recommender."""
     return recommender._engine.store
@@ -217,6 +222,17 @@ def before_recovery(patching: pytest.MonkeyPatch, call: Callable[[], object]) ->
         return real(*arguments)
 
     patching.setattr(live_policy, "recover_policy", recover)
+
+
+def before_pieces(patching: pytest.MonkeyPatch, call: Callable[[], object]) -> None:
+    """Call something before each piece of an import, on its thread."""
+    real = LivePolicy._import_some
+
+    def call_and_import(*arguments: Any) -> None:
+        call()
+        real(*arguments)
+
+    patching.setattr(LivePolicy, "_import_some", call_and_import)
 
 
 def during_copy(

@@ -106,10 +106,10 @@ def test_busy_connections_leave_room_for_health_checks(server: Running) -> None:
         refused = httpx.post(server.url + DECISIONS, json=ARMS, trust_env=False)
         assert (refused.status_code, refused.json()["detail"]) == (
             503,
-            "40 connections are open, and no more may be; try again",
+            "the limit of 40 connections is reached (connection_limit)",
         )
         assert [status(one) for one in held] == [408] * 40  # their bodies never came
-    assert server.metric('coterie_limited_total{limit="connections"}') >= 2
+    assert server.metric('coterie_limited_total{limit="connection"}') >= 2
 
 
 def test_requests_that_never_end_are_closed_in_time(server: Running) -> None:
@@ -166,7 +166,7 @@ def test_open_pages_and_bodies_have_limits_that_are_counted(server: Running) -> 
             one.sendall(b"GET /v1/policies/default/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
         time.sleep(0.5)
         assert server.metric("coterie_streams") == 3
-        assert server.metric('coterie_limited_total{limit="streams"}') >= 17
+        assert server.metric('coterie_limited_total{limit="stream"}') >= 17
     with server.connections(12) as bodies:
         for one in bodies:  # all but the last byte of a body of a megabyte
             one.settimeout(0.5)

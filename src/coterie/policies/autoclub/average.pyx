@@ -15,7 +15,7 @@ from coterie.policies.autoclub.people cimport ClustersAndPeople
 from coterie.policies.autoclub.repeat_memory cimport (
     GROUPS, SLOTS, Agreement, Repeats, add_repeat, disagreement, fill_slot, find_slot, key_of
 )
-from coterie.policies.kernel.learner cimport WidthCache, Offer, View, bonus, row
+from coterie.policies.kernel.learner cimport WidthCache, Offer, ScoreModel, View, WidthModel, bonus, row
 from coterie.policies.kernel.linalg cimport dot, largest_eigenvalue, means, quadratic, quadratics
 
 from coterie.policies.autoclub.people import ClustersAndPeople as Base
@@ -85,6 +85,7 @@ cdef class Averaged(ClustersAndPeople):
     cdef public double recurring
     cdef double *people_means
     cdef double *people_widths
+    cdef double *formula
     cdef Repeats repeats
     cdef int64_t *unlearnt
     cdef Recalled *recalled
@@ -95,6 +96,9 @@ cdef class Averaged(ClustersAndPeople):
         return {**Base.extents(n_users, dim, **settings), **room}
 
     cdef int bind(self) except -1:
+        if "formula" not in self._scratch:
+            self._scratch["formula"] = np.empty(self.dim)
+        self.formula = <double *> cnp.PyArray_DATA(self._scratch["formula"])
         self.unlearnt = <int64_t *> self.pointer("repeats")
         self.repeats.keys, self.repeats.counts = <int64_t *> self.pointer("repeats.keys"), <int64_t *> self.pointer("repeats.counts")
         self.repeats.means, self.repeats.groups = <double *> self.pointer("repeats.means"), <Agreement *> self.pointer("repeats.groups")
@@ -182,20 +186,26 @@ cdef class Averaged(ClustersAndPeople):
                 arm.share = n * self.recurring / (n * self.recurring + 1.0 - self.recurring)
                 arm.variance = arm.share * (1.0 - self.recurring) / n
 
-    cdef void look_at_both(self, Py_ssize_t user, Offer *offer, Both *both, double *mean) noexcept nogil:
-        """What both models say of a user, and the mean of every arm by both, weighted."""
-        cdef Py_ssize_t k
+    cdef void view_both(self, Py_ssize_t user, Both *both) noexcept nogil:
+        """What both models say of a user."""
         cdef int64_t pulls = self.pulls[user]
-        both.trust, both.longer = self.update_slack(), self.people.arms_with_intercept(offer)
+        both.trust = self.update_slack()
+        both.seen.beta, both.seen.usual = 0.0, INFINITY  # unless clusters are asked
         if both.trust < 1.0:
             self.view(user, &both.seen)
-            means(both.seen.estimate, offer.items, offer.picks, offer.n, self.dim, mean)
-        else:  # clusters are not asked
-            both.seen.beta, both.seen.usual = 0.0, INFINITY
-            memset(mean, 0, offer.n * sizeof(double))
         self.look_up(user, &both.people.estimate, &both.people.inverse)
         both.people.beta = sqrt(self.people.noise2)
         both.people.usual = <double> self.people.size / pulls if pulls > 0 else INFINITY
+
+    cdef void look_at_both(self, Py_ssize_t user, Offer *offer, Both *both, double *mean) noexcept nogil:
+        """What both models say of a user, and the mean of every arm by both, weighted."""
+        cdef Py_ssize_t k
+        self.view_both(user, both)
+        both.longer = self.people.arms_with_intercept(offer)
+        if both.trust < 1.0:
+            means(both.seen.estimate, offer.items, offer.picks, offer.n, self.dim, mean)
+        else:
+            memset(mean, 0, offer.n * sizeof(double))
         means(both.people.estimate, both.longer.items, NULL, offer.n, self.people.size, self.people_means)
         for k in range(offer.n):
             mean[k] = (1.0 - both.trust) * (mean[k] + self.offset) + both.trust * self.people_means[k]
@@ -296,6 +306,51 @@ cdef class Averaged(ClustersAndPeople):
         self.find_widths(offer, &both, NULL, offer.n, width)
         return 0
 
+    cdef bint by_clusters_alone(self, Py_ssize_t k) noexcept nogil:
+        """Is an arm chosen by `ClustersAndPeople.decide`, whose scores leave out what is the same for all arms?"""
+        return k == 1 and self.update_slack() == 0.0 and self.recurring == 0.0
+
+    cdef int final_scores(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, double *out) except -1 nogil:
+        cdef Py_ssize_t j
+        if not self.by_clusters_alone(k):
+            return ClustersAndPeople.final_scores(self, user, offer, k, out)
+        ClustersAndPeople.score_all(self, user, offer, out, self.widths)
+        for j in range(offer.n):
+            out[j] += self.widths[j]
+        return 0
+
+    cdef bint describe(self, Py_ssize_t user, Py_ssize_t k, ScoreModel *model) except -1 nogil:
+        """The weighted models, added up; none while users' repeated rewards are recalled, which are looked up by vector."""
+        cdef Both both
+        cdef Py_ssize_t i, first = self.people.intercept
+        cdef const double *people
+        if self.by_clusters_alone(k):
+            return ClustersAndPeople.describe(self, user, k, model)
+        if self.recurring > 0.0:
+            return False
+        self.view_both(user, &both)
+        people = both.people.estimate
+        model.constant = (1.0 - both.trust) * self.offset + (both.trust * people[0] if first else 0.0)
+        for i in range(self.dim):
+            self.formula[i] = both.trust * people[first + i]
+            if both.trust < 1.0:
+                self.formula[i] += (1.0 - both.trust) * both.seen.estimate[i]
+        model.linear, model.parts = self.formula, sqrt(dot(people, people, self.people.size)) + fabs(self.offset)
+        model.scale = (1.0 - both.trust) * both.seen.beta + both.trust * both.people.beta
+        model.n_widths = 0
+        if both.trust < 1.0:
+            model.parts += sqrt(dot(both.seen.estimate, both.seen.estimate, self.dim))
+            model.widths[0] = WidthModel(
+                both.seen.inverse, False, (1.0 - both.trust) * both.seen.beta, both.seen.usual, 1.0 / both.seen.ridge
+            )
+            model.n_widths = 1
+        if both.trust > 0.0:
+            model.widths[model.n_widths] = WidthModel(
+                both.people.inverse, first, both.trust * both.people.beta, both.people.usual, INFINITY
+            )
+            model.n_widths += 1
+        return True
+
     def modelled(self, Py_ssize_t user, arms):
         """Expected reward of every arm by both models, whatever the user has told of it; that by people, and what the places
         beside its cluster add to that by clusters."""
@@ -326,6 +381,7 @@ cdef class Levelled(Averaged):
     cdef double *first
     cdef double *scales
     cdef double *even
+    cdef double *formula_matrices
 
     def __init__(self, n_users, dim, **others):
         self.dim = dim  # which room for arms asks for
@@ -337,6 +393,9 @@ cdef class Levelled(Averaged):
 
     cdef int bind(self) except -1:
         self.first, self.scales = <double *> self.pointer("columns.first"), <double *> self.pointer("columns.scales")
+        if "formula matrices" not in self._scratch:
+            self._scratch["formula matrices"] = np.empty((2, self.dim + 1, self.dim + 1))
+        self.formula_matrices = <double *> cnp.PyArray_DATA(self._scratch["formula matrices"])
         return Averaged.bind(self)
 
     cdef int reserve(self, Py_ssize_t n_arms) except -1:
@@ -373,6 +432,34 @@ cdef class Levelled(Averaged):
         even = self.levelled(offer.items, offer.picks, offer.n)
         even.ids = offer.ids
         return Averaged.choose(self, user, &even, NULL, k, out)
+
+    cdef int score_items(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, double *out) except -1 nogil:
+        cdef Offer even = self.levelled(offer.items, offer.picks, offer.n)
+        even.ids = offer.ids
+        return Averaged.final_scores(self, user, &even, k, out)
+
+    cdef bint describe(self, Py_ssize_t user, Py_ssize_t k, ScoreModel *model) except -1 nogil:
+        """The same for vectors as they come: what is divided in an arm is divided in the formula instead."""
+        cdef Py_ssize_t i, j, m, first, p
+        cdef double *matrix = self.formula_matrices
+        if not Averaged.describe(self, user, k, model):
+            return False
+        if self.scales[0] == 0.0:
+            return True
+        for i in range(self.dim):
+            self.formula[i] = model.linear[i] / self.scales[i]
+        model.linear = self.formula
+        for m in range(model.n_widths):
+            first = model.widths[m].intercept
+            p = self.dim + first
+            memcpy(matrix, model.widths[m].matrix, p * p * sizeof(double))
+            for i in range(first, p):
+                for j in range(p):
+                    matrix[i * p + j] /= self.scales[i - first]
+                    matrix[j * p + i] /= self.scales[i - first]
+            model.widths[m].matrix = matrix
+            matrix += p * p
+        return True
 
     cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil:
         if self.rounds <= LOOKED_AT:

@@ -18,7 +18,7 @@ from libc.string cimport memcpy
 from numpy.random cimport bitgen_t
 from numpy.random.c_distributions cimport random_standard_normal
 
-from coterie.policies.kernel.learner cimport Learner, WidthCache, Offer, largest, row
+from coterie.policies.kernel.learner cimport Learner, WidthCache, Offer, ScoreModel, WidthModel, largest, row
 from coterie.policies.kernel.linalg cimport (
     absorb, add_gram, add_outer, add_scaled, apply, cholesky, congruent, dot, eigen, eliminate, finish_inverse,
     invert, invert_lower, invert_sums, means, multiply, multiply_transposed, quadratic, quadratics, transpose
@@ -641,6 +641,14 @@ cdef class UpperBounds(LearntPrior):
             width[k] = self.with_effect(noise * sqrt(max(width[k], 0.0)), noise, k)
         return 0
 
+    cdef bint describe(self, Py_ssize_t user, Py_ssize_t k, ScoreModel *model) except -1 nogil:
+        cdef double noise = sqrt(self.noise2) * self.time_factor()
+        cdef const double *mean = self.mean_of(user)
+        model.constant, model.linear, model.parts = mean[0] if self.intercept else 0.0, mean + self.intercept, 0.0
+        model.n_widths, model.scale = 1, noise
+        model.widths[0] = WidthModel(self.covariance_of(user), self.intercept, noise, INFINITY, INFINITY)
+        return True
+
     cdef int predict(self, Py_ssize_t user, const double *x, double *mean, double *variance) except -1 nogil:
         """xᵀm, and 1 + xᵀVx."""
         cdef const double *full = self.with_intercept(x, 1.0) if self.intercept else x
@@ -665,6 +673,9 @@ cdef class PosteriorSamples(UpperBounds):
     def __init__(self, n_users, dim, *, scale, **others):
         self.scale = scale
         UpperBounds.__init__(self, n_users, dim, **others)
+
+    cdef bint describe(self, Py_ssize_t user, Py_ssize_t k, ScoreModel *model) except -1 nogil:
+        return False  # scores are drawn
 
     cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil:
         """The k arms of largest xᵀθ̃, of one sample: θ̃ = m + cσLz, LLᵀ = V, z standard normal."""

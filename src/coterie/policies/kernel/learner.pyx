@@ -15,7 +15,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from coterie.policies.kernel.arrays cimport NamedArrays
-from coterie.policies.kernel.item_effects cimport ItemEffects, key_of_id, key_of_vector
+from coterie.policies.kernel.item_effects cimport ItemEffects, key_of_item
 from coterie.policies.kernel.linalg cimport (
     ARMS_AT_A_TIME, dot, largest_eigenvalue, means, natural_log, power_of_two, quadratic, quadratics, squares
 )
@@ -285,12 +285,30 @@ cdef class Learner(NamedArrays):
 
     cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil:
         """Write the k arms with the largest scores to `out`, largest first, ties to the lower index."""
-        cdef Py_ssize_t j
-        self.score_all(user, offer, self.upper, self.widths)
-        for j in range(offer.n):
-            self.upper[j] = min(self.upper[j] + self.widths[j], self.limit)
+        self.final_scores(user, offer, k, self.upper)
         largest(self.upper, offer.n, k, out)
         return 0
+
+    cdef int final_scores(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, double *out) except -1 nogil:
+        """Write the scores by which a list of k arms is ranked, or one arm is chosen; `out` may be `upper`."""
+        cdef Py_ssize_t j
+        self.score_all(user, offer, out, self.widths)
+        for j in range(offer.n):
+            out[j] = min(out[j] + self.widths[j], self.limit)
+        return 0
+
+    cdef int score_items(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, double *out) except -1 nogil:
+        """The same for items of a catalogue, whose vectors are as they came, and whose effects have been looked up."""
+        return self.final_scores(user, offer, k, out)
+
+    cdef bint describe(self, Py_ssize_t user, Py_ssize_t k, ScoreModel *model) except -1 nogil:
+        """The formula that `score_items` computes for the same k, for a search that bounds it; False if it is not of this form."""
+        cdef View seen
+        self.scaled_view(user, &seen)
+        model.constant, model.linear, model.parts = 0.0, seen.estimate, 0.0
+        model.n_widths, model.scale = 1, seen.beta
+        model.widths[0] = WidthModel(seen.inverse, False, seen.beta, seen.usual, 1.0 / seen.ridge)
+        return seen.beta >= 0.0  # OffCLUB: a bound of its width is no bound of its score
 
     cdef int score_all(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
         """Write xᵀθ̂ of every arm to `mean` and its bonus to `width`."""
@@ -307,20 +325,12 @@ cdef class Learner(NamedArrays):
 
     # The effects of items, where they are learnt; while τ² is 0 nothing below changes a score by a single bit.
 
-    @cython.final
     cdef void look_up_effects(self, Offer *offer) noexcept nogil:
         """Fill `item_means` and `item_widths2` for a decision; `effective` says whether there are any effects."""
         cdef Py_ssize_t k
-        cdef int64_t key
         self.effective = self.items is not None and self.items.variance > 0.0
-        if not self.effective:
-            return
-        for k in range(offer.n):
-            if offer.ids == NULL:
-                key = key_of_vector(row(offer, k, self.dim), self.dim)
-            else:
-                key = key_of_id(offer.ids[k])
-            self.items.look(key, self.item_means + k, self.item_widths2 + k)
+        for k in range(offer.n if self.effective else 0):
+            self.items.look(item_key(offer, k, self.dim), self.item_means + k, self.item_widths2 + k)
 
     @cython.final
     cdef double with_effect(self, double width, double scale, Py_ssize_t k) noexcept nogil:
@@ -350,9 +360,7 @@ cdef class Learner(NamedArrays):
         if item != NULL and item[0] == NO_ITEM:
             return 0
         self.predict(user, x, &mean, &variance)
-        return self.items.add(
-            key_of_vector(x, self.dim) if item == NULL else key_of_id(item[0]), reward - mean, 1.0 / variance
-        )
+        return self.items.add(key_of_item(item, x, self.dim), reward - mean, 1.0 / variance)
 
     def know_items(self):
         """Learn effects of items from now on."""

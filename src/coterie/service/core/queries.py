@@ -95,7 +95,7 @@ def summary(live: LivePolicy) -> Summary:
             settings={name: getattr(settings, name) for name in settings.__slots__},
             rounds=state.policy.rounds,
             users=len(state.users),
-            items=len(state.catalogue),
+            items=len(state.items),
             clusters=0,
             waiting=len(state.waiting),
             events=dict(state.counts),
@@ -143,7 +143,7 @@ def explain(live: LivePolicy, user: str, items: Sequence[str] | None = None, lim
         policy = state.policy
         others = learnt_from(state, number)
         labels = user_labels(live)
-        ids = list(items) if items is not None else state.catalogue.ids
+        ids = list(items) if items is not None else state.items.ids
         with policy.lock:
             estimate = policy.learner.estimates_of(np.array([number]))[0].tolist()
         found = Explanation(
@@ -171,10 +171,12 @@ def _best_scores(
         with live.reading() as state:
             some = ids[start : start + SCORED_AT_ONCE]
             if not named:
-                some = [one for one in some if one in state.catalogue]
+                some = [one for one in some if one in state.items]
             if not some:
                 continue
-            found = state.policy.scores(state.users.number(user), state.catalogue.vectors(some))
+            numbers = state.items.numbers(some)
+            vectors = state.items.vectors_by_number(numbers)
+            found = state.policy.scores(state.users.number(user), vectors, items=numbers)
         order = np.argsort(-found.ucb, kind="stable")[:limit].tolist()
         rows = [
             ItemScore(some[n], float(found.mean[n]), float(found.width[n]), float(found.ucb[n]))
@@ -206,9 +208,10 @@ def learnt_from(state: PolicyState, number: int) -> list[int]:
 def history(live: LivePolicy, user: str, limit: int = 100) -> list[UserEvent]:
     """Return the latest events of a user, in order."""
     with live.reading() as state:
-        found = live.stored_history(user, limit)
-        if not found:
-            state.users.number(user)
+        users = state.users
+    found = live.stored_history(user, limit)  # others have their turn while the store is read
+    if not found:
+        users.number(user)
     return [
         UserEvent(
             kind=event.kind,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from asyncio import Future, TimerHandle
+from collections.abc import Callable
 from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -14,10 +15,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from coterie.errors import StoreError
 from coterie.service.http.admission import Admission
-from coterie.service.http.decision_routes import HANDLERS, takes_long
+from coterie.service.http.decision_routes import HANDLERS, QUICK_BODY, Answer
 from coterie.service.http.problems import Headers, Refusal, body_of_problem, headers_of, refused, status_of
 from coterie.service.http.service import HTTPService
-from coterie.service.storage.journal import PendingResult
 
 PATH = re.compile(rb"/v1/policies/([A-Za-z0-9_.-]+)/(decisions|rewards)")
 """Paths of the fast path; one with an escape or a query is left to the router."""
@@ -160,10 +160,10 @@ class ServiceConnection(HttpToolsProtocol):
         """Make room for this connection, or keep it for health checks if there is none."""
         super().connection_made(transport)
         self._turn_since = self.loop.time()
-        self._check_later(self.service.limits.idle_seconds)
-        metrics, limit = self.service.metrics, self.service.limits.connections
+        self._check_later(self.service.limits.idle_timeout)
+        metrics, limit = self.service.metrics, self.service.limits.connection_limit
         if len(self.connections) > limit and not self._close_longest_idle():
-            metrics.limited["connections"] += 1
+            self.service.limiter.reached("connection")
             self._spare = True
             if len(self.connections) > limit + SPARE_CONNECTIONS:
                 transport.abort()
@@ -201,16 +201,16 @@ class ServiceConnection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self._stalled_since is not None:
-            left = self._stalled_since + limits.request_seconds - now
+            left = self._stalled_since + limits.request_timeout - now
             if left <= 0:
                 self.transport.abort()  # the answer is not read: closing would wait for that
                 return
         elif self._busy or not (self._parsing or self.cycle is None or self.cycle.response_complete):
-            left = float(limits.idle_seconds)  # it is the service's turn
+            left = float(limits.idle_timeout)  # it is the service's turn
         else:
             unanswered = self._parsing and (self.cycle is None or not self.cycle.response_complete)
             unanswered = unanswered or (self._parsing and self._in_head)
-            patience = limits.request_seconds if unanswered else limits.idle_seconds
+            patience = limits.request_timeout if unanswered else limits.idle_timeout
             left = self._turn_since + patience - now
             if left <= 0:
                 if unanswered:
@@ -229,6 +229,7 @@ class ServiceConnection(HttpToolsProtocol):
         """The client has read most of it."""
         self._stalled_since = None
         super().resume_writing()
+        self._take_early()
 
     # What uvicorn handles.
 
@@ -251,8 +252,7 @@ class ServiceConnection(HttpToolsProtocol):
             return
         self._in_head = False
         if self._spare and not self.url.startswith(b"/health/"):
-            limit = self.service.limits.connections
-            self._refuse(503, f"{limit} connections are open, and no more may be; try again")
+            self._refuse(503, str(self.service.limiter.reached("connection")))
         if not self._refused:
             super().on_headers_complete()
 
@@ -281,7 +281,7 @@ class ServiceConnection(HttpToolsProtocol):
         """Answer a request that is whole, or pass the bytes to uvicorn."""
         if self._refused:
             return
-        if self._busy:
+        if self._busy or self._stalled_since is not None:  # answers that nobody reads must not pile up
             self._early += data
             if len(self._early) > EARLY_LIMIT:
                 self.transport.pause_reading()
@@ -289,7 +289,7 @@ class ServiceConnection(HttpToolsProtocol):
         idle = self.cycle is None or self.cycle.response_complete
         if not self._parsing and idle and not self._spare and self.service.has_room():
             request = self.heads.request(data)
-            if request is not None and request[0].body_length <= self.service.limits.body:
+            if request is not None and request[0].body_length <= self.service.limits.body_limit:
                 self._answer(*request)
                 return
         self._since_body += len(data)
@@ -302,10 +302,8 @@ class ServiceConnection(HttpToolsProtocol):
             self._ignore_upgrade(data[upgrade.args[0] :])
             return
         # The parser keeps the lines of a head, and of the trailers of a chunked body, however many there are.
-        limit = self.service.limits.head
-        if self._parsing and self._since_body > limit:
-            self.service.metrics.limited["head"] += 1
-            self._refuse(431, f"the headers of a request may have {limit} bytes")
+        if self._parsing and self._since_body > self.service.limits.head_limit:
+            self._refuse(431, str(self.service.limiter.reached("head")))
 
     def _ignore_upgrade(self, rest: bytes) -> None:
         """Go on with HTTP/1.1, as a server may that does not know the other protocol (RFC 9110, section 7.8).
@@ -349,24 +347,29 @@ class ServiceConnection(HttpToolsProtocol):
         service, began = self.service, time.perf_counter()
         service.metrics.in_flight += 1
         policy, route, headers, _ = head
+        handler, engine = HANDLERS[route], service.engine
         try:
             service.keys.authorise(headers, "writer", policy)
-            # The event loop never waits for the lock of requests, which other threads may hold for long.
-            lock = service.engine.requests.lock
-            if takes_long(service.engine, policy, route) or not lock.acquire(blocking=False):
-                answer = self.loop.run_in_executor(None, HANDLERS[route], service.engine, policy, body)
-                answer.add_done_callback(partial(self._handled, route, began))
+            if len(body) > QUICK_BODY:
+                self._answer_in_thread(route, began, partial(handler.handle, engine, policy, body))
                 return
-            try:
-                (status, content), seq = HANDLERS[route](service.engine, policy, body)
-            finally:
-                lock.release()
+            request = handler.decode(body)
+            answer = handler.answer_if_quick(engine, policy, request)
+            if answer is None:
+                self._answer_in_thread(route, began, partial(handler.answer, engine, policy, request))
+                return
         except Exception as error:
             self._send(*_problem(error, route))
             return
+        (status, content), seq = answer
         service.when_durable(seq, partial(self._settled, route, began, status, content))
 
-    def _handled(self, route: str, began: float, answer: Future[PendingResult[tuple[int, bytes]]]) -> None:
+    def _answer_in_thread(self, route: str, began: float, answer: Callable[[], Answer]) -> None:
+        """Let a thread call the handler: the event loop waits for no store and no lock."""
+        running = self.loop.run_in_executor(self.service.threads, answer)
+        running.add_done_callback(partial(self._handled, route, began))
+
+    def _handled(self, route: str, began: float, answer: Future[Answer]) -> None:
         """A thread has called the handler."""
         try:
             (status, content), seq = answer.result()
@@ -400,7 +403,11 @@ class ServiceConnection(HttpToolsProtocol):
             self.transport.close()
             return
         self._turn_since = self.loop.time()
-        if self._early:
+        self._take_early()
+
+    def _take_early(self) -> None:
+        """Go on with what came before the last answer was sent and read."""
+        if self._early and not self._busy and self._stalled_since is None:
             early, self._early = self._early, b""
             self.transport.resume_reading()
             self.data_received(early)
