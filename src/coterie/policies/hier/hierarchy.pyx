@@ -367,6 +367,16 @@ cdef class UserRows(Learner):
         """How many rewards each user has given."""
         return self.array("pulls").copy()
 
+    def known_preferences(self):
+        """The posterior mean of each user, a constant first; the mean of xxᵀ over all rewards; and the rewards of each user."""
+        pulls = self.array("pulls").copy()
+        means = np.where(pulls[:, None] > 0, self.array("posterior.mean"), self.array("prior.mean"))
+        moment = self.array("grams").sum(0) / max(1, pulls.sum())
+        if self.intercept:
+            return means, moment, pulls
+        constant = np.zeros(len(means))
+        return np.column_stack([constant, means]), np.pad(moment, ((1, 0), (1, 0))), pulls
+
 
 cdef double PSEUDO = 0.5  # pseudo-users for each dimension whose preferences have the variance σ²/ridge
 cdef double TINY = 1e-8  # σ̂² is no less than this part of the mean of r², and of what a given Σ makes of rewards, for rounding

@@ -48,6 +48,8 @@ R = TypeVar("R")
 logger = logging.getLogger(__name__)
 IMPORTED_AT_ONCE = 100
 """Lines of an import that are learnt and committed in one go, so that requests come between."""
+SOON = 1.0
+"""Seconds that pass at most between a look at a decision and the turn of its reward, in the event loop."""
 EXPIRED_AT_ONCE = 1_000
 """Decisions that expire in one go, so that requests come between."""
 
@@ -374,6 +376,13 @@ class LivePolicy:
             if waiting is None:
                 return self._count_late(event, decided)
             return self._count_reward(event, decided)
+
+    def awaits(self, decision_id: str) -> bool:
+        """Tell whether a decision waits for its reward, and still will in a moment: nothing is looked up."""
+        waiting = self.state.waiting.get(decision_id)
+        return waiting is not None and (
+            waiting.expires is None or waiting.expires > self._journal.now() + SOON
+        )
 
     def _looked_up(self, decision_id: str) -> tuple[Waiting, Event | None]:
         """Return what a decision that does not wait has shown, and its reward, if it has one."""
