@@ -11,6 +11,7 @@ import pytest
 
 from coterie import Recommender
 from coterie.service.core.imports import import_log
+from coterie.service.core.known_items import packed, unpacked
 from coterie.service.storage.export import export_rows, item_rows, json_lines
 from inspection import abandon, engine_of, known_items, live_of, pass_time, store_of
 from service.shops import ITEMS, same_state, shop
@@ -290,3 +291,12 @@ def test_a_store_of_the_former_format_learns_effects_by_name(old_store: Path) ->
     with Recommender(store=old_store, name="auto") as one:
         assert one.policy.rounds == 12
         assert ITEMS.keys() <= set(known_items(one))
+
+
+@pytest.mark.parametrize("count", [0, 1, 25, 256, 257, 5_000])
+def test_places_are_read_back_as_they_were_packed(count: int) -> None:
+    rng = np.random.default_rng(count)
+    for most in (5_000, 2**31):
+        numbers = rng.choice(most, count, replace=False) if most == 5_000 else rng.integers(most, size=count)
+        assert unpacked(packed(numbers)).tolist() == sorted(set(numbers.tolist()))
+    assert len(packed(np.arange(100, 125))) < 40
