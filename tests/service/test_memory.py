@@ -219,6 +219,16 @@ def test_items_beyond_their_limits_take_no_memory(server: Running) -> None:
     assert_reached(server, "item", beyond, "the limit of 1000 items of a catalogue is reached")
     assert_reached(server, "known_item", unknown, "the limit of 1500 items that a policy knows")
     assert server.metric('coterie_limit_used{limit="item",policy="default"}') == 600
+    statuses = []
+    for number in range(15):  # rewards may name items that are in no catalogue
+        rewards = [
+            {"user": "alice", "reward": 1.0, "x": [1.0] * DIM, "item": f"{LONG}{number}c{n}"}
+            for n in range(100)
+        ]
+        found = post(server, "rewards", rewards=rewards).json()["results"]
+        statuses.append({one["status"] for one in found})
+    assert "counted" in statuses[0]
+    assert statuses[14] == {"refused"}
     assert server.memory() - before < 12 * MEGABYTE
 
 

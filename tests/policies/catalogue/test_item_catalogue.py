@@ -105,6 +105,7 @@ WRONG: dict[str, Callable[[Any], object]] = {
     "no tags at all": lambda c: c.arms(only=[]),
     "all excluded": lambda c: c.arms(exclude=[10, 20, 30, 40]),
     "excluding names": lambda c: c.arms(exclude=["a"]),
+    "excluding a truth value": lambda c: c.arms(exclude=[10, True]),
 }
 
 

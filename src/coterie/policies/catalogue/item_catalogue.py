@@ -252,7 +252,7 @@ class Catalogue:
         ids : array_like of int, shape (m,)
             Ids of the items, each once.
         """
-        numbers = item_ids(ids, (np.size(as_array("ids", ids, "whole numbers")),), name="ids")
+        numbers = some_ids("ids", ids, distinct=True)
         with self._lock.writing():
             gone = self._rows(numbers)
             left = self._n - len(gone)
@@ -347,7 +347,7 @@ class Catalogue:
         if array.dtype.kind == "U":
             return self._tag_sets.having(array.ravel().tolist())[self._set_of[: self._n]]
         chosen = np.zeros(self._n, np.bool_)
-        chosen[self._rows(some_ids("only", array))] = True
+        chosen[self._rows(some_ids("only", some))] = True
         return chosen
 
     def _row(self, item: int) -> int:
@@ -362,10 +362,10 @@ class Catalogue:
         return rows[rows >= 0]
 
 
-def some_ids(name: str, ids: ArrayLike) -> Ints:
-    """Return ids of items, of which some may occur twice."""
-    array = as_array(name, ids, "ids of items")
-    return item_ids(array, (array.size,), distinct=False, name=name)
+def some_ids(name: str, ids: ArrayLike, *, distinct: bool = False) -> Ints:
+    """Return any number of ids; unless `distinct`, some may occur twice."""
+    n = as_array(name, ids, "ids of items").size
+    return item_ids(ids, (n,), distinct=distinct, name=name)
 
 
 def read_only(array: A) -> A:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from coterie.errors import ArgumentError
 from coterie.policies.base import LinearBandit
 from coterie.service.core.ids import checked_id
-from coterie.service.core.items import KnownItems
+from coterie.service.core.known_items import KnownItems
 from coterie.service.core.state import PolicyState, generator_fields
 from coterie.service.storage.event_store import DECISION, Event, encode_detail
 from coterie.types import Floats, Ints

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from asyncio import Future, TimerHandle
+from collections.abc import Callable
 from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -14,10 +15,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from coterie.errors import StoreError
 from coterie.service.http.admission import Admission
-from coterie.service.http.decision_routes import HANDLERS, takes_long
+from coterie.service.http.decision_routes import HANDLERS, QUICK_BODY, Answer
 from coterie.service.http.problems import Headers, Refusal, body_of_problem, headers_of, refused, status_of
 from coterie.service.http.service import HTTPService
-from coterie.service.storage.journal import PendingResult
 
 PATH = re.compile(rb"/v1/policies/([A-Za-z0-9_.-]+)/(decisions|rewards)")
 """Paths of the fast path; one with an escape or a query is left to the router."""
@@ -384,24 +384,29 @@ class ServiceConnection(HttpToolsProtocol):
         service, began = self.service, time.perf_counter()
         service.metrics.in_flight += 1
         policy, route, headers, _ = head
+        handler, engine = HANDLERS[route], service.engine
         try:
             service.keys.authorise(headers, "writer", policy)
-            # The event loop never waits for the lock of requests, which other threads may hold for long.
-            lock = service.engine.requests.lock
-            if takes_long(service.engine, policy, route) or not lock.acquire(blocking=False):
-                answer = self.loop.run_in_executor(None, HANDLERS[route], service.engine, policy, body)
-                answer.add_done_callback(partial(self._handled, route, began))
+            if len(body) > QUICK_BODY:
+                self._answer_in_thread(route, began, partial(handler.handle, engine, policy, body))
                 return
-            try:
-                (status, content), seq = HANDLERS[route](service.engine, policy, body)
-            finally:
-                lock.release()
+            request = handler.decode(body)
+            answer = handler.answer_if_quick(engine, policy, request)
+            if answer is None:
+                self._answer_in_thread(route, began, partial(handler.answer, engine, policy, request))
+                return
         except Exception as error:
             self._send(*_problem(error, route))
             return
+        (status, content), seq = answer
         service.when_durable(seq, partial(self._settled, route, began, status, content))
 
-    def _handled(self, route: str, began: float, answer: Future[PendingResult[tuple[int, bytes]]]) -> None:
+    def _answer_in_thread(self, route: str, began: float, answer: Callable[[], Answer]) -> None:
+        """Let a thread call the handler: the event loop waits for no store and no lock."""
+        running = self.loop.run_in_executor(self.service.threads, answer)
+        running.add_done_callback(partial(self._handled, route, began))
+
+    def _handled(self, route: str, began: float, answer: Future[Answer]) -> None:
         """A thread has called the handler."""
         try:
             (status, content), seq = answer.result()

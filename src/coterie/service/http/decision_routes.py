@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from starlette.concurrency import run_in_threadpool
@@ -21,33 +22,59 @@ from coterie.service.http.service import raw_body, service_of
 from coterie.service.limits import LimitReached
 from coterie.service.storage.journal import PendingResult
 
-Handler = Callable[[PolicyEngine, str, bytes], PendingResult[tuple[int, bytes]]]
+M = TypeVar("M")
+Answer = PendingResult[tuple[int, bytes]]
+QUICK_BODY = 2**15
+"""Bytes of a body that the event loop may decode."""
+QUICK_REWARDS = 20
+"""Rewards that the event loop may count at a time."""
+NAMES = ("user", "known_item")
+"""Limits that only rewards of new users or items reach."""
 encode = msgspec.json.Encoder().encode
-decision_decoder = msgspec.json.Decoder(messages.DecisionRequest)
-rewards_decoder = msgspec.json.Decoder(messages.Rewards)
 
 
-def takes_long(engine: PolicyEngine, policy: str, route: str) -> bool:
-    """Tell whether a handler could block the event loop: it may query another machine, or replay a log."""
-    if engine.store.remote:
-        return True
-    live = engine.policies.get(policy)
-    return route == "rewards" and live is not None and live.state.settings.late == "correct"
+@dataclass(frozen=True, slots=True)
+class Handler(Generic[M]):
+    """What answers a kind of request, in three steps: the body is decoded, looked at, and answered.
+
+    `is_quick` tells whether the event loop may answer: nothing is read from the store, no log is replayed,
+    and little is computed. The caller has the lock of requests.
+    """
+
+    decode: Callable[[bytes], M]
+    is_quick: Callable[[LivePolicy, M], bool]
+    answer: Callable[[PolicyEngine, str, M], Answer]
+
+    def handle(self, engine: PolicyEngine, policy: str, body: bytes) -> Answer:
+        """Answer in a thread, which may wait."""
+        return self.answer(engine, policy, self.decode(body))
+
+    def answer_if_quick(self, engine: PolicyEngine, policy: str, request: M) -> Answer | None:
+        """Answer unless that could keep the event loop waiting, for the lock of requests too."""
+        lock = engine.requests.lock
+        if not lock.acquire(blocking=False):
+            return None
+        try:
+            live = engine.policies.get(policy)
+            if live is not None and not self.is_quick(live, request):
+                return None
+            return self.answer(engine, policy, request)
+        finally:
+            lock.release()
 
 
 async def respond(request: Request, route: str) -> Response:
     """Answer a request that did not take the fast path."""
     began, service, policy = time.perf_counter(), service_of(request), request.path_params["policy"]
     body = await raw_body(request)
-    pending = await run_in_threadpool(HANDLERS[route], service.engine, policy, body)
+    pending = await run_in_threadpool(HANDLERS[route].handle, service.engine, policy, body)
     status, content = await service.durable(pending)
     service.metrics.routes[route].add(time.perf_counter() - began)
     return Response(content, status, media_type="application/json")
 
 
-def decide(engine: PolicyEngine, policy: str, body: bytes) -> PendingResult[tuple[int, bytes]]:
+def decide(engine: PolicyEngine, policy: str, request: messages.DecisionRequest) -> Answer:
     """Decide what to show a user; the answer counts once it is durable."""
-    request = decision_decoder.decode(body)
     decision, seq = engine.find(policy).decide(
         request.user,
         items=request.items,
@@ -58,6 +85,11 @@ def decide(engine: PolicyEngine, policy: str, body: bytes) -> PendingResult[tupl
         decision_id=request.decision_id,
     )
     return PendingResult((200, encode(decision_answer(decision))), seq)
+
+
+def _decides_quickly(live: LivePolicy, request: messages.DecisionRequest) -> bool:
+    """Tell whether nothing has to be looked up: an id that a client gives may have been used before."""
+    return request.decision_id is None
 
 
 def decision_answer(decision: Decision) -> messages.DecisionAnswer:
@@ -85,9 +117,8 @@ def by_id(arms: Sequence[messages.Arm | messages.Item], name: str) -> dict[str, 
     return found
 
 
-def reward(engine: PolicyEngine, policy: str, body: bytes) -> PendingResult[tuple[int, bytes]]:
+def reward(engine: PolicyEngine, policy: str, request: messages.Rewards) -> Answer:
     """Take rewards; each has its own result, which counts once it is durable."""
-    request = rewards_decoder.decode(body)
     live = engine.find(policy)
     if len(request.rewards) > engine.limiter.most("batch"):
         raise Refusal(422, f"{engine.limiter.reached('batch')}: {len(request.rewards)} came")
@@ -101,14 +132,26 @@ def reward(engine: PolicyEngine, policy: str, body: bytes) -> PendingResult[tupl
     return PendingResult((status, answer), max((one.seq for one in pending), default=0))
 
 
+def _rewards_quickly(live: LivePolicy, request: messages.Rewards) -> bool:
+    """Tell whether all rewards are for decisions that wait, or have no id: others are looked up."""
+    return (
+        len(request.rewards) <= QUICK_REWARDS
+        and live.state.settings.late != "correct"  # a reward that has just come too late would replay the log
+        and all(
+            one.id is None if one.decision_id is None else live.awaits(one.decision_id)
+            for one in request.rewards
+        )
+    )
+
+
 def _reward_one(live: LivePolicy, request: messages.Reward) -> PendingResult[messages.RewardAnswer]:
     """Take one reward; a store that fails refuses the whole request."""
     try:
         result, seq = _give(live, request)
         return PendingResult(messages.RewardAnswer(id=result.id, status=result.status), seq)
     except CoterieError as error:
-        # A limit of the store is met by all that follows; that of users only by this one.
-        if isinstance(error, StoreError) and not (isinstance(error, LimitReached) and error.limit == "user"):
+        # What keeps the store from writing keeps all rewards out; a new name too many only this one.
+        if isinstance(error, StoreError) and not (isinstance(error, LimitReached) and error.limit in NAMES):
             raise
         named = request.decision_id or request.id
         code = status_of(error)
@@ -127,5 +170,8 @@ def _give(live: LivePolicy, request: messages.Reward) -> PendingResult[RewardRes
     return live.feedback(request.user, request.reward, item=request.item, x=request.x, feedback_id=request.id)
 
 
-HANDLERS: dict[str, Handler] = {"decisions": decide, "rewards": reward}
+HANDLERS: dict[str, Handler[Any]] = {
+    "decisions": Handler(msgspec.json.Decoder(messages.DecisionRequest).decode, _decides_quickly, decide),
+    "rewards": Handler(msgspec.json.Decoder(messages.Rewards).decode, _rewards_quickly, reward),
+}
 """Handlers by the part of the path after the policy's name."""
