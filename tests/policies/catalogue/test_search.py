@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from coterie import CLUB, AutoCLUB, CascadeLinUCB, Catalogue, HierUCB, LinearBandit, LinUCBInd, LinUCBOne
 from coterie.policies.catalogue.compressed_rows import CompressedRows
 from coterie.policies.catalogue.row_table import RowTable
+from coterie.policies.catalogue.search import score_bounds
 from coterie.types import Floats
 
 DIM = 20
@@ -20,6 +21,7 @@ MAKERS: dict[str, Callable[[], LinearBandit]] = {
     "CascadeLinUCB": lambda: CascadeLinUCB(4, DIM, beta=2.0),
     "CLUB": lambda: CLUB(4, DIM, alpha=1.0, beta=0.3, growing=True),
     "HierUCB": lambda: HierUCB(4, DIM),
+    "LinUCBInd sure": lambda: LinUCBInd(4, DIM, beta=1e-4),
     "LinUCBInd": lambda: LinUCBInd(4, DIM, beta=1.0, ridge=0.01),
     "LinUCBOne items": lambda: LinUCBOne(4, DIM, beta=0.3, items=True),
 }
@@ -31,7 +33,7 @@ def isotropic(rng: np.random.Generator, n: int) -> Floats:
 
 
 def grouped(rng: np.random.Generator, n: int) -> Floats:
-    return isotropic(rng, 30)[rng.integers(30, size=n)] + 0.1 * rng.normal(size=(n, DIM)) / DIM**0.5
+    return np.asarray(isotropic(rng, 30)[rng.integers(30, size=n)] + 0.02 * rng.normal(size=(n, DIM)))
 
 
 def unequal(rng: np.random.Generator, n: int) -> Floats:
@@ -67,6 +69,27 @@ def test_what_is_found_is_the_best_of_all_scores(name: str, world: str) -> None:
         item = policy.recommend(user, catalogue) if step % 2 else int(rng.choice(catalogue.ids))
         x = catalogue.vector(item)
         policy.update(user, x, float(x @ taste[user] + worth[item] + 0.1 * rng.normal()), item=item)
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("name", MAKERS)
+def test_no_score_is_above_its_bounds_and_sharp_ones_are_close(name: str, world: str) -> None:
+    rng = np.random.default_rng(6)
+    catalogue, policy = Catalogue(WORLDS[world](rng, 400)), MAKERS[name]()
+    taste = rng.normal(size=DIM)
+    for step in range(121):
+        if step % 30 == 0:
+            scores = policy.scores(0, catalogue.vectors, items=catalogue.ids)
+            arguments = (policy.learner, 0, catalogue.compressed, catalogue.vectors, catalogue.ids)
+            rough, sharp = score_bounds(*arguments), score_bounds(*arguments, sharply=True)
+            assert rough is not None
+            assert sharp is not None
+            assert (scores.ucb <= np.minimum(rough, sharp)).all()
+            if world != "unequal":  # the small columns of such vectors are lost to compression
+                size = float(np.abs(scores.mean).max() + scores.width.max())
+                assert (sharp - scores.ucb).max() <= 0.2 * size
+        item = int(rng.integers(400))
+        policy.update(0, catalogue, float(catalogue.vector(item) @ taste + rng.normal()), item=item)
 
 
 @pytest.mark.parametrize("name", MAKERS)

@@ -391,6 +391,23 @@ cdef class Search:
         return 0
 
 
+def score_bounds(learner, user, compressed, vectors, ids, bint sharply=False):
+    """A bound of each item's score in lists, as it is at first or, `sharply`, where many are close; None if there is none."""
+    cdef Search search = Search(learner, user, compressed, vectors, ids, None, 2)
+    cdef int64_t arm
+    if not search.bounded():
+        return None
+    search.learner.reserve(ROWS_AT_A_TIME)
+    search.reserve()
+    search.bound_all()
+    if sharply:
+        search.sharpen()
+        search.bound_all()
+        for arm in range(search.offer.n if search.has_forms else 0):
+            search.bound_some(&arm, 0, 1, by_forms=True)
+    return search.learner._scratch["upper bounds"][: search.offer.n].copy()
+
+
 def best_rows(learner, user, compressed, vectors, ids, rows, k):
     """The rows of a catalogue with the k best scores, in order; None if an arm is too long.
 
