@@ -97,6 +97,19 @@ def test_no_score_is_above_its_bounds_and_sharp_ones_are_close(name: str, world:
         assert policy.learner.items.variance > 0.0
 
 
+@pytest.mark.parametrize("make", [LinUCBInd, HierUCB])
+@pytest.mark.parametrize("ridge", [1.0, 0.25, 0.3])
+def test_before_the_first_reward_bounds_are_the_scores_if_they_can_be(
+    make: Callable[..., LinearBandit], ridge: float
+) -> None:
+    vectors = isotropic(np.random.default_rng(2), 400)
+    policy, catalogue = make(2, DIM, ridge=ridge), Catalogue(vectors)
+    bounds = score_bounds(policy.learner, 0, catalogue.compressed, catalogue.vectors, catalogue.ids)
+    assert bounds is not None
+    assert (bounds == policy.scores(0, vectors).ucb).all() == (ridge != 0.3)
+    assert policy.recommend(0, catalogue, k=9).tolist() == policy.recommend_list(0, vectors, 9).tolist()
+
+
 @pytest.mark.parametrize("name", MAKERS)
 def test_equal_items_are_listed_in_the_order_of_rows(name: str) -> None:
     policy = MAKERS[name]()
