@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from coterie.errors import StoreError
 from coterie.service.http.admission import Admission
-from coterie.service.http.decision_routes import HANDLERS, takes_long
+from coterie.service.http.decision_routes import HANDLERS, searches_long, takes_long
 from coterie.service.http.problems import Headers, Refusal, body_of_problem, headers_of, refused, status_of
 from coterie.service.http.service import HTTPService
 from coterie.service.storage.journal import PendingResult
@@ -351,8 +351,10 @@ class ServiceConnection(HttpToolsProtocol):
             service.keys.authorise(headers, "writer", policy)
             # The event loop never waits for the lock of requests, which other threads may hold for long.
             lock = service.engine.requests.lock
-            if takes_long(service.engine, policy, route) or not lock.acquire(blocking=False):
-                answer = self.loop.run_in_executor(None, HANDLERS[route], service.engine, policy, body)
+            searching = searches_long(service.engine, policy, route, body)
+            if searching or takes_long(service.engine, policy, route) or not lock.acquire(blocking=False):
+                pool = service.search_thread if searching else None
+                answer = self.loop.run_in_executor(pool, HANDLERS[route], service.engine, policy, body)
                 answer.add_done_callback(partial(self._handled, route, began))
                 return
             try:

@@ -24,6 +24,8 @@ from coterie.service.storage.journal import PendingResult
 Handler = Callable[[PolicyEngine, str, bytes], PendingResult[tuple[int, bytes]]]
 NAMES = ("user", "known_item")
 """Limits that only rewards of new users or items reach."""
+MANY_NUMBERS = 2**22
+"""Numbers of all vectors of a catalogue, from which on a thread searches it: about half a millisecond."""
 encode = msgspec.json.Encoder().encode
 decision_decoder = msgspec.json.Decoder(messages.DecisionRequest)
 rewards_decoder = msgspec.json.Decoder(messages.Rewards)
@@ -35,6 +37,17 @@ def takes_long(engine: PolicyEngine, policy: str, route: str) -> bool:
         return True
     live = engine.policies.get(policy)
     return route == "rewards" and live is not None and live.state.settings.late == "correct"
+
+
+def searches_long(engine: PolicyEngine, policy: str, route: str, body: bytes) -> bool:
+    """Tell whether a request is for a decision among a catalogue so large that others should not wait for it.
+
+    Whether the body lists items is not parsed here: a wrong guess costs a thread switch, or a short wait.
+    """
+    live = engine.policies.get(policy) if route == "decisions" else None
+    if live is None or b'"items"' in body or b'"arms"' in body:
+        return False
+    return len(live.state.items) * live.state.settings.dim >= MANY_NUMBERS
 
 
 async def respond(request: Request, route: str) -> Response:

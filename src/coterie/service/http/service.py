@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TypeVar
 
@@ -72,6 +73,8 @@ class HTTPService:
         self.metrics = Metrics()
         self.limiter, self.limits = engine.limiter, engine.limiter.limits
         self.closing = False
+        # One: decisions take turns anyway, and those that wait here do not wait for the lock of requests.
+        self.search_thread = ThreadPoolExecutor(1, "coterie-search")
         self._unsettled: deque[Unsettled] = deque()
         self._sweep: asyncio.TimerHandle | None = None
 
@@ -99,8 +102,9 @@ class HTTPService:
                 metrics.body_bytes -= scope.get(BODY_BYTES, 0)
 
     def close(self) -> None:
-        """Stop reading keys."""
+        """Stop reading keys, and searching catalogues."""
         self.keys.close()
+        self.search_thread.shutdown()
 
     def has_room(self) -> bool:
         """Tell whether one more request may be answered."""
