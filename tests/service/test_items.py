@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from coterie import Client, Recommender
+from coterie.errors import ArgumentError
 from coterie.service.core.imports import import_log
 from coterie.service.storage.export import export_rows, item_rows, json_lines
 from inspection import (
@@ -129,6 +130,14 @@ def test_decisions_are_among_what_was_asked_for() -> None:
     assert one.decide("a", only="leaf").chosen == "mate"
     one.remove_items(["cocoa"])
     assert one.decide("a", exclude=["cocoa"], k=3).chosen in FOUR  # seen, and removed since
+
+
+def test_an_item_that_is_removed_twice_at_once_is_refused_before_anything_changes() -> None:
+    one = shop(items=FOUR)
+    with pytest.raises(ArgumentError, match="each item once"):
+        one.remove_items(["tea", "tea"])
+    assert "tea" in one.items
+    assert not engine_of(one).out_of_service()
 
 
 def test_a_decision_is_the_best_of_a_large_catalogue_and_small_in_the_log(tmp_path: Path) -> None:

@@ -48,6 +48,8 @@ R = TypeVar("R")
 logger = logging.getLogger(__name__)
 IMPORTED_AT_ONCE = 100
 """Lines of an import that are learnt and committed in one go, so that requests come between."""
+SOON = 1.0
+"""Seconds that pass at most between a look at a decision and the turn of its reward, in the event loop."""
 EXPIRED_AT_ONCE = 1_000
 """Decisions that expire in one go, so that requests come between."""
 
@@ -375,6 +377,13 @@ class LivePolicy:
                 return self._count_late(event, decided)
             return self._count_reward(event, decided)
 
+    def awaits(self, decision_id: str) -> bool:
+        """Tell whether a decision waits for its reward, and still will in a moment: nothing is looked up."""
+        waiting = self.state.waiting.get(decision_id)
+        return waiting is not None and (
+            waiting.expires is None or waiting.expires > self._journal.now() + SOON
+        )
+
     def _looked_up(self, decision_id: str) -> tuple[Waiting, Event | None]:
         """Return what a decision that does not wait has shown, and its reward, if it has one."""
         known = self._events_of(decision_id)
@@ -635,6 +644,8 @@ class LivePolicy:
             items = self.state.items
             if remove:
                 items.numbers(list(remove))
+                if len(set(remove)) != len(remove):
+                    raise ArgumentError("remove must name each item once")
             kept = 0 if replace_all else len(items)
             self._limiter.check("item", kept, sum(replace_all or one not in items for one in ids))
             self._limiter.check("known_item", len(items.known), sum(one not in items.known for one in ids))

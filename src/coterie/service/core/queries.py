@@ -213,9 +213,10 @@ def learnt_from(state: PolicyState, number: int) -> list[int]:
 def history(live: LivePolicy, user: str, limit: int = 100) -> list[UserEvent]:
     """Return the latest events of a user, in order."""
     with live.reading() as state:
-        found = live.stored_history(user, limit)
-        if not found:
-            state.users.number(user)
+        users = state.users
+    found = live.stored_history(user, limit)  # others have their turn while the store is read
+    if not found:
+        users.number(user)
     return [
         UserEvent(
             kind=event.kind,

@@ -24,6 +24,8 @@ from coterie.service.storage.journal import Acknowledge, Acknowledgements, Pendi
 R = TypeVar("R")
 STREAM = re.compile(r"/v1/policies/[^/]+/live")
 """Paths whose responses last as long as a page is open; their number has a limit of its own."""
+REQUEST_THREADS = 64
+"""Threads for decisions and rewards that look something up, or wait for their turn."""
 BODY_BYTES = "coterie.body_bytes"
 """Name in the scope of a request for the bytes of its body that have been read."""
 
@@ -73,7 +75,10 @@ class HTTPService:
         self.metrics = Metrics()
         self.limiter, self.limits = engine.limiter, engine.limiter.limits
         self.closing = False
-        # One: decisions take turns anyway, and those that wait here do not wait for the lock of requests.
+        # Many: while a store hangs, a request waits for its turn before it is refused.
+        self.threads = ThreadPoolExecutor(REQUEST_THREADS, "coterie-request")
+        # One: searches take turns anyway, and those that wait here do not wait for the lock of requests, for
+        # which patience is short.
         self.search_thread = ThreadPoolExecutor(1, "coterie-search")
         self._unsettled: deque[Unsettled] = deque()
         self._sweep: asyncio.TimerHandle | None = None
@@ -102,9 +107,10 @@ class HTTPService:
                 metrics.body_bytes -= scope.get(BODY_BYTES, 0)
 
     def close(self) -> None:
-        """Stop reading keys, and searching catalogues."""
+        """Stop reading keys, and take no more requests."""
         self.keys.close()
-        self.search_thread.shutdown()
+        for pool in (self.threads, self.search_thread):
+            pool.shutdown(wait=False)
 
     def has_room(self) -> bool:
         """Tell whether one more request may be answered."""
