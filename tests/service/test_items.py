@@ -15,6 +15,7 @@ import pytest
 from coterie import Client, Recommender
 from coterie.errors import ArgumentError
 from coterie.service.core.imports import import_log
+from coterie.service.core.known_items import packed, unpacked
 from coterie.service.storage.export import export_rows, item_rows, json_lines
 from inspection import (
     abandon,
@@ -336,3 +337,12 @@ def test_other_requests_are_answered_while_a_large_catalogue_is_searched(
             finally:
                 go_on.set()
             assert connection.recv(15) == b"HTTP/1.1 200 OK"
+
+
+@pytest.mark.parametrize("count", [0, 1, 25, 256, 257, 5_000])
+def test_places_are_read_back_as_they_were_packed(count: int) -> None:
+    rng = np.random.default_rng(count)
+    for most in (5_000, 2**31):
+        numbers = rng.choice(most, count, replace=False) if most == 5_000 else rng.integers(most, size=count)
+        assert unpacked(packed(numbers)).tolist() == sorted(set(numbers.tolist()))
+    assert len(packed(np.arange(100, 125))) < 40
