@@ -73,33 +73,31 @@ def test_a_commit_that_hangs_gets_503_and_the_service_is_not_ready(
 def test_the_event_loop_does_not_wait_for_a_thread_that_has_the_state(tmp_path: Path) -> None:
     with (
         served(str(tmp_path / "a.db"), dim=2) as one,
-        httpx.Client(base_url=one.url, trust_env=False) as http,
+        httpx.Client(base_url=one.url, trust_env=False, timeout=10) as http,
     ):
         one.engine.find("default").change_items(ITEMS)
+        one.engine.requests.patience = 30  # in the loop, one of the requests would take all of it
         assert http.post(DECISIONS, json={"user": "alice"}).status_code == 200
         statuses: list[int] = []
 
         def ask(path: str) -> None:
             if path == DECISIONS:
                 statuses.append(
-                    httpx.post(one.url + path, json={"user": "alice"}, trust_env=False).status_code
+                    httpx.post(
+                        one.url + path, json={"user": "alice"}, trust_env=False, timeout=60
+                    ).status_code
                 )
             else:
-                statuses.append(
-                    httpx.get(f"{one.url}/v1/policies/default{path}", trust_env=False).status_code
-                )
+                where = f"{one.url}/v1/policies/default{path}"
+                statuses.append(httpx.get(where, trust_env=False, timeout=60).status_code)
 
         with one.engine.requests:  # as a thread does that takes long
             asking = [threading.Thread(target=ask, args=(path,)) for path in (DECISIONS, *READS)]
             for thread in asking:
                 thread.start()
-            answered, until = 0, time.monotonic() + 1.0
+            until = time.monotonic() + 1.0
             while time.monotonic() < until:
                 assert http.get("/health/live").status_code == 200
-                answered += 1
         for thread in asking:
             thread.join()
-        assert (
-            answered > 10
-        )  # each of the requests gives up after 0.25 s: in the loop, they would take it all
-        assert set(statuses) <= {200, 503}
+        assert set(statuses) == {200}
