@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from coterie import Recommender, StoreError
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.imports import import_log
 from coterie.service.settings import PolicySettings
+from coterie.service.storage.event_store import Event
 from coterie.service.storage.location import open_store
 from inspection import before_pieces, engine_of, live_of, stop_housekeeping, store_of
 from service.serving import served
@@ -155,10 +156,10 @@ def test_a_store_that_fails_in_the_middle_leaves_nothing_of_the_import(
     engine.settle(live.feedback("alice", 1.0, x=[1.0, 0.0]))
     append, commits = store.append, iter(range(10_000))
 
-    def fail(events: object) -> None:
+    def fail(events: Sequence[Event]) -> None:
         if next(commits) == 3:
             raise OSError("the disk is gone")
-        append(events)  # type: ignore[arg-type]
+        append(events)
 
     monkeypatch.setattr(store, "append", fail)
     with pytest.raises(StoreError):

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from coterie.policies.catalogue.tag_sets import LONGEST_TAG
 from coterie.service.core.ids import LONGEST_ID
-from coterie.service.core.items import MOST_TAGS
+from coterie.service.core.known_items import MOST_TAGS
 from coterie.service.settings import Late, LogOffers, Mode
 
 MOST_ITEMS = 10_000

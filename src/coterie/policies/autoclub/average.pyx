@@ -507,6 +507,13 @@ cdef class Levelled(Averaged):
         """The same as of vectors that are divided."""
         return Averaged.modelled(self, user, self.divided(arms))
 
+    def known_preferences(self):
+        """The same for vectors as they came."""
+        means, moment, pulls = Averaged.known_preferences(self)
+        means[:, 1:] = self.divided(means[:, 1:])
+        scales = np.concatenate([[1.0], self.divided(np.ones(self.dim))])
+        return means, moment / np.outer(scales, scales), pulls
+
     def estimates_of(self, users):
         """Each user's own ridge regression, of vectors as they came; `estimates` calls this, too."""
         return self.divided(Averaged.estimates_of(self, users))

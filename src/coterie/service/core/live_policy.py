@@ -31,10 +31,11 @@ from coterie.service.core.decisions import (
     named_offer,
 )
 from coterie.service.core.ids import checked_id, new_id
-from coterie.service.core.items import MOST_TAGS, Tags
+from coterie.service.core.known_items import MOST_TAGS, Tags
 from coterie.service.core.lifecycle import Lifecycle, Phase
 from coterie.service.core.recovery import DamagedPolicy, Recovered, recover_policy
 from coterie.service.core.state import PolicyState, Waiting
+from coterie.service.item_tables import ItemTable, item_table
 from coterie.service.limits import Limiter
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import Event, EventStore, detail, one_line
@@ -47,6 +48,8 @@ R = TypeVar("R")
 logger = logging.getLogger(__name__)
 IMPORTED_AT_ONCE = 100
 """Lines of an import that are learnt and committed in one go, so that requests come between."""
+SOON = 1.0
+"""Seconds that pass at most between a look at a decision and the turn of its reward, in the event loop."""
 EXPIRED_AT_ONCE = 1_000
 """Decisions that expire in one go, so that requests come between."""
 
@@ -374,6 +377,13 @@ class LivePolicy:
                 return self._count_late(event, decided)
             return self._count_reward(event, decided)
 
+    def awaits(self, decision_id: str) -> bool:
+        """Tell whether a decision waits for its reward, and still will in a moment: nothing is looked up."""
+        waiting = self.state.waiting.get(decision_id)
+        return waiting is not None and (
+            waiting.expires is None or waiting.expires > self._journal.now() + SOON
+        )
+
     def _looked_up(self, decision_id: str) -> tuple[Waiting, Event | None]:
         """Return what a decision that does not wait has shown, and its reward, if it has one."""
         known = self._events_of(decision_id)
@@ -616,30 +626,30 @@ class LivePolicy:
 
     def change_items(
         self,
-        put: Mapping[str, ArrayLike] | None = None,
+        put: ItemTable | Mapping[str, ArrayLike] | None = None,
         *,
         tags: Tags | None = None,
         remove: Sequence[str] = (),
         replace_all: bool = False,
     ) -> PendingResult[int]:
         """Set items of the catalogue and remove others, in one step; return how many there are then."""
-        ids = [checked_id("an item's id", one) for one in put or {}]
-        dim = self.state.settings.dim
-        vectors = np.empty((0, dim))
-        if put:  # before this request has its turn: a large catalogue takes long to convert
-            rows: Any = list(put.values())
-            vectors = finite("items", arms_matrix(rows, dim, "items"))
-        labels = _checked_tags(tags, ids)
+        # Before this request has its turn: a large catalogue takes long to convert.
+        table = put if isinstance(put, ItemTable) else item_table(put or {}, tags=tags)
+        ids, dim = list(table.ids), self.state.settings.dim
+        vectors = arms_matrix(table.vectors, dim, "items") if ids else np.empty((0, dim))
+        labels = _checked_tags(table.tags, ids)
         with self._turn:
-            if put:
+            if ids:
                 self._check_length("items", vectors)
             items = self.state.items
             if remove:
                 items.numbers(list(remove))
+                if len(set(remove)) != len(remove):
+                    raise ArgumentError("remove must name each item once")
             kept = 0 if replace_all else len(items)
             self._limiter.check("item", kept, sum(replace_all or one not in items for one in ids))
             self._limiter.check("known_item", len(items.known), sum(one not in items.known for one in ids))
-            if replace_all or put or remove:
+            if replace_all or ids or remove:
                 fields = detail(put=ids, tags=labels, removed=list(remove) or None, all=replace_all or None)
                 with self._change:
                     self._apply(self._event(events.ITEMS, x=vectors.tobytes(), detail=fields))

@@ -12,7 +12,7 @@ import numpy as np
 
 from coterie.errors import ArgumentError, DataError
 from coterie.policies.base import LinearBandit
-from coterie.service.core.items import KnownItems, Numbering
+from coterie.service.core.known_items import KnownItems, Numbering
 from coterie.service.settings import USER_PARAMS, PolicySettings
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import Event, text_size

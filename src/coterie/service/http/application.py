@@ -49,7 +49,7 @@ def _route(endpoint: Endpoint) -> Route:
     """
     # The handlers of decisions and rewards take bytes, since `ServiceConnection` calls them, too.
     name = endpoint.path.rpartition("/")[2]
-    handler: Any = partial(respond, route=name) if endpoint.handler in HANDLERS.values() else endpoint.handler
+    handler: Any = partial(respond, route=name) if name in HANDLERS else endpoint.handler
 
     async def handle(request: Request) -> Response:
         request.state.key = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TypeVar
 
@@ -23,6 +24,8 @@ from coterie.service.storage.journal import Acknowledge, Acknowledgements, Pendi
 R = TypeVar("R")
 STREAM = re.compile(r"/v1/policies/[^/]+/live")
 """Paths whose responses last as long as a page is open; their number has a limit of its own."""
+REQUEST_THREADS = 64
+"""Threads for decisions and rewards that look something up, or wait for their turn."""
 BODY_BYTES = "coterie.body_bytes"
 """Name in the scope of a request for the bytes of its body that have been read."""
 
@@ -72,6 +75,11 @@ class HTTPService:
         self.metrics = Metrics()
         self.limiter, self.limits = engine.limiter, engine.limiter.limits
         self.closing = False
+        # Many: while a store hangs, a request waits for its turn before it is refused.
+        self.threads = ThreadPoolExecutor(REQUEST_THREADS, "coterie-request")
+        # One: searches take turns anyway, and those that wait here do not wait for the lock of requests, for
+        # which patience is short.
+        self.search_thread = ThreadPoolExecutor(1, "coterie-search")
         self._unsettled: deque[Unsettled] = deque()
         self._sweep: asyncio.TimerHandle | None = None
 
@@ -99,8 +107,10 @@ class HTTPService:
                 metrics.body_bytes -= scope.get(BODY_BYTES, 0)
 
     def close(self) -> None:
-        """Stop reading keys."""
+        """Stop reading keys, and take no more requests."""
         self.keys.close()
+        for pool in (self.threads, self.search_thread):
+            pool.shutdown(wait=False)
 
     def has_room(self) -> bool:
         """Tell whether one more request may be answered."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from coterie.service.core.items import unpacked
+from coterie.service.core.known_items import unpacked
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import Event, EventStore
 from coterie.types import Floats

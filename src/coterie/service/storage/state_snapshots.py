@@ -28,7 +28,7 @@ from coterie.policies.array_files import (
     PrefixedArrays,
     pieces,
 )
-from coterie.service.core.items import KnownItems, Numbering
+from coterie.service.core.known_items import KnownItems, Numbering
 from coterie.service.core.state import UNKNOWN_USER, PolicyState, Waiting
 from coterie.service.settings import PolicySettings
 from coterie.service.storage.event_store import EventStore, digest_of
