@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -233,6 +234,10 @@ class EventStore(ABC):
     @abstractmethod
     def close(self) -> None:
         """Disconnect and release the lock."""
+
+    def export_folder(self) -> TemporaryDirectory[str]:
+        """Return a folder in which an export is written before it is sent."""
+        return TemporaryDirectory(prefix="coterie-export-")
 
     @abstractmethod
     def leave_in_child(self) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
+from coterie.errors import StoreError
 from coterie.service.core.known_items import unpacked
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import Event, EventStore
@@ -297,8 +298,23 @@ def json_lines(rows: Iterable[ExportRow | ItemRow]) -> Iterator[bytes]:
 def write_parquet(rows: Iterable[ExportRow | ItemRow], target: Path, kind: type[ExportRow | ItemRow]) -> None:
     """Write rows of a kind as a Parquet file, a group of rows at a time.
 
-    Each group is a file of its own first, in the folder of the target; polars then joins them group by group.
+    StoreError if the disk has no room. Each group is a file of its own first, in the folder of the target;
+    polars then joins them group by group.
     """
+    import polars as pl
+
+    try:
+        _write_groups(rows, target, kind)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise unwritten(error) from None
+
+
+def unwritten(error: Exception) -> StoreError:
+    """Return what is said of an export that cannot be written."""
+    return StoreError(f"the export cannot be written to the disk: {events.one_line(error)}")
+
+
+def _write_groups(rows: Iterable[ExportRow | ItemRow], target: Path, kind: type[ExportRow | ItemRow]) -> None:
     import polars as pl
 
     with TemporaryDirectory(dir=target.parent) as folder:
