@@ -86,6 +86,39 @@ def test_trailers_that_do_not_end_take_no_memory(server: Running) -> None:
     assert server.metric('coterie_limited_total{limit="head"}') >= 1
 
 
+def test_requests_that_come_at_once_are_parsed_one_after_the_other(server: Running) -> None:
+    flood = b"GET / HTTP/1.1\r\n\r\n" * 14_000
+    before = server.memory()
+    with server.connections(10) as opened:
+        for one in opened:
+            one.setblocking(False)
+            one.send(flood)
+        assert httpx.get(f"{server.url}/health/live", trust_env=False).status_code == 200
+        time.sleep(0.5)
+        assert server.memory() - before < 20 * MEGABYTE
+
+
+def test_many_offers_of_another_protocol_are_ignored_one_after_the_other(server: Running) -> None:
+    offer = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n"
+    before = server.memory()
+    with server.connect() as connection:
+        connection.sendall(offer * 2_000)
+        answers = b""
+        while answers.count(b"HTTP/1.1 200 OK") < 2_000:
+            piece = connection.recv(65_536)
+            assert piece, answers[-500:]
+            answers += piece
+    assert server.memory() - before < 20 * MEGABYTE
+
+
+def test_files_that_do_not_exist_are_not_remembered(server: Running) -> None:
+    with httpx.Client(base_url=server.url, trust_env=False) as client:
+        before = server.memory()
+        for number in range(1_000):
+            assert client.get(f"/static/{number:06}{'a' * 30_000}").status_code == 404
+    assert server.memory() - before < 10 * MEGABYTE
+
+
 def test_silent_connections_lock_nobody_out(server: Running) -> None:
     before = server.memory()
     with server.connections(150):

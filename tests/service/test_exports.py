@@ -191,3 +191,9 @@ def test_a_decision_is_exported_with_the_vectors_that_it_was_made_with(tmp_path:
         [[0.5, 0.5], [0.0, 1.0]],
         [[0.0, 0.2]],
     ]
+    numbers = [log.ids(event) for event in range(3)]
+    assert [None if one is None else [log.item_ids[k] for k in one] for one in numbers] == [
+        ["tea", "coffee"],
+        ["tea", "coffee"],
+        ["tea"],
+    ]

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from coterie.datasets.csvtable import CsvTable, first_line
 from coterie.datasets.request import Frame
 from coterie.errors import ArgumentError, DataError, MissingData, unknown
-from coterie.evaluation.arms import Offers, offers_of_items, offers_of_vectors
+from coterie.evaluation.arms import Offers, numbered_ids, offers_of_items, offers_of_vectors
 from coterie.evaluation.log import FORMAT_KEY, FORMAT_VERSION, Log, refuse_first
 from coterie.evaluation.service_export import ITEM_COLUMNS, has_versions, is_service_export, read_offers
 from coterie.extras import need
@@ -150,6 +150,7 @@ def _log(
     if not frame.height:
         raise DataError("the log has no events")
     offers = offers_of(frame[names["arms"]])
+    item_ids, item_of = numbered_ids(offers.ids)
     ids = _ids(frame[names["user"]])
     unique = ids.unique(maintain_order=True)
     numbers = pl.DataFrame({"id": unique}).with_row_index("number")
@@ -162,6 +163,8 @@ def _log(
         items=offers.items,
         offers=offers.offers,
         starts=offers.starts,
+        item_ids=item_ids,
+        item_of=item_of,
         chosen=_whole_numbers("arm", frame[names["arm"]]) if chosen is None else chosen,
         propensities=whole if uniform else _numbers("propensity", frame[names["propensity"]]),
         rewards=_numbers("reward", frame[names["reward"]]),
@@ -306,4 +309,6 @@ def _read_own(path: Path) -> Log:
     if not len(vectors):
         raise DataError("it has no vectors")
     items = offers_of_vectors(vectors).items
-    return _log(frame, names, offers_of_items(*_items(items)), uniform=False)
+    ids = frame["ids"].drop_nulls().explode().to_list() if "ids" in frame.columns else ()
+    by_number = offers_of_items(*_items(items))
+    return _log(frame, names, lambda column: by_number(column)._replace(ids=ids), uniform=False)

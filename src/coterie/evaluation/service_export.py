@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from coterie.errors import ArgumentError, DataError
-from coterie.evaluation.arms import Offers
+from coterie.evaluation.arms import ItemId, Offers
 from coterie.types import Bools, Floats, Ints
 from coterie.validation import shown
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 DECISION_COLUMNS = ("user", "item", "x", "catalogue", "exclude", "only", "arms", "arm")
 ITEM_COLUMNS = ("id", "since", "until", "x", "tags")
-MOST_OFFERED = 2**27
-"""Arms that the decisions of a log may have been offered in all: 8 bytes each."""
+MOST_OFFERED = 2**26
+"""Arms that the decisions of a log may have been offered in all: 8 bytes each, in a few arrays."""
 
 
 class ReadOffers(NamedTuple):
@@ -101,6 +101,7 @@ def read_offers(decisions: pl.DataFrame, items: pl.DataFrame | None) -> ReadOffe
     """
     versions = None if items is None else ItemVersions(items)
     vectors: list[Floats] = [] if versions is None else [versions.vectors]
+    ids: list[ItemId | None] = [] if versions is None else [*versions.ids]
     count, total = 0 if versions is None else len(versions.ids), 0
     offers: list[Ints] = []
     chosen: list[int] = []
@@ -109,6 +110,7 @@ def read_offers(decisions: pl.DataFrame, items: pl.DataFrame | None) -> ReadOffe
         if row["arms"] is not None:
             matrix = np.array(row["arms"], np.float64)
             vectors.append(matrix)
+            ids += row.get("ids") or [None] * len(matrix)
             offers.append(np.arange(count, count + len(matrix)))
             chosen.append(int(row["arm"]))
             count += len(matrix)
@@ -137,5 +139,5 @@ def read_offers(decisions: pl.DataFrame, items: pl.DataFrame | None) -> ReadOffe
     if not rows:
         raise DataError("the log has no decision with all that it was among; log_offers='all' keeps that")
     starts = np.concatenate([[0], np.cumsum([len(one) for one in offers])])
-    found = Offers(np.concatenate(vectors), np.concatenate(offers), starts)
+    found = Offers(np.concatenate(vectors), np.concatenate(offers), starts, ids)
     return ReadOffers(found, np.array(chosen, np.int64), np.array(rows, np.int64))

@@ -55,6 +55,7 @@ def test_the_last_rows_take_the_places_of_removed_ones() -> None:
     catalogue.remove([20, 10])
     assert catalogue.ids.tolist() == [30, 40]
     assert [catalogue.row_of(30), catalogue.row_of(40)] == [0, 1]
+    assert catalogue.rows_of([40, 41, -1, 30]).tolist() == [1, -1, -1, 0]
     assert catalogue.vectors.tolist() == [[-1.0, 0.0], [0.0, -1.0]]
     assert 10 not in catalogue
     assert 30 in catalogue

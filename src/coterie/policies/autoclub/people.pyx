@@ -86,7 +86,7 @@ cdef class ClustersAndPeople(ByEvidence):
 
     cdef int reserve(self, Py_ssize_t n_arms) except -1:
         if n_arms > self.n_arms:
-            self.people.reserve(n_arms)
+            self.people.reserve_extended(n_arms)
         return ByEvidence.reserve(self, n_arms)
 
     cdef int init_users(self, Py_ssize_t known) except -1:

@@ -1,4 +1,4 @@
-"""Vectors in one byte a number; see compressed.h."""
+"""Vectors in one byte a number, and bounds of scores by them; see compressed.h and widths.h."""
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t
 
@@ -28,4 +28,20 @@ cdef extern from "compressed.h":
     void bound_scores(
         const score_bound *bound, const int32_t *products, const float *steps, const float *errors, const float *norms,
         const int64_t *rows, size_t first, size_t n, double *linear, double *widths
+    ) noexcept nogil
+
+
+cdef extern from "widths.h":
+    enum:
+        FORMS_AT_A_TIME
+        LONGEST_ROW
+
+    double sharp_eigenvalue(const double *matrix, double most, double *work, size_t d) noexcept nogil
+    bint factorise(const double *matrix, double *factor, size_t p) noexcept nogil
+    double code_forms(
+        const double *factor, size_t p, size_t d, size_t stride, int16_t *codes, double *constant, double *error
+    ) noexcept nogil
+    void form_norms(
+        const int8_t *rows_codes, size_t stride, const float *steps, const int64_t *rows, size_t n, const int16_t *codes,
+        size_t p, size_t d, double step, double constant, double *out
     ) noexcept nogil

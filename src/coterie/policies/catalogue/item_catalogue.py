@@ -178,6 +178,21 @@ class Catalogue:
             raise ArgumentError(f"no item {item} in the catalogue")
         return row
 
+    def rows_of(self, items: ArrayLike) -> Ints:
+        """Return the rows of items; they may change when items are removed.
+
+        Parameters
+        ----------
+        items : array_like of int
+            Ids of items.
+
+        Returns
+        -------
+        array of int
+            Row numbers, −1 where the catalogue does not have an item.
+        """
+        return self._row_of.rows(self._ids, np.asarray(items, np.int64))
+
     def vector(self, item: int) -> Floats:
         """Return a copy of the vector of an item.
 

@@ -35,7 +35,16 @@ SHRINKAGE = 2.0
 cdef double NEGLIGIBLE = 0.1  # the uncertainty of the mean is left out of a posterior if it is less than this a dimension, relative to A
 cdef enum:
     SIDE_BY_SIDE = 4  # users whose posteriors `invert_sums` takes at a time
+    EXTENDED_AT_A_TIME = 256  # arms that get their intercepts at a time: a whole catalogue is never copied
 cdef double FLAT = 1e-6  # precision of the prior of the intercept's mean, relative to that of the users' data
+
+
+cdef inline Offer part_of(Offer *offer, Py_ssize_t first, Py_ssize_t d) noexcept nogil:
+    """The next arms from `first` on, as many as get their intercepts at a time."""
+    cdef Py_ssize_t n = min(offer.n - first, <Py_ssize_t> EXTENDED_AT_A_TIME)
+    if offer.picks == NULL:
+        return Offer(offer.items + first * d, NULL, n, NULL)
+    return Offer(offer.items, offer.picks + first, n, NULL)
 
 
 cdef inline Py_ssize_t half(Py_ssize_t user) noexcept nogil:
@@ -596,11 +605,16 @@ cdef class UpperBounds(LearntPrior):
     """
 
     cdef int reserve(self, Py_ssize_t n_arms) except -1:
-        """Allocate work space for so many arms with their intercepts."""
         if n_arms > self.n_arms:
+            self.reserve_extended(min(n_arms, <Py_ssize_t> EXTENDED_AT_A_TIME))
+        return LearntPrior.reserve(self, n_arms)
+
+    cdef int reserve_extended(self, Py_ssize_t n_arms) except -1:
+        """Room for so many arms with intercepts at a time."""
+        if "arms" not in self._scratch or len(self._scratch["arms"]) < n_arms:
             self._scratch["arms"] = np.empty((n_arms, self.size))
             self.extended_arms = <double *> cnp.PyArray_DATA(self._scratch["arms"])
-        return LearntPrior.reserve(self, n_arms)
+        return 0
 
     cdef int bind(self) except -1:
         if "deviates" not in self._scratch:
@@ -630,12 +644,16 @@ cdef class UpperBounds(LearntPrior):
 
     cdef int score_all(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
         """Write xᵀm to `mean` and σ√(xᵀVx) to `width`, the latter times √ln(t + 1) if the bonus grows."""
-        cdef Offer extended = self.arms_with_intercept(offer)
-        cdef Py_ssize_t k
+        cdef Offer extended, part
+        cdef Py_ssize_t k, first = 0
         cdef double noise = sqrt(self.noise2) * self.time_factor()
-        means(self.mean_of(user), extended.items, extended.picks, extended.n, self.size, mean)
-        quadratics(self.covariance_of(user), extended.items, extended.picks, extended.n, self.size, width)
-        for k in range(extended.n):
+        while first < offer.n:
+            part = part_of(offer, first, self.dim)
+            extended = self.arms_with_intercept(&part)
+            means(self.mean_of(user), extended.items, extended.picks, extended.n, self.size, mean + first)
+            quadratics(self.covariance_of(user), extended.items, extended.picks, extended.n, self.size, width + first)
+            first += part.n
+        for k in range(offer.n):
             if self.effective:
                 mean[k] += self.item_means[k]
             width[k] = self.with_effect(noise * sqrt(max(width[k], 0.0)), noise, k)
@@ -679,17 +697,21 @@ cdef class PosteriorSamples(UpperBounds):
 
     cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil:
         """The k arms of largest xᵀθ̃, of one sample: θ̃ = m + cσLz, LLᵀ = V, z standard normal."""
-        cdef Offer extended = self.arms_with_intercept(offer)
+        cdef Offer extended, part
         cdef const double *mean = self.mean_of(user)
         cdef double *sample = self.deviates + self.size
         cdef double noise = self.scale * sqrt(self.noise2)
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, first = 0
         cholesky(self.covariance_of(user), self.product, self.scratch, self.size)
         for i in range(self.size):
             self.deviates[i] = random_standard_normal(self.bitgen)
         for i in range(self.size):
             sample[i] = mean[i] + noise * dot(self.product + i * self.size, self.deviates, i + 1)
-        means(sample, extended.items, extended.picks, extended.n, self.size, self.upper)
-        self.sample_effects(noise, extended.n, self.upper)
-        largest(self.upper, extended.n, k, out)
+        while first < offer.n:
+            part = part_of(offer, first, self.dim)
+            extended = self.arms_with_intercept(&part)
+            means(sample, extended.items, extended.picks, extended.n, self.size, self.upper + first)
+            first += part.n
+        self.sample_effects(noise, offer.n, self.upper)
+        largest(self.upper, offer.n, k, out)
         return 0

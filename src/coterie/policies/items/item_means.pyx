@@ -12,7 +12,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memset
 
 from coterie.policies.kernel.item_effects cimport key_of_item
-from coterie.policies.kernel.learner cimport NO_ITEM, Learner, Offer, WidthCache, item_key, largest
+from coterie.policies.kernel.learner cimport NO_ITEM, Learner, Offer, ScoreModel, WidthCache, item_key, largest
 from coterie.policies.kernel.linalg cimport natural_log
 
 from coterie.policies.kernel.arrays import Field
@@ -113,6 +113,9 @@ cdef class ItemMeans(Learner):
             if not self.effective:
                 mean[k] = width[k] = 0.0
         return 0
+
+    cdef bint describe(self, Py_ssize_t user, Py_ssize_t k, ScoreModel *model) except -1 nogil:
+        return False  # scores do not depend on vectors
 
     cdef int label(self, int64_t *out) except -1 nogil:
         """All users are one cluster."""

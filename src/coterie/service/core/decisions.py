@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie.errors import ArgumentError
+from coterie.errors import ArgumentError, UnknownName
 from coterie.policies.base import LinearBandit
 from coterie.service.core.ids import checked_id
 from coterie.service.core.known_items import KnownItems
@@ -269,15 +269,18 @@ def catalogue_offer(
 
 def named_offer(items: KnownItems, ids: Sequence[str]) -> ListOffer:
     """Return the offer of some items of the catalogue."""
-    listed = _listed("items", ids, "ids")
+    listed = list(ids)
     if not listed:
         raise ArgumentError("items must name at least one item, got none")
-    if len(set(listed)) != len(listed):
-        raise ArgumentError("items must name each item once")
-    numbers = items.numbers(listed)
-    return ListOffer(
-        Arms(listed, items.vectors_by_number(numbers), numbers), {"items": items.places(numbers)}
-    )
+    try:
+        numbers, rows = items.numbers_and_rows(listed)
+        if len(set(listed)) != len(listed):
+            raise ArgumentError("items must name each item once")
+    except (UnknownName, TypeError):  # an id that is known needs no other check
+        _listed("items", ids, "ids")
+        raise
+    arms = Arms(listed, items.catalogue.vectors.take(rows, axis=0), numbers)
+    return ListOffer(arms, {"items": items.places(numbers)})
 
 
 def _listed(name: str, values: Sequence[str], wanted: str) -> list[str]:

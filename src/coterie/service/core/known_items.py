@@ -17,6 +17,10 @@ Tags = Mapping[str, Sequence[str]]
 """Tags of items, by id."""
 MOST_TAGS = 50
 """Tags of one item."""
+FEW = 256
+"""Numbers that are packed without compression."""
+FEW_MARK = "."
+"""What the text of few numbers begins with; base64 has no such character."""
 
 
 class Numbering:
@@ -56,6 +60,11 @@ class Numbering:
         if one not in self._numbers:
             raise UnknownName(self._missing.format(shown(one)))
         return self._numbers[one]
+
+    def numbers(self, ids: Iterable[str]) -> Ints:
+        """Return the numbers of ids; −1 for those that were never seen."""
+        find = self._numbers.get
+        return np.array([find(one, -1) for one in ids], np.int64)
 
     def named(self, numbers: Iterable[int]) -> list[str]:
         """Return the ids of these numbers."""
@@ -112,17 +121,21 @@ class KnownItems:
 
     def numbers(self, ids: Sequence[str]) -> Ints:
         """Return the numbers of items of the catalogue; UnknownName if one is not there."""
-        find, catalogue = self.known.find, self.catalogue
-        found = [find(one) for one in ids]
-        for one, number in zip(ids, found, strict=True):
-            if number not in catalogue:
-                raise UnknownName(f"no item {shown(one)} in the catalogue of this policy")
-        return np.array(found, np.int64)
+        return self.numbers_and_rows(ids)[0]
+
+    def numbers_and_rows(self, ids: Sequence[str]) -> tuple[Ints, Ints]:
+        """Return the numbers of items of the catalogue, and their rows; UnknownName if one is not there."""
+        numbers = self.known.numbers(ids)
+        rows = self.catalogue.rows_of(numbers)
+        if len(rows) and rows.min() < 0:
+            missing = ids[int(rows.argmin())]
+            raise UnknownName(f"no item {shown(missing)} in the catalogue of this policy")
+        return numbers, rows
 
     def places(self, numbers: Ints) -> str:
         """Return the places of items as the log keeps them; those that were never listed are left out."""
-        found = [self.listed.get(one, -1) for one in numbers.tolist()]
-        return packed(np.array([place for place in found if place >= 0], np.int64))
+        listed = self.listed
+        return packed(np.array([listed[one] for one in numbers.tolist() if one in listed], np.int64))
 
     def tags_of(self, item: str) -> list[str]:
         """Return the tags of an item, sorted; none for one that is not in the catalogue."""
@@ -138,23 +151,54 @@ class KnownItems:
 
     def vectors(self, ids: Sequence[str]) -> Floats:
         """Return the vectors of items of the catalogue, a row each."""
-        return self.vectors_by_number(self.numbers(ids))
+        return self.catalogue.vectors.take(self.numbers_and_rows(ids)[1], axis=0)
 
     def vectors_by_number(self, numbers: Ints) -> Floats:
         """Return the vectors of items of the catalogue, a row each."""
-        return self.catalogue.vectors.take([self.catalogue.row_of(one) for one in numbers.tolist()], axis=0)
+        return self.catalogue.vectors.take(self.catalogue.rows_of(numbers), axis=0)
 
 
 def packed(numbers: Ints) -> str:
     """Return a set of numbers as short text: about 1.5 bytes a number if they are close to each other."""
+    if len(numbers) <= FEW:
+        return FEW_MARK + b64encode(_few_packed(sorted(set(numbers.tolist())))).decode()
     gaps = np.diff(np.unique(numbers), prepend=0).astype("<u4")
     # The bytes of lowest value first, then the next: most of the others are 0 and compress to nothing.
     planes = gaps.view(np.uint8).reshape(-1, 4).T.tobytes()
     return b64encode(zlib.compress(planes, 6)).decode()
 
 
+def _few_packed(numbers: Sequence[int]) -> bytes:
+    """Return gaps between ascending numbers, 7 bits a byte, the low ones first; 128 says that more follow.
+
+    Compressing some bytes takes longer than the decision that they belong to.
+    """
+    found, last = bytearray(), 0
+    for one in numbers:
+        gap, last = one - last, one
+        while gap > 127:
+            found.append(gap & 127 | 128)
+            gap >>= 7
+        found.append(gap)
+    return bytes(found)
+
+
 def unpacked(text: str) -> Ints:
     """Return the numbers that `packed` wrote, ascending."""
+    if text.startswith(FEW_MARK):
+        return np.array(_few_unpacked(b64decode(text[1:])), np.int64)
     planes = np.frombuffer(zlib.decompress(b64decode(text)), np.uint8).reshape(4, -1)
     gaps = np.ascontiguousarray(planes.T).view("<u4").ravel()
     return np.cumsum(gaps, dtype=np.int64)
+
+
+def _few_unpacked(content: bytes) -> list[int]:
+    numbers, last, gap, shift = [], 0, 0, 0
+    for byte in content:
+        gap |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            last += gap
+            numbers.append(last)
+            gap = shift = 0
+    return numbers

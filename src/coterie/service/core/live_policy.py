@@ -644,6 +644,8 @@ class LivePolicy:
             items = self.state.items
             if remove:
                 items.numbers(list(remove))
+                if len(set(remove)) != len(remove):
+                    raise ArgumentError("remove must name each item once")
             kept = 0 if replace_all else len(items)
             self._limiter.check("item", kept, sum(replace_all or one not in items for one in ids))
             self._limiter.check("known_item", len(items.known), sum(one not in items.known for one in ids))

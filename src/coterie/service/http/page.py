@@ -49,7 +49,7 @@ encode = msgspec.json.Encoder().encode
 async def show_page(request: Request) -> Response:
     """Return the page, or a file that it needs; no other file can be requested."""
     name = request.path_params.get("file", "index.html")
-    content = _static_file(name)
+    content = _static_files().get(name)
     if content is None:
         raise Refusal(404, "no such file")
     headers = {"content-security-policy": CONTENT_POLICY}
@@ -57,9 +57,8 @@ async def show_page(request: Request) -> Response:
 
 
 @cache
-def _static_file(name: str) -> bytes | None:
-    known = {path.name: path for path in FOLDER.iterdir() if path.suffix in MEDIA_TYPES}
-    return known[name].read_bytes() if name in known else None
+def _static_files() -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in FOLDER.iterdir() if path.suffix in MEDIA_TYPES}
 
 
 async def stream(request: Request) -> Response:
