@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from threading import Event as Signal
 from time import sleep
 from types import SimpleNamespace
 from typing import Any
@@ -25,10 +26,11 @@ from coterie import AutoCLUB, LinearBandit, Recommender
 from coterie.datasets import Dataset
 from coterie.policies.autoclub.average import Levelled
 from coterie.policies.kernel.learner import Learner
-from coterie.service.core import live_policy, recovery
+from coterie.service.core import decisions, live_policy, recovery
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.live_policy import LivePolicy
-from coterie.service.storage import postgresql, snapshot_writer
+from coterie.service.http import decision_routes
+from coterie.service.storage import event_store, postgresql, snapshot_writer
 from coterie.service.storage.event_store import EventStore
 from coterie.service.storage.journal import Holder, PendingResult
 from coterie.service.storage.snapshot_writer import DiskCopy
@@ -111,6 +113,42 @@ def engine_of(recommender: Recommender) -> PolicyEngine:
 def live_of(recommender: Recommender) -> LivePolicy:
     """The policy of a recommender while it serves."""
     return recommender._live
+
+
+def let_searches_take_a_thread(patch: pytest.MonkeyPatch) -> None:
+    """Let the service search catalogues of any size in its thread for that."""
+    patch.setattr(decision_routes, "MANY_NUMBERS", 1)
+
+
+def wait_in_searches(patch: pytest.MonkeyPatch, begun: Signal, go_on: Signal) -> None:
+    """Let a search of a catalogue say that it has begun, and then wait."""
+    recommend = decisions.CatalogueOffer.recommend
+
+    def waiting(*arguments: Any) -> list[int]:
+        begun.set()
+        assert go_on.wait(120)
+        return recommend(*arguments)
+
+    patch.setattr(decisions.CatalogueOffer, "recommend", waiting)
+
+
+def read_pages_of(size: int, patch: pytest.MonkeyPatch) -> None:
+    """Read the log in pages of about so many bytes."""
+    patch.setattr(event_store, "PAGE_BYTES", size)
+
+
+def answers_of(store: EventStore, patch: pytest.MonkeyPatch) -> list[int]:
+    """The bytes of vectors in each answer of the store from now on."""
+    sizes: list[int] = []
+    query = store.query
+
+    def noted(*arguments: Any) -> list[tuple[Any, ...]]:
+        found = query(*arguments)
+        sizes.append(sum(len(value) for row in found for value in row if isinstance(value, bytes)))
+        return found
+
+    patch.setattr(store, "query", noted)
+    return sizes
 
 
 def known_items(recommender: Recommender) -> tuple[str, ...]:

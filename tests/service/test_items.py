@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import socket
 import sqlite3
+import threading
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 
-from coterie import Recommender
+from coterie import Client, Recommender
 from coterie.errors import ArgumentError
 from coterie.service.core.imports import import_log
 from coterie.service.core.known_items import packed, unpacked
 from coterie.service.storage.export import export_rows, item_rows, json_lines
-from inspection import abandon, engine_of, known_items, live_of, pass_time, store_of
+from inspection import (
+    abandon,
+    engine_of,
+    known_items,
+    let_searches_take_a_thread,
+    live_of,
+    pass_time,
+    store_of,
+    wait_in_searches,
+)
+from service.serving import served
 from service.shops import ITEMS, same_state, shop
 
 OLD_STORE = Path(__file__).with_name("store_format_3.sql")
@@ -300,6 +313,30 @@ def test_a_store_of_the_former_format_learns_effects_by_name(old_store: Path) ->
     with Recommender(store=old_store, name="auto") as one:
         assert one.policy.rounds == 12
         assert ITEMS.keys() <= set(known_items(one))
+
+
+def test_other_requests_are_answered_while_a_large_catalogue_is_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The decision ends only after the process has said that it lives, which the event loop answers."""
+    let_searches_take_a_thread(monkeypatch)
+    begun, go_on = threading.Event(), threading.Event()
+    body = b'{"user": "ann"}'
+    lines = (b"POST /v1/policies/default/decisions HTTP/1.1", b"Host: localhost")
+    kind = (b"Content-Type: application/json", b"Content-Length: %d" % len(body))
+    with served(str(tmp_path / "a.db"), dim=2) as service, Client(service.url) as client:
+        client.put_items(FOUR)
+        wait_in_searches(monkeypatch, begun, go_on)
+        port = int(service.url.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            connection.sendall(b"\r\n".join([*lines, *kind, b"", body]))  # at once, for the fast path
+            try:
+                assert begun.wait(60)
+                live = httpx.get(f"{service.url}/health/live", trust_env=False, timeout=20)
+                assert live.status_code == 200
+            finally:
+                go_on.set()
+            assert connection.recv(15) == b"HTTP/1.1 200 OK"
 
 
 @pytest.mark.parametrize("count", [0, 1, 25, 256, 257, 5_000])

@@ -6,6 +6,7 @@ import re
 import time
 from asyncio import Future, TimerHandle
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -388,12 +389,14 @@ class ServiceConnection(HttpToolsProtocol):
         try:
             service.keys.authorise(headers, "writer", policy)
             if len(body) > QUICK_BODY:
-                self._answer_in_thread(route, began, partial(handler.handle, engine, policy, body))
+                call = partial(handler.handle, engine, policy, body)
+                self._answer_in_thread(route, began, call, service.threads)
                 return
             request = handler.decode(body)
             answer = handler.answer_if_quick(engine, policy, request)
             if answer is None:
-                self._answer_in_thread(route, began, partial(handler.answer, engine, policy, request))
+                pool = service.search_thread if handler.searches(engine, policy, request) else service.threads
+                self._answer_in_thread(route, began, partial(handler.answer, engine, policy, request), pool)
                 return
         except Exception as error:
             self._send(*_problem(error, route))
@@ -401,9 +404,11 @@ class ServiceConnection(HttpToolsProtocol):
         (status, content), seq = answer
         service.when_durable(seq, partial(self._settled, route, began, status, content))
 
-    def _answer_in_thread(self, route: str, began: float, answer: Callable[[], Answer]) -> None:
+    def _answer_in_thread(
+        self, route: str, began: float, answer: Callable[[], Answer], threads: ThreadPoolExecutor
+    ) -> None:
         """Let a thread call the handler: the event loop waits for no store and no lock."""
-        running = self.loop.run_in_executor(self.service.threads, answer)
+        running = self.loop.run_in_executor(threads, answer)
         running.add_done_callback(partial(self._handled, route, began))
 
     def _handled(self, route: str, began: float, answer: Future[Answer]) -> None:

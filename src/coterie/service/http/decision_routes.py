@@ -28,6 +28,8 @@ QUICK_BODY = 2**15
 """Bytes of a body that the event loop may decode."""
 QUICK_REWARDS = 20
 """Rewards that the event loop may count at a time."""
+MANY_NUMBERS = 2**22
+"""Numbers of all vectors of a catalogue, from which on a thread searches it: about half a millisecond."""
 NAMES = ("user", "known_item")
 """Limits that only rewards of new users or items reach."""
 encode = msgspec.json.Encoder().encode
@@ -38,16 +40,22 @@ class Handler(Generic[M]):
     """What answers a kind of request, in three steps: the body is decoded, looked at, and answered.
 
     `is_quick` tells whether the event loop may answer: nothing is read from the store, no log is replayed,
-    and little is computed. The caller has the lock of requests.
+    and little is computed. The caller has the lock of requests. `is_search` tells whether much is computed.
     """
 
     decode: Callable[[bytes], M]
     is_quick: Callable[[LivePolicy, M], bool]
     answer: Callable[[PolicyEngine, str, M], Answer]
+    is_search: Callable[[LivePolicy, M], bool] = lambda live, request: False
 
     def handle(self, engine: PolicyEngine, policy: str, body: bytes) -> Answer:
         """Answer in a thread, which may wait."""
         return self.answer(engine, policy, self.decode(body))
+
+    def searches(self, engine: PolicyEngine, policy: str, request: M) -> bool:
+        """Tell whether much is computed for the answer, so that others should not wait for many of these."""
+        live = engine.policies.get(policy)
+        return live is not None and self.is_search(live, request)
 
     def answer_if_quick(self, engine: PolicyEngine, policy: str, request: M) -> Answer | None:
         """Answer unless that could keep the event loop waiting, for the lock of requests too."""
@@ -89,7 +97,14 @@ def decide(engine: PolicyEngine, policy: str, request: messages.DecisionRequest)
 
 def _decides_quickly(live: LivePolicy, request: messages.DecisionRequest) -> bool:
     """Tell whether nothing has to be looked up: an id that a client gives may have been used before."""
-    return request.decision_id is None
+    return request.decision_id is None and not _searches_long(live, request)
+
+
+def _searches_long(live: LivePolicy, request: messages.DecisionRequest) -> bool:
+    """Tell whether a decision is among a catalogue so large that other requests should not wait for it."""
+    if request.items is not None or request.arms is not None:
+        return False
+    return len(live.state.items) * live.state.settings.dim >= MANY_NUMBERS
 
 
 def decision_answer(decision: Decision) -> messages.DecisionAnswer:
@@ -171,7 +186,9 @@ def _give(live: LivePolicy, request: messages.Reward) -> PendingResult[RewardRes
 
 
 HANDLERS: dict[str, Handler[Any]] = {
-    "decisions": Handler(msgspec.json.Decoder(messages.DecisionRequest).decode, _decides_quickly, decide),
+    "decisions": Handler(
+        msgspec.json.Decoder(messages.DecisionRequest).decode, _decides_quickly, decide, _searches_long
+    ),
     "rewards": Handler(msgspec.json.Decoder(messages.Rewards).decode, _rewards_quickly, reward),
 }
 """Handlers by the part of the path after the policy's name."""

@@ -77,6 +77,9 @@ class HTTPService:
         self.closing = False
         # Many: while a store hangs, a request waits for its turn before it is refused.
         self.threads = ThreadPoolExecutor(REQUEST_THREADS, "coterie-request")
+        # One: searches take turns anyway, and those that wait here do not wait for the lock of requests, for
+        # which patience is short.
+        self.search_thread = ThreadPoolExecutor(1, "coterie-search")
         self._unsettled: deque[Unsettled] = deque()
         self._sweep: asyncio.TimerHandle | None = None
 
@@ -106,7 +109,8 @@ class HTTPService:
     def close(self) -> None:
         """Stop reading keys, and take no more requests."""
         self.keys.close()
-        self.threads.shutdown(wait=False)
+        for pool in (self.threads, self.search_thread):
+            pool.shutdown(wait=False)
 
     def has_room(self) -> bool:
         """Tell whether one more request may be answered."""
