@@ -46,7 +46,7 @@ from coterie.validation import arm_vector, arms_matrix, finite, number, reals, s
 
 R = TypeVar("R")
 logger = logging.getLogger(__name__)
-IMPORTED_AT_ONCE = 100
+IMPORTED_AT_ONCE = 25
 """Lines of an import that are learnt and committed in one go, so that requests come between."""
 SOON = 1.0
 """Seconds that pass at most between a look at a decision and the turn of its reward, in the event loop."""
