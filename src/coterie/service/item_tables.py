@@ -19,8 +19,8 @@ from coterie.validation import as_array, counted, finite, shown
 
 ROWS_AT_ONCE = 10_000
 """Items that are checked or sent at a time, at most."""
-NUMBERS_AT_ONCE = 2**19
-"""Numbers of their vectors, at most: 4 MB as the log keeps them."""
+NUMBERS_AT_ONCE = 2**17
+"""Numbers of their vectors, at most: 1 MB as the log keeps them."""
 TAG_SEPARATOR = ";"
 """Separates tags in a text."""
 FILES = (".npy", ".parquet", ".csv")

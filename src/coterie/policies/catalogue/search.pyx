@@ -10,7 +10,7 @@ of the eigenvalues, then by the whole quadratic form in integers.
 import numpy as np
 
 cimport numpy as cnp
-from libc.math cimport INFINITY, fabs, sqrt
+from libc.math cimport INFINITY, fabs, frexp, sqrt
 from libc.stdint cimport int16_t, int32_t, int64_t
 
 from coterie.policies.catalogue.compressed cimport (
@@ -232,9 +232,43 @@ cdef class Search:
                     return False
         return True
 
+    cdef bint knows_nothing(self) noexcept nogil:
+        """Is the score β√(zᵀz/λ), as before the first reward, with a λ that is a power of two?
+
+        Then it follows from the stored zᵀz, to the last bit. Without this, all vectors of the same length would be equally good up
+        to rounding, and all of them scored to find the best.
+        """
+        cdef WidthModel *width = &self.model.widths[0]
+        cdef Py_ssize_t i, p = self.compressed.dim + width.intercept
+        cdef double value = width.matrix[0]
+        cdef int exponent
+        if self.model.n_widths != 1 or self.model.constant != 0.0 or frexp(value, &exponent) != 0.5:
+            return False
+        if abs(exponent) > 500 or (self.learner.items is not None and self.learner.items.variance > 0.0):
+            return False
+        for i in range(self.compressed.dim):
+            if self.model.linear[i] != 0.0:
+                return False
+        for i in range(p * p):
+            if width.matrix[i] != (0.0 if i % (p + 1) else value):
+                return False
+        return True
+
+    cdef void score_without_data(self) noexcept nogil:
+        """Fill `upper` with the exact scores of a policy that knows nothing."""
+        cdef WidthModel *width = &self.model.widths[0]
+        cdef Py_ssize_t j
+        cdef double width2
+        for j in range(self.offer.n):
+            width2 = width.matrix[0] * self.compressed.squares[2 * self.row_of(j) + width.intercept]
+            self.upper[j] = min(width.beta * sqrt(raised(width2, width.usual)), self.learner.limit)
+
     cdef void bound_all(self) noexcept nogil:
         """Fill `upper` with a bound of the score of every arm."""
         cdef Py_ssize_t first = 0
+        if self.knows_nothing():
+            self.score_without_data()
+            return
         while first < self.offer.n:
             self.bound_some(NULL, first, min(<Py_ssize_t> ROWS_AT_A_TIME, self.offer.n - first), by_forms=False)
             first += ROWS_AT_A_TIME
@@ -389,6 +423,23 @@ cdef class Search:
             self.score(arms + j, min(<Py_ssize_t> AT_A_TIME, n - j))
             j += AT_A_TIME
         return 0
+
+
+def score_bounds(learner, user, compressed, vectors, ids, bint sharply=False):
+    """A bound of each item's score in lists, as it is at first or, `sharply`, where many are close; None if there is none."""
+    cdef Search search = Search(learner, user, compressed, vectors, ids, None, 2)
+    cdef int64_t arm
+    if not search.bounded():
+        return None
+    search.learner.reserve(ROWS_AT_A_TIME)
+    search.reserve()
+    search.bound_all()
+    if sharply:
+        search.sharpen()
+        search.bound_all()
+        for arm in range(search.offer.n if search.has_forms else 0):
+            search.bound_some(&arm, 0, 1, by_forms=True)
+    return search.learner._scratch["upper bounds"][: search.offer.n].copy()
 
 
 def best_rows(learner, user, compressed, vectors, ids, rows, k):
