@@ -36,7 +36,7 @@ class Scene(NamedTuple):
     rng: np.random.Generator
 
     def vector(self) -> Floats:
-        return unit_rows(self.rng, 1, self.preferences.shape[1])[0]
+        return unit_rows(self.rng, 1, self.preferences.shape[1]).ravel()
 
     def sign(self) -> float:
         return float(self.rng.choice([-1.0, 1.0]))

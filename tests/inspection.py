@@ -353,6 +353,13 @@ def before_commits(engine: PolicyEngine, call: Callable[[], object]) -> None:
     patch.object(engine.store, "append", call_and_append).start()
 
 
+def age_commit(engine: PolicyEngine, seconds: float) -> None:
+    """Let the commit under way have waited longer."""
+    since = engine.journal._committing_since
+    assert since is not None
+    engine.journal._committing_since = since - seconds
+
+
 def learner_of(policy: LinearBandit) -> Any:
     """The compiled learner of a policy."""
     return policy.learner

@@ -240,6 +240,10 @@ class EventStore(ABC):
         return TemporaryDirectory(prefix="coterie-export-")
 
     @abstractmethod
+    def hurry(self) -> None:
+        """Give up soon whatever does not answer, since the service ends."""
+
+    @abstractmethod
     def leave_in_child(self) -> None:
         """See to it that a forked process does not touch the connections of its parent, even at its end."""
 

@@ -140,6 +140,9 @@ class SQLiteStore(EventStore):
             self._lock.release()
             self._lock = None
 
+    def hurry(self) -> None:
+        """Do nothing: a file is not waited for as a server is."""
+
     def leave_in_child(self) -> None:
         """Never close the connections: SQLite would wait for locks of threads that are not in the child."""
         for connection in (self._reader, self._writer):
