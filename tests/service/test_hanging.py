@@ -5,7 +5,6 @@ No test measures time: whatever hangs here hangs until the test has seen that th
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import socket
@@ -22,7 +21,7 @@ from coterie.service.http import routes
 from coterie.service.http.routes import ROUTES
 from coterie.service.limits import Limits
 from inspection import age_commit, never_keep_house
-from service.serving import Served, served
+from service.serving import Served, in_event_loop, served
 from service.shops import ITEMS
 
 ONE = "/v1/policies/default"
@@ -119,7 +118,7 @@ def test_no_request_asks_the_store_in_the_event_loop(tmp_path: Path, monkeypatch
         for name in ("query", "fetch", "execute"):
             noted = request_threads_only(
                 getattr(one.engine.store, name),
-                lambda: in_loop.append(asyncio._get_running_loop() is not None),
+                lambda: in_loop.append(in_event_loop()),
             )
             monkeypatch.setattr(one.engine.store, name, noted)
         statuses = [send() for send in asked.requests()]
