@@ -13,7 +13,7 @@ import coterie
 from policies.agreeing import TIE, alpha, radius
 from reference.club import CLUB
 from reference.hier import Hier
-from reference.item_effects import Linear, WithItems
+from reference.effects import Linear, WithItems
 from reference.linucb import LinUCB
 from reference.users import Array, Users, solve
 
