@@ -22,7 +22,8 @@ from coterie.experiments.specs import EnvironmentSpec, PolicySpec
 from coterie.experiments.tuning import candidates
 from coterie.progress import progress_bar
 
-UNTUNED, TUNED = ("AutoCLUB", "HierUCB", "HierTS"), ("LinUCBOne", "LinUCBInd", "CLUB", "SCLUB")
+UNTUNED = ("AutoCLUB", "HierUCB", "HierTS")
+TUNED = ("ItemUCB", "ItemTS", "LinUCBOne", "LinUCBInd", "CLUB", "SCLUB")
 SPEC = EnvironmentSpec(setting="lastfm-2014", n_users=2000, n_arms=25, dim=25, noise=0.2)
 ROUNDS, SEEDS, TRIALS = 30_000, range(6), (1000, 1001)
 

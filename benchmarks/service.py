@@ -66,7 +66,7 @@ def bare_asgi(service: Any) -> Any:
     async def answer(scope: Any, receive: Any, send: Any) -> None:
         policy, _, route = scope["path"].removeprefix("/v1/policies/").partition("/")
         service.keys.authorise(scope["headers"], "writer", policy)
-        pending = HANDLERS[route](service.engine, policy, await service.read_body(scope, receive))
+        pending = HANDLERS[route].handle(service.engine, policy, await service.read_body(scope, receive))
         status, content = await service.durable(pending)
         headers = [*OK_HEADERS, (b"content-length", b"%d" % len(content))]
         await send({"type": "http.response.start", "status": status, "headers": headers})

@@ -1,8 +1,9 @@
-"""Latency of decisions while an export of many events, explanations and lists of clusters run.
+"""Latency of decisions while exports, imports, snapshots and explanations run beside them.
 
-`python -m benchmarks.service_background` starts a server process on a store with a million events, sends
-decisions from 16 clients, first alone and then with each kind of work beside them, and prints quantiles of
-the latency, the longest wait of `/health/live`, and the memory of the server process.
+`python -m benchmarks.service_background` starts a server process on a store with a million events and a
+policy of 1 GB, sends decisions from 16 connections, first alone and then with each kind of work beside them.
+It prints quantiles of the latency, the longest wait of `/health/live`, the share of a core that the server
+used, and the memory of its process. `--only` names the kinds of work to measure.
 """
 
 from __future__ import annotations
@@ -18,30 +19,42 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import httpx
 import numpy as np
+import uvloop
 
+from benchmarks.service_load import Connection
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.settings import PolicySettings
 from coterie.service.storage.event_store import Event
 from coterie.service.storage.sqlite import SQLiteStore
 
 DIM, ITEMS, OFFERED, USERS, CLIENTS = 25, 500, 25, 20_000, 16
+LARGE_DIM, LARGE_USERS = 50, 26_000
+"""A policy of 1 GB: two matrices of 50 × 50 numbers for each user."""
 BATCH = 20_000
-JSON = {"Content-Type": "application/json"}
+PAUSE = 0.02
+"""Seconds between two requests of a connection."""
+PORT = 8791
+URL = f"http://127.0.0.1:{PORT}"
+ONE = "/v1/policies/default"
+Work = Callable[[], Awaitable[None]]
 
 
 def fill(path: Path, events: int, users: int) -> None:
     """Write a log of decisions and rewards; the policy learns from the last `users` rewards only."""
     rng = np.random.default_rng(0)
     engine = PolicyEngine(SQLiteStore(path), snapshot_every=10**9)
-    live = engine.create("default", PolicySettings(dim=DIM, policy="AutoCLUB", reward_wait=None)).result
+    # Decisions that keep all vectors that were offered are the largest rows of an export.
+    settings = PolicySettings(dim=DIM, policy="AutoCLUB", reward_wait=None, log_offers="all")
+    live = engine.create("default", settings).result
     names = [f"item-{n}" for n in range(ITEMS)]
     vectors = rng.normal(size=(ITEMS, DIM)) / DIM**0.5
     live.change_items(dict(zip(names, vectors, strict=True)))
     engine.wait()
-    live.decide("nobody", items=names[:OFFERED], decision_id="template")
+    live.decide("nobody", arms=dict(zip(names[:OFFERED], vectors, strict=False)), decision_id="template")
     live.reward("template", 0.5)
     engine.wait()
     decision, reward = engine.store.find("default", "template")
@@ -49,8 +62,10 @@ def fill(path: Path, events: int, users: int) -> None:
         engine.journal.run(partial(_append, engine, decision, reward, start))
     for n in range(users):
         live.feedback(f"user-{n}", float(rng.random()), x=vectors[n % ITEMS])
+    engine.create("imported", PolicySettings(dim=DIM, policy="AutoCLUB"))
+    large = tuple(f"user-{n}" for n in range(LARGE_USERS))
+    engine.create("large", PolicySettings(dim=LARGE_DIM, policy="LinUCBInd", users=large))
     engine.wait()
-    engine.snapshot("default")
     engine.close()
 
 
@@ -66,73 +81,149 @@ def _append(engine: PolicyEngine, decision: Event, reward: Event, start: int) ->
     engine.journal.pass_over(made[-1].seq)
 
 
-async def measure(url: str, seconds: float, work: Callable[[], Awaitable[object]] | None) -> dict[str, float]:
-    """Return quantiles of the latency of decisions, in ms, until the work is done and the time is over."""
-    times: list[float] = []
-    health: list[float] = []
-    done = asyncio.Event()
+class Measured(NamedTuple):
+    """Decisions made, quantiles of their latency, the longest health check, and how long the work took."""
+
+    decisions: int
+    p50: float
+    p99: float
+    most: float
+    health: float
+    took: float
+
+
+async def measure(seconds: float, work: Work | None) -> Measured:
+    """Return latencies in ms of decisions until the work is done and the time is over."""
     rng = np.random.default_rng(1)
-    body = [
+    bodies = [
         json.dumps({"user": f"user-{user}", "items": [f"item-{n}" for n in range(OFFERED)]}).encode()
         for user in rng.integers(0, USERS, 500)
     ]
+    waiting, answers = list(range(len(bodies))) * 2_000, [b""] * len(bodies)
+    loop = asyncio.get_running_loop()
+    made = [
+        await loop.create_connection(
+            lambda: Connection(f"{ONE}/decisions", bodies, waiting, answers, PAUSE), "127.0.0.1", PORT
+        )
+        for _ in range(CLIENTS)
+    ]
+    health: list[float] = []
+    watching = loop.create_task(_watch(health))
+    began = time.perf_counter()
+    if work is not None:
+        await work()
+    took = time.perf_counter() - began
+    await asyncio.sleep(max(seconds - took, 0))
+    waiting.clear()
+    await asyncio.gather(*(client.done for _, client in made))
+    watching.cancel()
+    times = [one for _, client in made for one in client.seconds]
+    p50, p99, most = (float(one) for one in np.quantile(times, [0.5, 0.99, 1.0]) * 1e3)
+    return Measured(len(times), p50, p99, most, max(health) * 1e3, took)
 
-    async def decide(client: httpx.AsyncClient, number: int) -> None:
-        while not done.is_set():
-            began = time.perf_counter()
-            answer = await client.post(
-                "/v1/policies/default/decisions", content=body[number % len(body)], headers=JSON
-            )
-            times.append(time.perf_counter() - began)
-            answer.raise_for_status()
-            number += CLIENTS
-            await asyncio.sleep(0.02)
 
-    async def watch(client: httpx.AsyncClient) -> None:
-        while not done.is_set():
-            began = time.perf_counter()
-            (await client.get("/health/live")).raise_for_status()
-            health.append(time.perf_counter() - began)
-            await asyncio.sleep(0.02)
-
-    async with httpx.AsyncClient(base_url=url, timeout=60, trust_env=False) as client:
-        running = [asyncio.create_task(decide(client, n)) for n in range(CLIENTS)]
-        running.append(asyncio.create_task(watch(client)))
+async def _watch(health: list[float]) -> None:
+    """Ask whether the process lives, again and again."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", PORT)
+    while True:
         began = time.perf_counter()
-        if work is not None:
-            await work()
-        took = time.perf_counter() - began
-        await asyncio.sleep(max(seconds - took, 0))
-        done.set()
-        await asyncio.gather(*running)
-    p50, p99, most = np.quantile(times, [0.5, 0.99, 1.0]) * 1e3
-    return {"n": len(times), "p50": p50, "p99": p99, "max": most, "health": max(health) * 1e3, "took": took}
+        writer.write(b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        head = await reader.readuntil(b"\r\n\r\n")
+        at = head.lower().index(b"content-length:") + 15
+        await reader.readexactly(int(head[at:].partition(b"\r\n")[0]))
+        health.append(time.perf_counter() - began)
+        await asyncio.sleep(PAUSE)
 
 
-def memory(pid: int, name: str = "VmRSS") -> float:
-    """Return megabytes of memory that a process has, or had at most (`VmHWM`)."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith(name):
-            return int(line.split()[1]) / 1024
-    return float("nan")
+class Usage(NamedTuple):
+    """Seconds of CPU that a process has used, megabytes that it has, and had at most."""
+
+    cpu: float
+    memory: float
+    most_memory: float
 
 
-def separate(url: str, path: str, repeat: int) -> Callable[[], Awaitable[object]]:
+def usage(pid: int) -> Usage:
+    """Return what a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    cpu = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    found = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    memory, most = (int(found[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM"))
+    return Usage(cpu, memory, most)
+
+
+def separate(program: str, *values: object) -> Work:
     """Return work that another process asks for, so that reading the answers takes no time of the clients."""
-    program = (
-        "import httpx, sys\n"
-        f"for n in range({repeat}):\n"
-        f"    with httpx.stream('GET', {url + path!r}, timeout=600, trust_env=False) as answer:\n"
-        "        answer.raise_for_status()\n"
-        "        size = sum(map(len, answer.iter_raw()))\n"
-        "print(size)\n"
-    )
 
     async def work() -> None:
-        running = await asyncio.create_subprocess_exec(sys.executable, "-c", program)
-        assert await running.wait() == 0
+        words = [sys.executable, "-c", program, URL, *map(str, values)]
+        running = await asyncio.create_subprocess_exec(*words)
+        if await running.wait() != 0:
+            raise RuntimeError("the work beside the decisions has failed")
 
     return work
+
+
+READ = """
+import httpx, sys
+url, path, repeat = sys.argv[1:]
+for n in range(int(repeat)):
+    with httpx.stream("GET", url + path, timeout=600, trust_env=False) as answer:
+        answer.raise_for_status()
+        size = sum(map(len, answer.iter_raw()))
+"""
+IMPORT = """
+import httpx, json, sys
+import numpy as np
+url, dim, repeat = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+rng = np.random.default_rng()
+for n in range(repeat):
+    x = rng.normal(size=(6_000, dim)) / dim**0.5
+    lines = [
+        json.dumps({"user": f"u{k % 2_000}", "x": row.round(6).tolist(), "reward": float(k % 2),
+                    "decision_id": f"{rng.integers(2**62)}"})
+        for k, row in enumerate(x)
+    ]
+    httpx.post(url + "/v1/policies/imported/import", content="\\n".join(lines),
+               headers={"Content-Type": "application/json"}, timeout=600, trust_env=False).raise_for_status()
+"""
+SNAPSHOT = """
+import httpx, re, sys, time
+import numpy as np
+url, dim, users = sys.argv[1], *map(int, sys.argv[2:])
+rng = np.random.default_rng(2)
+def age():
+    told = httpx.get(url + "/metrics", timeout=600, trust_env=False).text
+    return int(re.search('coterie_snapshot_age_events{policy="large"} (\\\\d+)', told)[1])
+before = age()
+for start in range(0, users, 100):
+    x = rng.normal(size=(100, dim)) / dim
+    rewards = [
+        {"user": f"user-{start + n}", "reward": 1.0, "x": row.tolist()} for n, row in enumerate(x)
+    ]
+    httpx.post(url + "/v1/policies/large/rewards", json={"rewards": rewards}, timeout=600,
+               trust_env=False).raise_for_status()
+for n in range(1_200):
+    if age() < before + users:
+        break
+    time.sleep(0.5)
+else:
+    raise SystemExit("no snapshot was written")
+"""
+
+
+def works() -> dict[str, Work | None]:
+    """Return the kinds of work, by name."""
+    return {
+        "nothing": None,
+        "explain": separate(READ, f"{ONE}/users/user-7", 30),
+        "clusters": separate(READ, f"{ONE}/clusters", 30),
+        "metrics": separate(READ, "/metrics", 30),
+        "import": separate(IMPORT, DIM, 3),
+        "snapshot": separate(SNAPSHOT, LARGE_DIM, LARGE_USERS),
+        "export jsonl": separate(READ, f"{ONE}/export", 1),
+        "export parquet": separate(READ, f"{ONE}/export?format=parquet", 1),
+    }
 
 
 def main() -> None:
@@ -141,38 +232,43 @@ def main() -> None:
     options.add_argument("--events", type=int, default=1_000_000)
     options.add_argument("--users", type=int, default=USERS)
     options.add_argument("--seconds", type=float, default=10.0)
+    options.add_argument("--only", nargs="*", help="kinds of work; all by default")
     options.add_argument("--store", type=Path, help="a store to use again, or to make")
     given = options.parse_args()
     with TemporaryDirectory() as folder:
         path = given.store or Path(folder, "a.db")
         if not path.exists():
             fill(path, given.events, given.users)
-        words = [sys.executable, "-m", "coterie", "serve", "--store", str(path), "--port", "8791"]
-        with subprocess.Popen([*words, "--log-level", "warning"], env=os.environ) as server:
-            url = "http://127.0.0.1:8791"
-            for _ in range(600):
-                try:
-                    httpx.get(f"{url}/health/ready", trust_env=False).raise_for_status()
-                    break
-                except httpx.HTTPError:
-                    time.sleep(0.2)
-            one = "/v1/policies/default"
-            works: dict[str, Callable[[], Awaitable[object]] | None] = {
-                "nothing": None,
-                "explain": separate(url, f"{one}/users/user-7", 30),
-                "clusters": separate(url, f"{one}/clusters", 30),
-                "metrics": separate(url, "/metrics", 30),
-                "export jsonl": separate(url, f"{one}/export", 1),
-                "export parquet": separate(url, f"{one}/export?format=parquet", 1),
-            }
-            columns = ("n", "p50 ms", "p99 ms", "max ms", "health", "s", "MB", "most")
-            print(f"{'beside':<16}" + "".join(f"{name:>8}" for name in columns))
-            for name, work in works.items():
-                found = asyncio.run(measure(url, given.seconds, work))
-                numbers = "".join(f"{found[key]:>8.1f}" for key in ("p50", "p99", "max", "health", "took"))
-                sizes = f"{memory(server.pid):>8.0f}{memory(server.pid, 'VmHWM'):>8.0f}"
-                print(f"{name:<16}{found['n']:>8.0f}{numbers}{sizes}", flush=True)
-            server.terminate()
+        words = [sys.executable, "-m", "coterie", "serve", "--store", str(path), "--port", str(PORT)]
+        words += ["--log-level", "warning", "--snapshot-every", str(LARGE_USERS)]
+        with subprocess.Popen(words, env=os.environ) as server:
+            try:
+                _measure_all(server.pid, given.seconds, given.only)
+            finally:
+                server.terminate()
+
+
+def _measure_all(pid: int, seconds: float, only: list[str] | None) -> None:
+    for _ in range(600):
+        try:
+            httpx.get(f"{URL}/health/ready", trust_env=False).raise_for_status()
+            break
+        except httpx.HTTPError:
+            time.sleep(0.2)
+    columns = ("n", "p50 ms", "p99 ms", "max ms", "health", "s", "cores", "MB", "most")
+    print(f"{'beside':<16}" + "".join(f"{name:>8}" for name in columns))
+    for name, work in works().items():
+        if only and name not in only:
+            continue
+        before, began = usage(pid).cpu, time.perf_counter()
+        found = uvloop.run(measure(seconds, work))
+        used = usage(pid)
+        cores = (used.cpu - before) / (time.perf_counter() - began)
+        numbers = "".join(f"{one:>8.1f}" for one in found[1:])
+        print(
+            f"{name:<16}{found.decisions:>8}{numbers}{cores:>8.2f}{used.memory:>8.0f}{used.most_memory:>8.0f}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

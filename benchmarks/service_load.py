@@ -25,10 +25,18 @@ class Measured(NamedTuple):
 
 
 class Connection(asyncio.Protocol):
-    """One client: sends the next request as soon as the last one is answered."""
+    """One client: sends the next request as soon as the last one is answered, or after a pause in seconds."""
 
-    def __init__(self, path: str, bodies: Sequence[bytes], waiting: list[int], answers: list[bytes]) -> None:
+    def __init__(
+        self,
+        path: str,
+        bodies: Sequence[bytes],
+        waiting: list[int],
+        answers: list[bytes],
+        pause: float = 0.0,
+    ) -> None:
         self._path, self._bodies, self._waiting, self._answers = path, bodies, waiting, answers
+        self._pause = pause
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.seconds: list[float] = []
         self._read = b""
@@ -64,7 +72,10 @@ class Connection(asyncio.Protocol):
             self.done.set_exception(RuntimeError(f"{head!r}: {body!r}"))
             return
         self._answers[self._number], self._read = body, b""
-        self._next()
+        if self._pause:
+            asyncio.get_running_loop().call_later(self._pause, self._next)
+        else:
+            self._next()
 
 
 class Served:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from threading import Event as Signal
 from time import sleep
 from types import SimpleNamespace
 from typing import Any
@@ -25,9 +26,10 @@ from coterie import AutoCLUB, LinearBandit, Recommender
 from coterie.datasets import Dataset
 from coterie.policies.autoclub.average import Levelled
 from coterie.policies.kernel.learner import Learner
-from coterie.service.core import live_policy, recovery
+from coterie.service.core import decisions, live_policy, recovery
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.live_policy import LivePolicy
+from coterie.service.http import decision_routes
 from coterie.service.storage import postgresql, snapshot_writer
 from coterie.service.storage.event_store import EventStore
 from coterie.service.storage.journal import Holder, PendingResult
@@ -111,6 +113,28 @@ def engine_of(recommender: Recommender) -> PolicyEngine:
 def live_of(recommender: Recommender) -> LivePolicy:
     """The policy of a recommender while it serves."""
     return recommender._live
+
+
+def let_searches_take_a_thread(patch: pytest.MonkeyPatch) -> None:
+    """Let the service search catalogues of any size in its thread for that."""
+    patch.setattr(decision_routes, "MANY_NUMBERS", 1)
+
+
+def wait_in_searches(patch: pytest.MonkeyPatch, begun: Signal, go_on: Signal) -> None:
+    """Let a search of a catalogue say that it has begun, and then wait."""
+    recommend = decisions.CatalogueOffer.recommend
+
+    def waiting(*arguments: Any) -> list[int]:
+        begun.set()
+        assert go_on.wait(120)
+        return recommend(*arguments)
+
+    patch.setattr(decisions.CatalogueOffer, "recommend", waiting)
+
+
+def known_items(recommender: Recommender) -> tuple[str, ...]:
+    """All items that a recommender has heard of, in the order of their numbers."""
+    return recommender._live.state.items.known.ids
 
 
 def store_of(recommender: Recommender) -> EventStore:
@@ -217,6 +241,17 @@ def before_recovery(patching: pytest.MonkeyPatch, call: Callable[[], object]) ->
         return real(*arguments)
 
     patching.setattr(live_policy, "recover_policy", recover)
+
+
+def before_pieces(patching: pytest.MonkeyPatch, call: Callable[[], object]) -> None:
+    """Call something before each piece of an import, on its thread."""
+    real = LivePolicy._import_some
+
+    def call_and_import(*arguments: Any) -> None:
+        call()
+        real(*arguments)
+
+    patching.setattr(LivePolicy, "_import_some", call_and_import)
 
 
 def during_copy(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from coterie.errors import StoreError as StoreError
     from coterie.errors import UnknownName as UnknownName
     from coterie.policies.base import LinearBandit as LinearBandit
+    from coterie.policies.catalogue.item_catalogue import Catalogue as Catalogue
     from coterie.policies.confidence import Confidence as Confidence
     from coterie.policies.confidence import SmoothedTheory as SmoothedTheory
     from coterie.policies.confidence import Theory as Theory
@@ -55,6 +56,7 @@ _HOMES = {
     ),
     "types": ("Scores",),
     "policies.base": ("LinearBandit",),
+    "policies.catalogue.item_catalogue": ("Catalogue",),
     "policies.confidence": ("Confidence", "SmoothedTheory", "Theory", "Tuned"),
     "policies.protocols": ("ListPolicy", "PairPolicy", "Policy"),
     "policies.snapshots": ("load",),

@@ -113,7 +113,7 @@ def user_index(user: int, n_users: int) -> int:
 
 def users_array(users: ArrayLike, n_users: int) -> Ints:
     """A vector of users that the policy knows."""
-    array = as_array("users", users, "a vector of whole numbers")
+    array = whole_numbers("users", users, "a vector of whole numbers")
     if array.size == 0 and array.ndim == 1:
         return np.empty(0, np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
@@ -139,25 +139,36 @@ def item_id(item: int) -> int:
     return int(item)
 
 
-def item_ids(items: ArrayLike, shape: tuple[int, ...], *, distinct: bool = True) -> Ints:
+def item_ids(items: ArrayLike, shape: tuple[int, ...], *, distinct: bool = True, name: str = "items") -> Ints:
     """Ids of items in an array of this shape; `distinct`: each occurs once in an offer, which is a row."""
-    array = as_array("items", items, "whole numbers, one an arm")
+    array = whole_numbers(name, items, "whole numbers, one an arm")
     if array.size == 0 and shape == (0,) and array.ndim == 1:
         return np.empty(0, np.int64)
     if array.shape != shape or array.dtype.kind not in "iu":
         raise ArgumentError(
-            f"items must be whole numbers of shape {shape}, got {array.dtype} of shape {array.shape}"
+            f"{name} must be whole numbers of shape {shape}, got {array.dtype} of shape {array.shape}"
         )
     if array.min() < 0 or array.max() >= MOST_ITEMS:
         wrong = array[(array < 0) | (array >= MOST_ITEMS)].flat[0]
-        raise ArgumentError(f"items must be from 0 to 2^62 − 1, got {wrong}")
+        raise ArgumentError(f"{name} must be from 0 to 2^62 − 1, got {wrong}")
     ids = np.ascontiguousarray(array, np.int64)
     if distinct:
         ordered = np.sort(ids, axis=-1)
         twice = ordered[..., 1:][ordered[..., 1:] == ordered[..., :-1]]
         if len(twice):
-            raise ArgumentError(f"items must be different from each other, got {twice[0]} twice")
+            raise ArgumentError(f"{name} must be different from each other, got {twice[0]} twice")
     return ids
+
+
+def whole_numbers(name: str, value: ArrayLike, wanted: str) -> np.ndarray[Any, Any]:
+    """Anything that NumPy can make an array of, without True and False among whole numbers."""
+    array = as_array(name, value, wanted)
+    # NumPy makes 1 of a True beside other numbers; only lists and tuples can hold both.
+    if array.dtype.kind in "iu" and isinstance(value, list | tuple):
+        for one in np.array(value, object).flat:
+            if isinstance(one, bool | np.bool_):
+                raise ArgumentError(f"{name} must be {wanted}, got {one} among them")
+    return array
 
 
 def as_array(name: str, value: ArrayLike, wanted: str) -> np.ndarray[Any, Any]:

@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 import tarfile
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 from shutil import which
 
@@ -13,6 +15,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
+
+from build.test_project import read_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -64,17 +68,58 @@ def test_every_requirement_is_locked_at_a_version_that_it_allows(name: str, extr
             assert one.specifier.contains(Version(exact.version), prereleases=True), (one, pin)
 
 
+def closure(wanted: Iterable[Requirement]) -> set[str]:
+    """The packages that requirements need here, with all that those need, as far as they are installed."""
+    found: set[tuple[str, str]] = set()
+    left = [(one, extra) for one in wanted for extra in ("", *one.extras)]
+    while left:
+        one, extra = left.pop()
+        name = canonicalize_name(one.name)
+        if (name, extra) in found or (one.marker and not one.marker.evaluate({"extra": ""})):
+            continue
+        found.add((name, extra))
+        try:
+            needs = requires(one.name) or []
+        except PackageNotFoundError:
+            continue
+        for text in needs:
+            need = Requirement(text)
+            if need.marker is None or need.marker.evaluate({"extra": extra}):
+                need.marker = None
+                left += [(need, each) for each in ("", *need.extras)]
+    return {name for name, _ in found}
+
+
+@pytest.mark.parametrize(
+    ("name", "extras"),
+    [("service.txt", ("service", "postgresql")), ("ci.txt", ("test", "lint", "docs", "ray"))],
+)
+def test_what_locked_packages_need_is_locked_too(name: str, extras: tuple[str, ...]) -> None:
+    wanted = closure(needed(*extras))
+    assert len(wanted) > 10
+    assert wanted - locked(name).keys() == set()
+
+
+def test_ci_installs_what_is_locked() -> None:
+    ci = read_yaml(ROOT / ".github" / "workflows" / "ci.yml")
+    assert ci["env"]["PIP_CONSTRAINT"].endswith("/requirements/ci.txt")
+
+
 def test_the_image_installs_only_what_has_a_known_hash() -> None:
     text = (ROOT / "requirements" / "service.txt").read_text(encoding="utf-8")
     pins = re.split(r"\n(?=\S)", text.strip())
     assert all(re.search(r"--hash=sha256:[0-9a-f]{64}", one) for one in pins)
     image = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
     assert "--require-hashes --requirement /requirements/service.txt" in image
-    assert all(
-        re.fullmatch(r"FROM python:\d+\.\d+\.\d+-\S+( AS \w+)?", line)
-        for line in image.splitlines()
-        if "FROM " in line
-    )
+
+
+def test_the_base_image_has_a_full_version_and_can_be_pinned_by_its_digest() -> None:
+    lines = (DEPLOY / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if re.fullmatch(r"ARG BASE=python:\d+\.\d+\.\d+-[\w-]+", line)]
+    bases = [line for line in lines if line.startswith("FROM ")]
+    assert bases
+    assert all(re.fullmatch(r"FROM \$\{BASE\}( AS \w+)?", line) for line in bases)
+    assert any("@sha256:" in line for line in lines if line.startswith("#"))
 
 
 @pytest.mark.parametrize(

@@ -52,8 +52,8 @@ def test_the_table_has_a_row_for_each_policy_and_estimator(coterie: Call, log: P
 def test_json_and_files_have_everything(coterie: Call, log: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     told = json.loads(coterie("evaluate", log, "--out", out, "--json", *FEW).stdout)
-    assert list(told["policies"]) == ["AutoCLUB", "LinUCBInd"]
-    assert len(told["estimates"]) == 8
+    assert list(told["policies"]) == ["AutoCLUB", "LinUCBInd", "ItemUCB"]
+    assert len(told["estimates"]) == 12
     assert told["events"] == 1500
     assert [Path(path).name for path in told["written"]] == [
         "evaluation.csv",
@@ -62,7 +62,7 @@ def test_json_and_files_have_everything(coterie: Call, log: Path, tmp_path: Path
         "evaluation.pdf",
     ]
     kept = pl.read_csv(out / "evaluation.csv")
-    assert kept["reward"].to_list()[:8] == pytest.approx([one["reward"] for one in told["estimates"]])
+    assert kept["reward"].to_list()[:12] == pytest.approx([one["reward"] for one in told["estimates"]])
     drawn = (out / "evaluation.svg").read_text(encoding="utf-8")
     for word in ("AutoCLUB", "LinUCB-Ind", "replay", "dr", "as logged"):
         assert word in drawn

@@ -22,7 +22,7 @@ def test_completion_knows_everything_that_has_a_name() -> None:
     assert played == set(options.FIGURE_DATASETS)
     assert tuple(FIGURES) == options.FIGURES
     assert tuple(ENGINES) == options.ENGINES
-    assert " and ".join(DEFAULT_POLICIES) == options.DEFAULT_POLICY_NAMES
+    assert f"{', '.join(DEFAULT_POLICIES[:-1])} and {DEFAULT_POLICIES[-1]}" == options.DEFAULT_POLICY_NAMES
     assert tuple(SCALES) == options.SCALES
     assert get_args(get_type_hints(EnvironmentSpec)["setting"]) == options.SETTINGS
 

@@ -29,7 +29,7 @@ def made(word: str, settings: RunSettings = SMALL) -> PolicySpec:
 
 
 def test_the_default_is_autoclub_and_something_to_measure_it_by() -> None:
-    assert plan_settings(SMALL).labels == ("AutoCLUB", "LinUCBInd")
+    assert plan_settings(SMALL).labels == ("AutoCLUB", "LinUCBInd", "ItemUCB")
 
 
 def test_parameters_come_from_the_word_then_the_options_then_the_noise() -> None:

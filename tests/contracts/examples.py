@@ -196,14 +196,18 @@ def plain(name: str, m: Make) -> LinearBandit:
 
 EXAMPLES |= {name: partial(plain, name) for name in REGISTRY if name not in EXAMPLES}
 ALL = sorted(EXAMPLES)
-SAMPLING = [example for example in ALL if example.startswith(("LinTS", "HierTS", "CoDBand"))]
+SAMPLING = [example for example in ALL if example.startswith(("LinTS", "HierTS", "CoDBand", "ItemTS"))]
 """Decisions of these are drawn, and no argmax of scores."""
 FORGETTING = [example for example in ALL if example.endswith("changing")]
 """These forget what a user told before it changed."""
 ORDERLY = [*FORGETTING, "CAB", "RCLUBWCU", "COLDB"]
 """Users' own estimates depend on the order of rewards: CAB shares them, RCLUBWCU and COLDB weigh them."""
+POPULARITY = ("ItemTS", "ItemUCB")
+"""These know items alone: their estimates are 0 whatever they learn."""
 EFFECTS = [
-    example for example in ALL if example.startswith(("AutoCLUB", "Hier")) or example.endswith("items")
+    example
+    for example in ALL
+    if example.startswith(("AutoCLUB", "Hier", *POPULARITY)) or example.endswith("items")
 ]
 """These learn effects of items."""
 SCORING = [example for example in ALL if example not in SAMPLING]

@@ -91,6 +91,7 @@ BATCHES: dict[str, Any] = {
     "the last user unknown": ([0, 1, 6], np.ones((3, 3)), [1.0] * 3),
     "a user negative": ([0, -1, 2], np.ones((3, 3)), [1.0] * 3),
     "users as floats": ([0.0, 1.0], np.ones((2, 3)), [1.0] * 2),
+    "a user as bool": ([2, True], np.ones((2, 3)), [1.0] * 2),
     "users as bools": ([True, False], np.ones((2, 3)), [1.0] * 2),
     "users as a matrix": ([[0, 1]], np.ones((2, 3)), [1.0] * 2),
     "users ragged": ([[0], [0, 1]], np.ones((2, 3)), [1.0] * 2),

@@ -23,6 +23,8 @@ WRONG_OFFERS: dict[str, Any] = {
     "too large": [0, 1, 2**62],
     "floats": [0.0, 1.0, 2.0],
     "truth values": [True, False, True],
+    "a truth value": [5, True, 7],
+    "a truth value of NumPy": (5, np.bool_(True), 7),
     "names": ["a", "b", "c"],
     "nothing": [None, None, None],
     "a single number": 3,
@@ -59,7 +61,10 @@ def test_wrong_ids_are_refused_by_one_sentence_and_nothing_changes(example: str)
         if name != "one twice":  # rewards of one item may come together
             calls.append(lambda w=wrong: policy.update_many([0, 1, 2], ARMS, np.ones(3), items=w))
     calls += [lambda w=wrong: policy.update(0, ARMS[0], 1.0, item=w) for wrong in WRONG_ITEMS.values()]
-    calls += [lambda w=wrong: policy.update_pair(0, *ARMS[:2], items=w) for wrong in ([0], [0, -1], [0, 0.5])]
+    calls += [
+        lambda w=wrong: policy.update_pair(0, *ARMS[:2], items=w)
+        for wrong in ([0], [0, -1], [0, 0.5], [7, True])
+    ]
     for call in calls:
         with pytest.raises(ArgumentError) as caught:
             call()

@@ -23,11 +23,11 @@ OWN = ("GOBLin", "GraphUCB")
 """These have another bonus with `growing`, of their sources."""
 ALWAYS = ("CAB", "DynUCB")
 """The bonus of these always grows."""
-BY_ITSELF = ("AutoCLUB",)
+BY_ITSELF = ("AutoCLUB", "ItemUCB")
 """An arm's bonus grows with the rewards of others as far as the arm is less known than they."""
 CAUTIOUS = ("OffCLUB",)
 """What is subtracted from a mean is no bonus for trying an arm."""
-SAMPLING = ("CoDBand", "HierTS", "LinTSInd", "LinTSOne", "LinTSOracle")
+SAMPLING = ("CoDBand", "HierTS", "ItemTS", "LinTSInd", "LinTSOne", "LinTSOracle")
 """These draw, and have no bonus."""
 GROWING = [name for name in REGISTRY if "growing" in REGISTRY[name].parameters and name not in OWN]
 

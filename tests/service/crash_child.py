@@ -25,6 +25,7 @@ OPTIONS: dict[str, Any] = {
     "reward_wait": 0.05,
     "default_reward": 0.25,
     "late": "accept",
+    "log_offers": "all",
 }
 
 

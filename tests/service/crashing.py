@@ -44,7 +44,7 @@ class Uninterrupted:
             self.seq = max(self.seq, event.seq)
 
     def decision(self, event: Event) -> None:
-        offered = dict(zip(event.fields()["offered"], event.vectors(3), strict=True))
+        offered = event.vectors(3)
         k = len(event.fields().get("ranking") or [1])
         given = self.recommender.decide(event.user or "", arms=offered, k=k, decision_id=event.decision)
         reported = answer(event)

@@ -12,7 +12,6 @@ from typing import Any
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.http.api_keys import APIKeys
 from coterie.service.http.server import make_server, open_engine
-from coterie.service.http.service import HTTPLimits
 from coterie.service.settings import ServerSettings
 
 
@@ -24,7 +23,7 @@ class Served:
 
 
 @contextmanager
-def served(store: Any, port: int = 0, limits: HTTPLimits | None = None, **options: Any) -> Iterator[Served]:
+def served(store: Any, port: int = 0, **options: Any) -> Iterator[Served]:
     """Serve until the end of the block, on a free port unless one is given."""
     if not port:
         with socket.socket() as free:
@@ -32,7 +31,7 @@ def served(store: Any, port: int = 0, limits: HTTPLimits | None = None, **option
             port = free.getsockname()[1]
     settings = ServerSettings(store=store, port=port, log_level="warning", **options)
     engine = open_engine(settings)
-    server = make_server(settings, engine, limits)
+    server = make_server(settings, engine)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

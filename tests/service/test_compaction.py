@@ -64,8 +64,10 @@ def test_state_and_what_follows_are_the_same_after_compaction(where: str) -> Non
             offered = arms(99)
             ours, theirs = again.decide(user, arms=offered), alone.decide(user, arms=offered)
             assert ours[1:-1] == theirs[1:-1]
-        with pytest.raises(Conflict, match="was used for another request"):
+        with pytest.raises(Conflict, match="'d0' was used before, and compaction has removed its answer"):
             again.decide("user-0", decision_id="d0")
+        with pytest.raises(Conflict, match="'d0' was used for another request"):
+            again.decide("user-1", decision_id="d0")
         again.remove_user("user-3")
         alone.remove_user("user-3")
         assert np.array_equal(again.policy.estimates, alone.policy.estimates)
@@ -80,7 +82,7 @@ def test_what_is_younger_stays_whole(tmp_path: Path) -> None:
     store.open()
     assert compact(store, 0.0) == (0, 0)
     assert len(list(export_rows(store, "default", 2))) == 1
-    assert "offered" in json.loads(store.find("default", "d")[0].detail or "{}")
+    assert "scores" in json.loads(store.find("default", "d")[0].detail or "{}")
     store.close()
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from coterie.service.http.admission import Admission
 from coterie.service.http.connection import Head, HeadReader
-from coterie.service.http.service import HTTPLimits
+from coterie.service.limits import Limits
 from inspection import before_commits
 from service.serving import Served, served
 from service.shops import ITEMS
@@ -39,7 +39,9 @@ def request(body: bytes = BODY, path: str = PATH, **headers: str) -> bytes:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served(str(tmp_path_factory.mktemp("protocol") / "a.db"), dim=2, body_limit=2_000) as one:
+    with served(
+        str(tmp_path_factory.mktemp("protocol") / "a.db"), dim=2, limits=Limits(body_limit=2_000)
+    ) as one:
         one.engine.find("default").change_items(ITEMS)
         yield one
 
@@ -107,7 +109,10 @@ def test_the_connection_is_closed_when_that_is_asked_for(connection: socket.sock
 def test_a_body_that_is_too_long_is_refused_whole_or_in_pieces(connection: socket.socket) -> None:
     connection.sendall(request(b'"%s"' % (b"x" * 3_000)))
     status, _, body = answers(connection, 1)[0]
-    assert (status, json.loads(body)["detail"]) == (413, "a body may have 2000 bytes, got 3002")
+    assert (status, json.loads(body)["detail"]) == (
+        413,
+        "the limit of 2000 bytes of a body is reached (body_limit)",
+    )
 
 
 def test_a_wrong_body_gets_a_sentence(connection: socket.socket) -> None:
@@ -172,7 +177,7 @@ def test_an_answer_under_way_is_sent_before_the_service_stops(tmp_path: Path) ->
 
 
 def test_a_connection_is_closed_when_it_is_idle_and_not_while_it_is_used(tmp_path: Path) -> None:
-    with served(str(tmp_path / "a.db"), dim=2, limits=HTTPLimits(idle_seconds=1)) as one:
+    with served(str(tmp_path / "a.db"), dim=2, limits=Limits(idle_timeout=1)) as one:
         one.engine.find("default").change_items(ITEMS)
         host, _, port = one.url.removeprefix("http://").partition(":")
         with socket.create_connection((host, int(port)), timeout=10) as connection:

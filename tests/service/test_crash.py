@@ -5,8 +5,8 @@ import multiprocessing
 import pytest
 
 from coterie import Recommender
-from coterie.service.storage.export import import_lines
-from inspection import engine_of, live_of, store_of
+from coterie.service.core.imports import import_log
+from inspection import live_of, store_of
 from service import crash_child
 from service.crash_child import CrashPoint, arm
 from service.crashing import torture
@@ -57,23 +57,39 @@ def test_a_user_is_removed_wholly_or_not_at_all(statement: str, done: bool, when
 LINE = '{"user": "u%d", "reward": 1, "x": [1, 0], "decision_id": "i%d"}'
 
 
-def _import(where: str, statement: str, when: str) -> None:
+def _import(where: str, point: CrashPoint) -> None:
     recommender = Recommender(store=where)
-    arm(store_of(recommender), CrashPoint(when, statement, 1))
-    lines = [(LINE % (n, n)).encode() for n in range(2_000)]
-    engine_of(recommender).settle(import_lines(live_of(recommender), lines))
+    arm(store_of(recommender), point)
+    import_log(live_of(recommender), "\n".join(LINE % (n, n) for n in range(2_000)).encode())
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize(("statement", "done"), [("INSERT INTO log", False), ("COMMIT", True)])
-def test_an_import_counts_all_its_lines_or_none(statement: str, done: bool, when: str, where: str) -> None:
+@pytest.mark.parametrize(
+    ("statement", "nth", "done"),
+    [
+        ("INSERT INTO meta", 1, False),
+        ("INSERT INTO log", 1, False),
+        ("INSERT INTO log", 13, False),
+        ("COMMIT", 1, False),
+        ("COMMIT", 14, False),
+        ("DELETE FROM meta", 1, False),
+        ("COMMIT", 22, True),  # of the mark, then of 20 pieces, then without the mark
+    ],
+)
+def test_an_import_counts_all_its_lines_or_none(
+    statement: str, nth: int, done: bool, when: str, where: str
+) -> None:
     shop(store=where).close()
-    process = multiprocessing.get_context("forkserver").Process(target=_import, args=(where, statement, when))
+    point = CrashPoint(when, statement, nth)
+    process = multiprocessing.get_context("forkserver").Process(target=_import, args=(where, point))
     process.start()
     process.join()
     assert process.exitcode == -9
     with Recommender(store=where) as again:
-        assert again.policy.rounds == (2_000 if done and when == "after" else 0)
+        counted = 2_000 if done and when == "after" else 0
+        assert again.policy.rounds == len(again.users) == counted
+        lines = "\n".join(LINE % (n, n) for n in range(2_000)).encode()
+        assert import_log(live_of(again), lines) == (2_000 - counted, counted)
 
 
 def test_every_point_of_the_child_is_a_statement_that_a_store_performs() -> None:

@@ -10,9 +10,17 @@ import pytest
 
 import coterie
 from coterie import Conflict, CoterieError, Recommender
-from coterie.service.storage.export import ExportRow, export_rows, import_lines, json_lines
+from coterie.service.core.imports import import_log
+from coterie.service.storage.export import ExportRow, export_rows, item_rows, json_lines
 from inspection import engine_of, live_of, pass_time, store_of
 from service.shops import ITEMS, shop
+
+
+def read_back(one: Recommender, folder: Path) -> coterie.evaluation.Log:
+    """What `coterie evaluate` reads of the two tables of a recommender."""
+    (folder / "log.jsonl").write_bytes(b"".join(json_lines(exported(one))))
+    (folder / "items.jsonl").write_bytes(b"".join(json_lines(item_rows(store_of(one), "default", 2))))
+    return coterie.evaluation.read_log(folder / "log.jsonl", items=folder / "items.jsonl")
 
 
 def exported(one: Recommender) -> list[ExportRow]:
@@ -52,7 +60,7 @@ def test_of_a_list_the_first_position_is_told() -> None:
     one.reward(nothing.id, 0.0)
     rows = exported(one)
     assert [row.reward for row in rows] == [1.0, 0.0, 0.0]
-    assert [row.ids[row.arm] for row in rows] == [one.chosen for one in (first, second, nothing)]
+    assert [row.item for row in rows] == [one.chosen for one in (first, second, nothing)]
     for row in rows:
         assert row.propensity in (pytest.approx(0.5 / 3), pytest.approx(0.5 / 3 + 0.5))
 
@@ -67,7 +75,7 @@ def test_shares_of_first_positions_agree_with_their_propensities() -> None:
         counts[decision.chosen] += 1
     for row in exported(one):
         assert row.propensity is not None
-        exported_fields[row.ids[row.arm]] = row.propensity
+        exported_fields[row.item or ""] = row.propensity
     assert sum(exported_fields.values()) == pytest.approx(1.0)
     for item, count in counts.items():
         assert count / 3000 == pytest.approx(exported_fields[item], abs=0.04)
@@ -83,7 +91,7 @@ def test_in_shadow_mode_the_arm_is_what_the_product_showed() -> None:
     one.reward(same, 0.25, item=chosen)
     one.reward(elsewhere, 0.75, x=[0.3, 0.1])
     rows = exported(one)
-    assert [(row.ids[row.arm], row.propensity, row.reward) for row in rows] == [
+    assert [(row.item, row.propensity, row.reward) for row in rows] == [
         (other, None, 1.0),
         (other, None, 0.5),
         (chosen, None, 0.25),
@@ -94,10 +102,14 @@ def test_what_goes_out_is_what_evaluate_reads(tmp_path: Path) -> None:
     one = shop(uniform_share=0.5)
     for n in range(40):
         one.reward(one.decide(f"u{n % 3}").id, float(n % 2))
-    (tmp_path / "log.jsonl").write_bytes(b"".join(json_lines(exported(one))))
-    log = coterie.evaluation.read_log(tmp_path / "log.jsonl")
+    log = read_back(one, tmp_path)
     assert (len(log), log.n_users, log.dim) == (40, 3, 2)
     assert log.propensities.tolist() == [row.propensity for row in exported(one)]
+
+
+def lines_of(*lines: dict[str, Any]) -> bytes:
+    """Lines of JSON."""
+    return b"\n".join(json.dumps(line).encode() for line in lines)
 
 
 GOOD = {"user": "zoe", "x": [1.0, 0.0], "reward": 1.0}
@@ -130,10 +142,10 @@ GOOD = {"user": "zoe", "x": [1.0, 0.0], "reward": 1.0}
 )
 def test_a_wrong_line_refuses_all(wrong: dict[str, Any], sentence: str) -> None:
     one = shop()
-    import_lines(live_of(one), [json.dumps({**GOOD, "decision_id": "known"}).encode()])
+    import_log(live_of(one), lines_of({**GOOD, "decision_id": "known"}))
     before = engine_of(one).journal.last, one.users, one.policy.rounds
     with pytest.raises(CoterieError, match=sentence):
-        import_lines(live_of(one), [json.dumps(GOOD).encode(), json.dumps({**GOOD, **wrong}).encode()])
+        import_log(live_of(one), lines_of(GOOD, {**GOOD, **wrong}))
     assert (engine_of(one).journal.last, one.users, one.policy.rounds) == before
 
 
@@ -141,22 +153,16 @@ def test_a_wrong_line_refuses_all(wrong: dict[str, Any], sentence: str) -> None:
 def test_lines_that_contradict_each_other_refuse_all(other: dict[str, Any]) -> None:
     one, exported_fields = shop(), {**GOOD, "decision_id": "twice"}
     with pytest.raises(Conflict, match="line 3: an earlier line has this decision_id"):
-        import_lines(
-            live_of(one),
-            [
-                json.dumps(line).encode()
-                for line in (exported_fields, exported_fields, {**exported_fields, **other})
-            ],
-        )
+        import_log(live_of(one), lines_of(exported_fields, exported_fields, {**exported_fields, **other}))
     assert one.policy.rounds == 0
-    assert import_lines(live_of(one), [json.dumps(exported_fields).encode()] * 2).result == (1, 1)
+    assert import_log(live_of(one), lines_of(exported_fields, exported_fields)) == (1, 1)
 
 
 def test_long_ids_that_begin_alike_are_two_lines() -> None:
     one = shop()
-    lines = [json.dumps({**GOOD, "decision_id": "a" * 255 + end}).encode() for end in "bc"]
-    assert import_lines(live_of(one), lines).result == (2, 0)
-    assert import_lines(live_of(one), lines).result == (0, 2)
+    lines = lines_of(*({**GOOD, "decision_id": "a" * 255 + end} for end in "bc"))
+    assert import_log(live_of(one), lines) == (2, 0)
+    assert import_log(live_of(one), lines) == (0, 2)
 
 
 def test_a_line_that_is_nested_deeply_is_refused() -> None:
@@ -166,10 +172,10 @@ def test_a_line_that_is_nested_deeply_is_refused() -> None:
         b'{"a": ' + b"[" * 100_000,
     ):
         with pytest.raises(CoterieError, match="line 1"):
-            import_lines(live_of(shop()), [line])
+            import_log(live_of(shop()), line)
 
 
-def test_a_decision_is_exported_with_the_vectors_that_it_was_made_with() -> None:
+def test_a_decision_is_exported_with_the_vectors_that_it_was_made_with(tmp_path: Path) -> None:
     one = shop()
     before = one.decide("alice", ["tea", "coffee"]).id
     one.put_items({"tea": [0.5, 0.5]})
@@ -179,8 +185,15 @@ def test_a_decision_is_exported_with_the_vectors_that_it_was_made_with() -> None
     after = one.decide("alice", ["tea"]).id
     for key in (after, before, between):
         one.reward(key, 1.0)
-    assert {row.decision_id: row.arms[0] for row in exported(one)} == {
-        before: [1.0, 0.0],
-        between: [0.5, 0.5],
-        after: [0.0, 0.2],
-    }
+    log = read_back(one, tmp_path)
+    assert [log.arms(event).tolist() for event in range(3)] == [
+        [[1.0, 0.0], [0.0, 1.0]],
+        [[0.5, 0.5], [0.0, 1.0]],
+        [[0.0, 0.2]],
+    ]
+    numbers = [log.ids(event) for event in range(3)]
+    assert [None if one is None else [log.item_ids[k] for k in one] for one in numbers] == [
+        ["tea", "coffee"],
+        ["tea", "coffee"],
+        ["tea"],
+    ]

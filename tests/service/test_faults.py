@@ -227,7 +227,7 @@ def test_a_store_of_another_format_is_refused_and_stays_as_it_is(found: str, tmp
         connection.commit()
         connection.execute("PRAGMA journal_mode = WAL")
     before = Path(where).read_bytes()
-    with pytest.raises(StoreError, match=f"it has format {found}, and this Coterie reads format 3"):
+    with pytest.raises(StoreError, match=f"it has format {found}, and this Coterie reads formats 3 and 4"):
         Recommender(store=where)
     assert Path(where).read_bytes() == before
     assert tables(where) == ["meta", "sqlite_autoindex_meta_1"]
@@ -239,7 +239,7 @@ def test_a_database_of_another_format_is_refused_and_stays_as_it_is(postgres: st
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
         connection.execute("INSERT INTO meta VALUES ('format', '1')")
-        with pytest.raises(StoreError, match="it has format 1, and this Coterie reads format 3"):
+        with pytest.raises(StoreError, match="it has format 1, and this Coterie reads formats 3 and 4"):
             Recommender(store=postgres)
         named = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
         assert connection.execute(named).fetchall() == [("meta",)]

@@ -39,6 +39,8 @@ WRONG: list[tuple[str, str, Any, str]] = [
     ("PolicyChanges", "default_reward", [], "default_reward: expected float | null, got array"),
     ("PolicyChanges", "late", 1, "late: expected str, got int"),
     ("PolicyChanges", "uniform_share", -0.1, "uniform_share: expected float >= 0.0"),
+    ("NewPolicy", "log_offers", "none", "log_offers: invalid enum value 'none'"),
+    ("PolicyChanges", "log_offers", 1, "log_offers: expected str, got int"),
     ("PolicyChanges", "mode", None, "mode: expected str, got null"),
     ("Items", "items", {}, "items: expected array, got object"),
     ("Items", "items", [ARM, ARM], "items must name each id once"),
@@ -54,6 +56,18 @@ WRONG: list[tuple[str, str, Any, str]] = [
     ("DecisionRequest", "arms", [], "arms: expected array of length >= 1"),
     ("DecisionRequest", "arms", [{"id": "a"}], "arms[0]: object missing required field x"),
     ("DecisionRequest", "arms", [{"id": "a", "x": [1e7, 0]}], "arms must be shorter than 1e+06"),
+    (
+        "DecisionRequest",
+        "arms",
+        [{"id": "tea", "x": [0.9, 0.1]}],
+        "arm 'tea' has another vector than the item of that id in the catalogue",
+    ),
+    ("DecisionRequest", "exclude", ["milk"], "no item 'milk': it was never in the catalogue"),
+    ("DecisionRequest", "exclude", "tea", "exclude: expected array | null, got str"),
+    ("DecisionRequest", "exclude", ["tea", "coffee", "cocoa"], "no item of the catalogue is left"),
+    ("DecisionRequest", "only", [], "only: expected array of length >= 1"),
+    ("DecisionRequest", "only", ["cold"], "no item of the catalogue is left"),
+    ("DecisionRequest", "only", ["a" * 101], "only[0]: expected str of length <= 100"),
     ("DecisionRequest", "k", 4, "k must be at most 3, got 4"),
     ("DecisionRequest", "k", "1", "k: expected int, got str"),
     ("DecisionRequest", "decision_id", LONG, "decision_id: expected str of length <= 256"),
@@ -64,12 +78,17 @@ WRONG: list[tuple[str, str, Any, str]] = [
     ("Reward", "user", "a\u007f", "user must be without control characters"),
     ("Reward", "user", 7, "rewards[0].user: expected str | null, got int"),
     ("Reward", "item", "milk", "no item 'milk' in the catalogue"),
-    ("Reward", "x", [1.0], "give an item of the catalogue or its vector x, one of the two"),
+    ("Reward", "x", [1.0], "x must have shape (2,), got (1,)"),
     ("Reward", "x", [], "rewards[0].x: expected array of length >= 1"),
     ("Reward", "id", LONG, "rewards[0].id: expected str of length <= 256"),
-    ("Arm", "id", 1, "items[0].id: expected str, got int"),
-    ("Arm", "x", "1, 0", "items[0].x: expected array, got str"),
-    ("Arm", "x", [None], "items[0].x[0]: expected float, got null"),
+    ("Item", "id", 1, "items[0].id: expected str, got int"),
+    ("Item", "x", "1, 0", "items[0].x: expected array, got str"),
+    ("Item", "x", [None], "items[0].x[0]: expected float, got null"),
+    ("Item", "tags", "hot", "items[0].tags: expected array, got str"),
+    ("Item", "tags", [""], "items[0].tags[0]: expected str of length >= 1"),
+    ("Item", "tags", ["a"] * 51, "items[0].tags: expected array of length <= 50"),
+    ("Arm", "id", 1, "arms[0].id: expected str, got int"),
+    ("Arm", "x", "1, 0", "arms[0].x: expected array, got str"),
 ]
 GOOD: dict[str, tuple[str, str, dict[str, Any]]] = {
     "NewPolicy": ("POST", "/v1/policies", NEW),
@@ -78,7 +97,8 @@ GOOD: dict[str, tuple[str, str, dict[str, Any]]] = {
     "DecisionRequest": ("POST", f"{ONE}/decisions", {"user": "alice"}),
     "Rewards": ("POST", f"{ONE}/rewards", {"rewards": []}),
     "Reward": ("POST", f"{ONE}/rewards", {"user": "alice", "item": "tea", "reward": 1.0}),
-    "Arm": ("PATCH", f"{ONE}/items", ARM),
+    "Item": ("PATCH", f"{ONE}/items", ARM),
+    "Arm": ("POST", f"{ONE}/decisions", ARM),
 }
 
 
@@ -94,7 +114,7 @@ def test_every_field_of_every_request_is_here() -> None:
     kinds = {kind.__name__: kind for kind in requested}
     from coterie.service import messages
 
-    kinds |= {"Reward": messages.Reward, "Arm": messages.Arm}
+    kinds |= {"Reward": messages.Reward, "Arm": messages.Arm, "Item": messages.Item}
     fields = {(name, one.name) for name, kind in kinds.items() for one in msgspec.structs.fields(kind)}
     assert fields == {(name, field) for name, field, _, _ in WRONG}
 
@@ -109,16 +129,18 @@ def test_a_wrong_field_is_told_in_a_sentence_and_changes_nothing(
     body: dict[str, Any] = {**good, field: value}
     if kind == "Reward":
         body = {"rewards": [body if field != "decision_id" else {"reward": 1.0, "decision_id": value}]}
-    elif kind == "Arm":
+    elif kind == "Item":
         body = {"items": [body]}
+    elif kind == "Arm":
+        body = {"user": "alice", "arms": [body]}
     state, journal = service.engine.find("default").state, service.engine.journal
-    before = journal.last, state.users.ids, state.catalogue.ids, list(service.engine.policies)
+    before = journal.last, state.users.ids, state.items.ids, list(service.engine.policies)
     answer = httpx.request(method, service.url + path, json=body, trust_env=False)
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.status_code in (404, 422)
     assert sentence in answer.json()["detail"]
     state = service.engine.find("default").state
-    assert (journal.last, state.users.ids, state.catalogue.ids, list(service.engine.policies)) == before
+    assert (journal.last, state.users.ids, state.items.ids, list(service.engine.policies)) == before
 
 
 QUERIES = [
@@ -127,6 +149,8 @@ QUERIES = [
     ("/history/alice?limit=-1", "limit must be a whole number from 0 to 10000, got '-1'"),
     ("/users/nobody?item=tea", "no user 'nobody': it has not been seen, or was removed"),
     ("/export?format=xml", "format must be jsonl or parquet, got 'xml'"),
+    ("/export?table=users", "table must be one of decisions, items, got 'users'"),
+    ("/items?limit=10001", "limit must be a whole number from 0 to 10000, got '10001'"),
 ]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from coterie import Recommender, StoreError
+from coterie import Recommender, StoreError, UnknownName
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.settings import PolicySettings
 from coterie.service.storage.snapshot_writer import Retry
@@ -54,10 +54,10 @@ def teach(one: Recommender, seed: int) -> None:
 
 
 @contextmanager
-def small_files() -> Iterator[None]:
+def small_files(limit: int = LIMIT) -> Iterator[None]:
     """No file may become longer than the limit."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
     try:
         yield
     finally:
@@ -100,6 +100,42 @@ def test_without_room_for_a_snapshot_events_go_on_and_no_part_is_left(where: str
     with Recommender(store=tmp_path / "a.db") as again:
         assert live_of(again).snapshots.seq == live_of(one).snapshots.seq
         assert same_state(again, other)
+
+
+@pytest.mark.parametrize("again", ["asked again", "after a restart", "by itself"])
+def test_a_user_removed_on_a_full_disk_is_erased_when_there_is_room(again: str, tmp_path: Path) -> None:
+    user, folder = "Wilhelmina-8d4f", tmp_path / "store"
+    one = Recommender(dim=DIM, policy="LinUCBInd", store=folder / "a.db")
+    for n in range(2_000):  # 1 MB
+        live_of(one).feedback(user if n < 20 else f"user-{n % 20}", 1.0, x=arms(n, dim=DIM)[0])
+    one.close()  # the write-ahead log is empty then
+    one = Recommender(store=folder / "a.db")
+    keep_house_every(engine_of(one), 0.05)
+
+    def traces() -> int:
+        return sum(file.read_bytes().count(user.encode()) for file in folder.iterdir())
+
+    with small_files(400_000):  # room for the removal, not for a second file
+        for _ in range(2):  # asking again is no error of the client
+            with pytest.raises(StoreError, match="still in the files of the store, and is overwritten later"):
+                one.remove_user(user)
+        assert user not in one.users
+        assert engine_of(one).lifecycle.serving
+        assert engine_of(one).erasure.retry.failures >= 2
+        teach(one, 0)
+        assert traces() > 0
+        if again == "after a restart":
+            abandon(one)
+    if again == "after a restart":
+        one = Recommender(store=folder / "a.db")
+    if again == "asked again":
+        one.remove_user(user)
+    else:
+        soon(lambda: not engine_of(one).erasure.pending)
+    assert traces() == 0
+    with pytest.raises(UnknownName, match="it has not been seen, or was removed"):
+        one.remove_user(user)
+    one.close()
 
 
 def test_chunks_of_a_snapshot_that_was_not_finished_are_removed(tmp_path: Path) -> None:

@@ -335,7 +335,14 @@ def test_the_log_goes_out_with_propensities_and_comes_in_once(
     lines = http.get("/v1/policies/default/export").content
     rows = [json.loads(line) for line in lines.splitlines()]
     assert len(rows) == 12
-    assert rows[0]["arms"][rows[0]["ids"].index("tea")] == ITEMS["tea"]
+    assert rows[0]["x"] == ITEMS[rows[0]["item"]]
+    assert {row["catalogue"] for row in rows} == {1}
+    items = http.get("/v1/policies/default/export?table=items").content.splitlines()
+    tea = [json.loads(line) for line in items if json.loads(line)["id"] == "tea"]
+    assert [(row["since"], row["until"], row["x"]) for row in tea] == [
+        (1, 2, ITEMS["tea"]),
+        (2, None, [0.5, 0.5]),
+    ]
     assert all(0 < row["propensity"] <= 1 for row in rows)
     file = http.get("/v1/policies/default/export?format=parquet").content
     assert pl.read_parquet(file)["arms"].to_list() == [row["arms"] for row in rows]

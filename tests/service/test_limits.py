@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from coterie import Client, StoreError, UnknownName
-from coterie.service.http.service import HTTPLimits
+from coterie.service.limits import Limits
 from inspection import before_recovery, is_rewriting
 from service.serving import Served, served
 from service.shops import ITEMS
@@ -47,7 +47,7 @@ def answered(connection: socket.socket) -> tuple[int, dict[str, Any]]:
 
 
 def test_limits_hold(tmp_path: Path) -> None:
-    with served(str(tmp_path / "a.db"), dim=2, body_limit=2_000, in_flight_limit=1) as one:
+    with served(str(tmp_path / "a.db"), dim=2, limits=Limits(body_limit=2_000, in_flight_limit=1)) as one:
         long = b'{"user": "' + b"x" * 3_000 + b'"}'
         answer = httpx.post(
             f"{one.url}/v1/policies/default/decisions", content=long, headers=JSON, trust_env=False
@@ -94,16 +94,19 @@ def test_headers_that_do_not_end_are_not_read_on(tmp_path: Path) -> None:
         assert sent < 20 * 2**20
         assert resident() - before < 30 * 2**20
         with connected(one) as other:
-            other.sendall(b"GET / HTTP/1.1\r\nX-Long: " + b"a" * HTTPLimits().head)
+            other.sendall(b"GET / HTTP/1.1\r\nX-Long: " + b"a" * Limits().head_limit)
             status, reported = answered(other)
-            assert (status, reported["detail"]) == (431, "the headers of a request may have 65536 bytes")
+            assert (status, reported["detail"]) == (
+                431,
+                "the limit of 65536 bytes of headers is reached (head_limit)",
+            )
         assert httpx.get(f"{one.url}/health/ready", trust_env=False).status_code == 200
 
 
 def test_bodies_that_are_being_read_have_a_limit_together(tmp_path: Path) -> None:
     lines = ["Host: localhost", "Content-Type: application/json", f"Content-Length: {4 * 2**20}"]
     head = "\r\n".join([f"POST {DECISIONS} HTTP/1.1", *lines, "", ""]).encode()
-    with served(str(tmp_path / "a.db"), dim=2, limits=HTTPLimits(bodies=20 * 2**20)) as one:
+    with served(str(tmp_path / "a.db"), dim=2, limits=Limits(bodies_limit=20 * 2**20)) as one:
         before = resident()
         held = [connected(one) for _ in range(30)]
         for connection in held:  # all but the last byte of a body

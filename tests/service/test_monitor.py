@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from coterie.service.http.page import ClusterChanges, changes_between
-from coterie.service.http.service import HTTPLimits
+from coterie.service.limits import Limits
 from service.serving import served
 from service.shops import ITEMS
 
@@ -69,7 +69,7 @@ def test_frames_tell_what_happens(tmp_path: Path) -> None:
 
 
 def test_so_many_may_look_on_and_requests_are_answered_meanwhile(tmp_path: Path) -> None:
-    limits = HTTPLimits(streams=2, in_flight=1)
+    limits = Limits(stream_limit=2, in_flight_limit=1)
     with served(str(tmp_path / "a.db"), dim=2, limits=limits) as one:
         url = f"{one.url}/v1/policies/default/live"
         with (
@@ -80,7 +80,7 @@ def test_so_many_may_look_on_and_requests_are_answered_meanwhile(tmp_path: Path)
             assert all(next(lines) for lines in reading)
             refused = httpx.get(url, trust_env=False, timeout=5)
             assert refused.status_code == 503
-            assert "2 pages are open" in refused.json()["detail"]
+            assert "the limit of 2 open pages is reached (stream_limit)" in refused.json()["detail"]
             assert httpx.get(f"{one.url}/v1/policies", trust_env=False).status_code == 200
         time.sleep(1.5)
         assert frames_of(one.url, 1)

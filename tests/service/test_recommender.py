@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,6 +48,41 @@ def test_a_repeated_decision_gets_the_first_answer_and_another_request_is_a_conf
     for other in ({"user": "bob"}, {"user": "alice", "items": ["tea"]}, {"user": "alice", "k": 2}):
         with pytest.raises(Conflict, match="decision_id 'd1' was used for another request"):
             one.decide(**other, decision_id="d1")
+
+
+REQUESTS: dict[str, dict[str, Any]] = {
+    "all": {},
+    "list of all": {"k": 2},
+    "named": {"items": ["tea", "coffee"]},
+    "named in another order": {"items": ["coffee", "tea"]},
+    "arms": {"arms": {"tea": [1.0, 0.0], "coffee": [0.0, 1.0]}},
+    "arms with another id": {"arms": {"tea": [1.0, 0.0], "milk": [0.0, 1.0]}},
+    "arms with another vector": {"arms": {"tea": [1.0, 0.0], "milk": [0.0, 1.1]}},
+    "without one": {"exclude": ["tea"]},
+    "without two": {"exclude": ["tea", "coffee"]},
+    "with a tag": {"only": "hot"},
+    "with another tag": {"only": ["cold", "hot"]},
+    "matrix": {"arms": [[1.0, 0.0], [0.0, 1.0]]},
+    "list of arms": {"arms": {"tea": [1.0, 0.0], "coffee": [0.0, 1.0]}, "k": 2},
+}
+
+
+@pytest.mark.parametrize("asked", REQUESTS)
+def test_only_the_very_same_request_is_a_repeat_also_after_a_restart(asked: str, tmp_path: Path) -> None:
+    one = shop(store=tmp_path / "a.db")
+    one.put_items(ITEMS, tags={"tea": ["hot"], "cocoa": ["hot", "cold"]})
+    first = one.decide("alice", **REQUESTS[asked], decision_id="d")
+    abandon(one)
+    for _ in range(2):  # from the log, then from a snapshot
+        with shop(store=tmp_path / "a.db") as again:
+            assert again.decide("alice", **REQUESTS[asked], decision_id="d") == first
+            again.put_items({"tea": [0.5, 0.5]})
+            for other, request in REQUESTS.items():
+                if other != asked:
+                    with pytest.raises(Conflict, match="'d' was used for another request"):
+                        again.decide("alice", **request, decision_id="d")
+            with pytest.raises(Conflict, match="'d' was used for another request"):
+                again.decide("bob", **REQUESTS[asked], decision_id="d")
 
 
 def test_a_decision_that_was_never_made_is_unknown() -> None:

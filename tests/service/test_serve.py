@@ -25,6 +25,7 @@ from coterie.cli.serve import read_server_settings
 from coterie.service.core.recovery import recover_policy
 from coterie.service.http.api_keys import create_key
 from coterie.service.http.server import address_of, is_loopback, listen, open_engine
+from coterie.service.limits import Limits
 from coterie.service.settings import ServerSettings
 from coterie.service.storage.sqlite import SQLiteStore
 
@@ -290,7 +291,9 @@ def test_a_free_port_is_found_and_told() -> None:
 
 def test_every_setting_is_on_the_page_of_operations() -> None:
     page = (DOCS / "service-operations.md").read_text(encoding="utf-8")
-    for field in fields(ServerSettings):
+    for field in (*fields(ServerSettings), *fields(Limits)):
+        if field.name == "limits":
+            continue
         option, variable = f"--{field.name.replace('_', '-')}", f"COTERIE_{field.name.upper()}"
         row = re.search(rf"^\| `{option}` \| `{variable}` \| (\S+) \|", page, re.MULTILINE)
         assert row is not None, field.name

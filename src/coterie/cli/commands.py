@@ -13,6 +13,7 @@ from coterie.cli import (
     data,
     evaluate,
     explain,
+    items,
     keys,
     policies,
     reproduce,
@@ -66,6 +67,7 @@ def _add_commands() -> None:
     app.command(cls=CommandWithExamples, epilog=bench.EPILOG)(bench.bench)
     app.command(cls=CommandWithExamples, epilog=serve.EPILOG)(serve.serve)
     app.add_typer(data.app, name="data")
+    app.add_typer(items.app, name="items")
     app.add_typer(keys.app, name="keys")
     app.add_typer(store.app, name="store")
 

@@ -39,7 +39,7 @@ FIGURES = (
     "real",
     "field",
 )
-DEFAULT_POLICY_NAMES = "AutoCLUB and LinUCBInd"
+DEFAULT_POLICY_NAMES = "AutoCLUB, LinUCBInd and ItemUCB"
 ENGINES = ("local", "ray")
 SETTINGS = ("stochastic", "smoothed", "lastfm-2014", "rated", "complete", "stream", "payoffs")
 SCALES = ("unit", "raw", "sqrt-s")

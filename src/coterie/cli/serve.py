@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from signal import SIGTERM, signal
 from tempfile import TemporaryDirectory
@@ -59,6 +59,38 @@ def serve(
     snapshot_every: Annotated[
         int | None, typer.Option(metavar="N", help="Events between snapshots (50000).")
     ] = None,
+    policy_limit: Annotated[
+        int | None, typer.Option(metavar="N", help="Maximum number of policies (100).")
+    ] = None,
+    user_limit: Annotated[
+        int | None, typer.Option(metavar="N", help="Maximum number of users of a policy (100000).")
+    ] = None,
+    item_limit: Annotated[
+        int | None, typer.Option(metavar="N", help="Maximum number of items of a policy (1000000).")
+    ] = None,
+    known_item_limit: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Maximum number of items that a policy knows, removed ones included (4000000)."
+        ),
+    ] = None,
+    waiting_limit: Annotated[
+        int | None,
+        typer.Option(
+            metavar="BYTES",
+            help="Maximum total size of the decisions of a policy that wait for a reward (268435456).",
+        ),
+    ] = None,
+    queue_limit: Annotated[
+        int | None,
+        typer.Option(
+            metavar="BYTES",
+            help="Maximum total size of the events that the store has not confirmed (67108864).",
+        ),
+    ] = None,
+    batch_limit: Annotated[
+        int | None, typer.Option(metavar="N", help="Maximum number of rewards in a request (1000).")
+    ] = None,
     body_limit: Annotated[
         int | None, typer.Option(metavar="BYTES", help="Maximum size of the body of a request (4194304).")
     ] = None,
@@ -71,6 +103,10 @@ def serve(
     ] = None,
     head_limit: Annotated[
         int | None, typer.Option(metavar="BYTES", help="Maximum size of the headers of a request (65536).")
+    ] = None,
+    arms_limit: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Maximum number of items or arms that a request may list (1000)."),
     ] = None,
     in_flight_limit: Annotated[
         int | None, typer.Option(metavar="N", help="Maximum number of requests at the same time (1024).")
@@ -133,9 +169,11 @@ def read_server_settings(
 ) -> ServerSettings:
     """Return settings from options, then the environment, then a file."""
     from coterie.cli.config import convert, read_toml
+    from coterie.service.limits import Limits
     from coterie.service.settings import ServerSettings
 
-    names = [field.name for field in fields(ServerSettings)]
+    limits = [field.name for field in fields(Limits)]
+    names = [*(field.name for field in fields(ServerSettings) if field.name != "limits"), *limits]
     from_file = read_toml(config) if config is not None else {}
     for name in from_file:
         if name not in names:
@@ -143,7 +181,9 @@ def read_server_settings(
     variables = {
         name: os.environ[PREFIX + name.upper()] for name in names if PREFIX + name.upper() in os.environ
     }
-    return convert({**(defaults or {}), **from_file, **variables, **given}, ServerSettings)
+    values = {**(defaults or {}), **from_file, **variables, **given}
+    limited = {name: values.pop(name) for name in limits if name in values}
+    return replace(convert(values, ServerSettings), limits=convert(limited, Limits))
 
 
 def run_server(settings: ServerSettings, *, demo: bool) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,12 +21,19 @@ ITEMS = "where it holds item ids, give their vectors too (items=, --items)"
 JSON_LIST = r"^\s*\[\s*\["
 
 
+ItemId: TypeAlias = int | str
+
+
 class Offers(NamedTuple):
-    """Vectors (N, dim), the rows of them that were offered, event after event, and where each begins."""
+    """Vectors (N, dim), the rows of them that were offered, event after event, and where each begins.
+
+    `ids` are the ids of the N vectors, None for one that has none; without any, it is empty.
+    """
 
     items: Floats
     offers: Ints
     starts: Ints
+    ids: Sequence[ItemId | None] = ()
 
     def item_lists(self) -> pl.Series:
         """The numbers of the items of each event."""
@@ -49,23 +56,39 @@ class Offers(NamedTuple):
         )
         return grouped[name]
 
-    def vector_lists(self) -> pl.Series:
-        """The vectors of the items that appear for the first time in each event; items as they appear."""
+    def first_lists(self, name: str, values: Any) -> pl.Series:
+        """A value for each item, in lists of those that appear for the first time in each event.
+
+        Items are numbered as they appear.
+        """
         import polars as pl
 
         _, first = np.unique(self.offers, return_index=True)
         events = np.searchsorted(self.starts, first, "right") - 1
-        rows = pl.DataFrame({"event": events, "vectors": pl.Series(self.items)})
-        lists = rows.group_by("event", maintain_order=True).agg("vectors")
+        rows = pl.DataFrame({"event": events, name: pl.Series(values)})
+        lists = rows.group_by("event", maintain_order=True).agg(name)
         every = pl.DataFrame({"event": np.arange(len(self.starts) - 1)})
-        return every.join(lists, on="event", how="left", maintain_order="left")["vectors"]
+        return every.join(lists, on="event", how="left", maintain_order="left")[name]
+
+
+def numbered_ids(ids: Sequence[ItemId | None]) -> tuple[list[ItemId], Ints]:
+    """Every id once, and for each of those given its position among them; −1 for None.
+
+    >>> names, positions = numbered_ids(["tea", None, "coffee", "tea"])
+    >>> names, positions.tolist()
+    (['tea', 'coffee'], [0, -1, 1, 0])
+    """
+    numbers: dict[ItemId, int] = {}
+    positions = [-1 if one is None else numbers.setdefault(one, len(numbers)) for one in ids]
+    return list(numbers), np.array(positions, np.int64)
 
 
 def renumbered(offers: Offers) -> Offers:
     """The same with items numbered as they appear; items that were never offered are left out."""
     _, first = np.unique(offers.offers, return_index=True)
-    items = offers.items[offers.offers[np.sort(first)]]
-    return Offers(items, by_appearance(offers.offers), offers.starts)
+    rows = offers.offers[np.sort(first)]
+    ids = [offers.ids[row] for row in rows] if offers.ids else ()
+    return Offers(offers.items[rows], by_appearance(offers.offers), offers.starts, ids)
 
 
 def offers_of_vectors(column: pl.Series) -> Offers:
@@ -107,7 +130,7 @@ def offers_of_items(ids: pl.Series, vectors: Floats) -> Callable[[pl.Series], Of
             place = int(missing.arg_true()[0])
             event = int(np.searchsorted(starts, place, "right")) - 1
             raise DataError(f"event {event} (from 0): item {offered[place]!r} is offered but has no vector")
-        return Offers(vectors, known["number"].to_numpy().astype(np.int64), starts)
+        return Offers(vectors, known["number"].to_numpy().astype(np.int64), starts, ids.to_list())
 
     return read
 

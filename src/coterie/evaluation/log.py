@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 
 from coterie.atomic_files import atomic_write
 from coterie.errors import ArgumentError, DataError
-from coterie.evaluation.arms import Offers, renumbered
+from coterie.evaluation.arms import ItemId, Offers, renumbered
 from coterie.extras import need
 from coterie.policies.base import by_appearance, frozen
 from coterie.types import Bools, Floats, Ints
@@ -51,6 +51,12 @@ class Log:
         The probability with which that arm was played, above 0 and at most 1.
     rewards, times : array, shape (n,)
         The reward and the time of each event; times ascend.
+    item_ids : sequence of int or str, optional
+        The id of each item that has one.
+    item_of : array of int, shape (N,), optional
+        The item of each row of `items`, as a position in `item_ids`, or −1 if it has no id; several rows may
+        be one item whose vector has changed. Policies that take ids are given these positions where all arms
+        of an event have ids; without ids, equal vectors are one item.
 
     Raises
     ------
@@ -75,11 +81,14 @@ class Log:
     propensities: Floats
     rewards: Floats
     times: Floats
+    item_ids: Sequence[ItemId] = ()
+    item_of: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
     def __post_init__(self) -> None:
         """Copy and check everything once."""
         object.__setattr__(self, "user_ids", tuple(self.user_ids))
-        for name in ("users", "offers", "starts", "chosen"):
+        object.__setattr__(self, "item_ids", tuple(self.item_ids))
+        for name in ("users", "offers", "starts", "chosen", "item_of"):
             object.__setattr__(self, name, frozen(np.array(getattr(self, name), np.int64)))
         for name in ("items", "propensities", "rewards", "times"):
             values = reals(name, getattr(self, name), "an array", kinds="fiub")
@@ -87,6 +96,7 @@ class Log:
             object.__setattr__(self, name, frozen(values.copy()))
         self._check_shapes()
         self._check_values()
+        self._check_ids()
 
     def _check_shapes(self) -> None:
         n, columns = len(self.users), (self.chosen, self.propensities, self.rewards, self.times)
@@ -96,14 +106,17 @@ class Log:
             raise ArgumentError(f"items must have shape (N, dim), got {self.items.shape}")
         if any(column.shape != (n,) for column in columns) or self.starts.shape != (n + 1,):
             raise ArgumentError(f"the arrays of a log must have a value for each of its {n} events")
+        if self.item_of.shape not in ((0,), (len(self.items),)):
+            raise ArgumentError(f"item_of must have a value for each of the {len(self.items)} rows of items")
         if self.starts[0] != 0 or self.starts[-1] != len(self.offers) or np.any(np.diff(self.starts) < 0):
             raise ArgumentError("starts must ascend from 0 to the number of offers")
-        for name, numbers, limit in (
-            ("users", self.users, len(self.user_ids)),
-            ("offers", self.offers, len(self.items)),
+        for name, numbers, low, limit in (
+            ("users", self.users, 0, len(self.user_ids)),
+            ("offers", self.offers, 0, len(self.items)),
+            ("item_of", self.item_of, -1, len(self.item_ids)),
         ):
-            if numbers.size and not (numbers.min() >= 0 and numbers.max() < limit):
-                raise ArgumentError(f"{name} must be from 0 to {limit - 1}")
+            if numbers.size and not (numbers.min() >= low and numbers.max() < limit):
+                raise ArgumentError(f"{name} must be from {low} to {limit - 1}")
 
     def _check_values(self) -> None:
         sizes = self.sizes
@@ -121,6 +134,19 @@ class Log:
         if wrong.any():
             event = int(np.searchsorted(self.starts, int(np.argmax(wrong)), "right")) - 1
             raise DataError(f"event {event} (from 0): arms must hold finite numbers only")
+
+    def _check_ids(self) -> None:
+        """Refuse an event that offers an item twice, as policies do."""
+        place = np.empty(len(self.item_ids), np.int64)
+        for event in range(len(self) if self.item_ids else 0):
+            items = self.item_of[self.offers[self.starts[event] : self.starts[event + 1]]]
+            items = items[items >= 0]
+            order = np.arange(len(items))
+            place[items] = order  # of an item that is there twice, the later place remains
+            twice = place[items] != order
+            if twice.any():
+                item = self.item_ids[items[np.argmax(twice)]]
+                raise DataError(f"event {event} (from 0): item {item!r} is offered twice")
 
     def __len__(self) -> int:
         """The number of events."""
@@ -150,6 +176,13 @@ class Log:
         vector: Floats = self.items[self.offers[self.starts[event] + self.chosen[event]]].copy()
         return vector
 
+    def ids(self, event: int) -> Ints | None:
+        """The items that an event offered, (K,), as positions in `item_ids`; None if one has no id."""
+        if not self.item_ids:
+            return None
+        found: Ints = self.item_of[self.offers[self.starts[event] : self.starts[event + 1]]]
+        return None if found.min() < 0 else found
+
     def ordered(self) -> Log:
         """The same events by time, those of one time as they stand; users are numbered as they appear."""
         order = np.argsort(self.times, kind="stable")
@@ -176,18 +209,22 @@ class Log:
     def save(self, path: str | PathLike[str]) -> None:
         """Write a Parquet file that `read_log` reads, whole or not at all: a row for each event.
 
-        `items` are the numbers of the arms that were offered, numbered as they appear; `vectors` are those of
-        the arms that appear for the first time. A number takes about two bytes, a vector 8·dim, once.
+        `items` are the numbers of the arms that were offered, numbered as they appear; `vectors` and `ids`
+        are those of the arms that appear for the first time. A number takes about two bytes, a vector 8·dim,
+        once.
         """
         import polars as pl
 
         need("polars", "a log")
-        found = renumbered(Offers(self.items, self.offers, self.starts))
+        named = self.item_of if self.item_ids else ()
+        names = [self.item_ids[item] if item >= 0 else None for item in named]
+        found = renumbered(Offers(self.items, self.offers, self.starts, names))
         frame = pl.DataFrame(
             [
                 pl.Series("user", [self.user_ids[user] for user in self.users]),
                 found.item_lists(),
-                found.vector_lists(),
+                found.first_lists("vectors", found.items),
+                *([found.first_lists("ids", found.ids)] if names else ()),
                 pl.Series("arm", self.chosen, pl.UInt32),
                 pl.Series("propensity", self.propensities),
                 pl.Series("reward", self.rewards),
@@ -199,7 +236,10 @@ class Log:
         atomic_write(Path(path).expanduser(), file.getvalue())
 
     def to_frame(self) -> pl.DataFrame:
-        """The table that `read_log` takes, in polars: a row for each event; `arms` holds its vectors."""
+        """The table that `read_log` takes, in polars: a row for each event; `arms` holds its vectors.
+
+        It has no ids of items; `save` keeps them.
+        """
         import polars as pl
 
         lists = Offers(self.items, self.offers, self.starts).vector_rows()

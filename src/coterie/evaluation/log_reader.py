@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -13,8 +14,9 @@ from numpy.typing import ArrayLike
 from coterie.datasets.csvtable import CsvTable, first_line
 from coterie.datasets.request import Frame
 from coterie.errors import ArgumentError, DataError, MissingData, unknown
-from coterie.evaluation.arms import Offers, offers_of_items, offers_of_vectors
+from coterie.evaluation.arms import Offers, numbered_ids, offers_of_items, offers_of_vectors
 from coterie.evaluation.log import FORMAT_KEY, FORMAT_VERSION, Log, refuse_first
+from coterie.evaluation.service_export import ITEM_COLUMNS, has_versions, is_service_export, read_offers
 from coterie.extras import need
 from coterie.types import Floats, Ints
 
@@ -51,7 +53,8 @@ def read_log(
         Names of the columns where they differ: `{"user": "customer", "reward": "click"}`.
     items : path, data frame or array, optional
         The vector of each item: a table whose first column is the id and whose others are the features, or an
-        array whose row numbers are the ids.
+        array whose row numbers are the ids. For a log that a service has exported: its table of items, which
+        has all versions of the catalogue.
     uniform : bool, optional
         The arms were drawn uniformly: the propensity is 1/K. For logs without that column.
 
@@ -76,17 +79,27 @@ def read_log(
     <Log: 2 events of 2 users, 2 arms of dim 2 a round, propensities 0.5>
     """
     need("polars", "a log")
-    vectors = None if items is None else _read_items(items)
     name = "the data frame" if isinstance(source, Frame) else Path(source).name
-    try:
+    with _naming(name):
         if not isinstance(source, Frame) and _is_own(Path(source)):
             return _read_own(Path(source))
         frame = _frame(source)
+        if not columns and is_service_export(frame.columns):
+            return _read_export(frame, items, uniform)
+    vectors = None if items is None else _read_items(items)
+    with _naming(name):
         names = _names(frame.columns, columns or {}, uniform)
         offers = offers_of_vectors if vectors is None else offers_of_items(*vectors)
         return _log(frame, names, offers, uniform)
+
+
+@contextmanager
+def _naming(table: str) -> Iterator[None]:
+    """Let errors say which table they are about."""
+    try:
+        yield
     except DataError as error:
-        raise DataError(f"{name}: {error}") from None
+        raise DataError(f"{table}: {error}") from None
 
 
 def _names(available: list[str], given: Mapping[str, str], uniform: bool) -> dict[str, str]:
@@ -107,8 +120,29 @@ def _names(available: list[str], given: Mapping[str, str], uniform: bool) -> dic
     return {ours: theirs for ours, theirs in names.items() if theirs in available}
 
 
+def _read_export(frame: pl.DataFrame, items: Source | ArrayLike | None, uniform: bool) -> Log:
+    """The log that a service has exported, with its table of items."""
+    table = None
+    if items is not None:
+        if not isinstance(items, Frame | str | PathLike):
+            raise ArgumentError(
+                "items must be the table that the service exports (table=items), got an array"
+            )
+        table = _frame(items)
+        if not has_versions(table.columns):
+            wanted = ", ".join(ITEM_COLUMNS)
+            raise ArgumentError(f"items must be the table that the service exports, with columns {wanted}")
+    found = read_offers(frame, table)
+    names = {name: name for name in COLUMNS}
+    return _log(frame[found.rows], names, lambda _: found.offers, uniform, found.chosen)
+
+
 def _log(
-    frame: pl.DataFrame, names: Mapping[str, str], offers_of: Callable[[pl.Series], Offers], uniform: bool
+    frame: pl.DataFrame,
+    names: Mapping[str, str],
+    offers_of: Callable[[pl.Series], Offers],
+    uniform: bool,
+    chosen: Ints | None = None,
 ) -> Log:
     """The log of a table, its events by time."""
     import polars as pl
@@ -116,6 +150,7 @@ def _log(
     if not frame.height:
         raise DataError("the log has no events")
     offers = offers_of(frame[names["arms"]])
+    item_ids, item_of = numbered_ids(offers.ids)
     ids = _ids(frame[names["user"]])
     unique = ids.unique(maintain_order=True)
     numbers = pl.DataFrame({"id": unique}).with_row_index("number")
@@ -128,7 +163,9 @@ def _log(
         items=offers.items,
         offers=offers.offers,
         starts=offers.starts,
-        chosen=_whole_numbers("arm", frame[names["arm"]]),
+        item_ids=item_ids,
+        item_of=item_of,
+        chosen=_whole_numbers("arm", frame[names["arm"]]) if chosen is None else chosen,
         propensities=whole if uniform else _numbers("propensity", frame[names["propensity"]]),
         rewards=_numbers("reward", frame[names["reward"]]),
         times=_times(frame[names["time"]]) if "time" in names else np.arange(frame.height, dtype=np.float64),
@@ -272,4 +309,6 @@ def _read_own(path: Path) -> Log:
     if not len(vectors):
         raise DataError("it has no vectors")
     items = offers_of_vectors(vectors).items
-    return _log(frame, names, offers_of_items(*_items(items)), uniform=False)
+    ids = frame["ids"].drop_nulls().explode().to_list() if "ids" in frame.columns else ()
+    by_number = offers_of_items(*_items(items))
+    return _log(frame, names, lambda column: by_number(column)._replace(ids=ids), uniform=False)

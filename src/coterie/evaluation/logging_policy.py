@@ -6,14 +6,16 @@ from collections import defaultdict, deque
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError
+from coterie.evaluation.arms import numbered_ids
 from coterie.evaluation.log import Log
-from coterie.evaluation.passes import chosen_arm
+from coterie.evaluation.passes import PolicyCalls
 from coterie.policies.protocols import Policy
 from coterie.seeding import stream
 from coterie.types import Floats
-from coterie.validation import arms_matrix, number, reals, shown
+from coterie.validation import arms_matrix, item_id, item_ids, number, reals, shown
 
 SHARED = ("n_users", "dim", "labels", "add_users", "exploring", "arguments", "name")
 """Attributes that the simulator reads, passed on from the wrapped policy."""
@@ -58,14 +60,15 @@ class LoggingPolicy:
                 f"share must be above 0 and at most 1, got {share!r}: "
                 "without uniform play a log says nothing about other arms"
             )
+        self._calls = PolicyCalls(policy)
         self._rng = stream(seed, "logging policy")
         self._users: list[int] = []
         self._offers: list[list[int]] = []
         self._chosen: list[int] = []
         self._propensities: list[float] = []
         self._rewards: list[float] = []
-        self._numbers: dict[bytes, int] = {}
-        self._open: defaultdict[tuple[int, bytes], deque[int]] = defaultdict(deque)
+        self._rows: dict[tuple[int | None, bytes], int] = {}
+        self._open: defaultdict[tuple[int, int | bytes], deque[int]] = defaultdict(deque)
 
     def __getattr__(self, name: str) -> Any:
         """Pass on the attributes that the simulator reads."""
@@ -73,28 +76,33 @@ class LoggingPolicy:
             return getattr(self.policy, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def recommend(self, user: int, arms: Floats) -> int:
-        """Choose an arm and log the event; `update` adds its reward."""
+    def recommend(self, user: int, arms: Floats, *, items: ArrayLike | None = None) -> int:
+        """Choose an arm and log the event, with ids if there are any; `update` adds its reward."""
         matrix = reals("arms", arms, "a (K, dim) array")
         matrix = arms_matrix(matrix, matrix.shape[-1])
-        k, own = len(matrix), chosen_arm(self.policy, user, matrix)
+        k = len(matrix)
+        ids = None if items is None else item_ids(items, (k,))
+        own = self._calls.recommend(user, matrix, ids)
         # The policy decides in every round, also where the draw is uniform: its own random state then does
         # not depend on `share`.
         arm = int(self._rng.integers(k)) if self._rng.random() < self.share else own
         vectors = matrix.view(f"V{8 * matrix.shape[1]}").ravel().tolist()
-        self._open[int(user), vectors[arm]].append(len(self._users))
+        named: list[int | None] = [None] * k if ids is None else ids.tolist()
+        self._open[int(user), arm_key(named[arm], vectors[arm])].append(len(self._users))
         self._users.append(int(user))
-        self._offers.append([self._numbers.setdefault(one, len(self._numbers)) for one in vectors])
+        keys = zip(named, vectors, strict=True)
+        self._offers.append([self._rows.setdefault(key, len(self._rows)) for key in keys])
         self._chosen.append(arm)
         self._propensities.append(self.share / k + (1.0 - self.share) * (arm == own))
         self._rewards.append(np.nan)
         return arm
 
-    def update(self, user: int, x: Floats, reward: float) -> None:
+    def update(self, user: int, x: Floats, reward: float, *, item: int | None = None) -> None:
         """Let the policy learn; the reward goes to the oldest event of this user and arm that lacks one."""
-        self.policy.update(user, x, reward)
-        key = int(user), np.ascontiguousarray(x, np.float64).tobytes()
-        # Feedback may come late and in any order; events are matched by user and vector, oldest first.
+        known = None if item is None else item_id(item)
+        self._calls.update(user, x, reward, known)
+        key = int(user), arm_key(known, np.ascontiguousarray(x, np.float64).tobytes())
+        # Feedback may come late and in any order; events are matched by user and arm, oldest first.
         waiting = self._open.get(key)
         if waiting is None:
             return
@@ -109,7 +117,9 @@ class LoggingPolicy:
             raise ArgumentError("no reward has come yet, there is nothing to log")
         offers = [self._offers[t] for t in done]
         users = np.array(self._users)[done]
-        items = np.frombuffer(b"".join(self._numbers), np.float64).reshape(len(self._numbers), -1)
+        ids, vectors = zip(*self._rows, strict=True)
+        items = np.frombuffer(b"".join(vectors), np.float64).reshape(len(vectors), -1)
+        names, item_of = numbered_ids(ids)
         return Log(
             user_ids=range(int(users.max()) + 1),
             users=users,
@@ -120,4 +130,11 @@ class LoggingPolicy:
             propensities=np.array(self._propensities)[done],
             rewards=np.array(self._rewards)[done],
             times=done.astype(np.float64),
+            item_ids=names,
+            item_of=item_of,
         ).ordered()
+
+
+def arm_key(item: int | None, vector: bytes) -> int | bytes:
+    """What an arm is known by: its id, or its vector where it has none."""
+    return vector if item is None else item

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import index
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from coterie.errors import ArgumentError
 from coterie.evaluation.log import Log
 from coterie.policies.linucb.linucb import LinUCBInd, LinUCBOne
-from coterie.policies.protocols import Policy
+from coterie.policies.protocols import Policy, takes_items
 from coterie.types import Bools, Floats, Ints
 from coterie.validation import shown
 
@@ -72,6 +72,34 @@ class RewardModel:
             self._personal.update(user, row, rest)
 
 
+class PolicyCalls:
+    """Calls of a policy, with ids of items where there are any and its methods take them."""
+
+    def __init__(self, policy: Policy) -> None:
+        """Look at the signatures once."""
+        self._policy = policy
+        self._recommends, self._updates = takes_items(policy, "recommend"), takes_items(policy, "update")
+
+    def recommend(self, user: int, arms: Floats, ids: Ints | None) -> int:
+        """The arm that the policy recommends, checked to be the number of one."""
+        named: dict[str, Any] = {"items": ids} if self._recommends and ids is not None else {}
+        arm = self._policy.recommend(user, arms, **named)
+        try:
+            number = index(arm)
+        except TypeError:
+            number = -1
+        if not 0 <= number < len(arms):
+            raise ArgumentError(
+                f"recommend must return a row number from 0 to {len(arms) - 1}, got {shown(arm)}"
+            )
+        return number
+
+    def update(self, user: int, x: Floats, reward: float, item: int | None) -> None:
+        """Let the policy learn."""
+        named: dict[str, Any] = {"item": item} if self._updates and item is not None else {}
+        self._policy.update(user, x, reward, **named)
+
+
 def replay_pass(log: Log, policy: Policy, draws: Floats, *, advance: Advance | None = None) -> Bools:
     """Let a policy learn from the events in which it chooses the logged arm, and return which ones these are.
 
@@ -81,11 +109,12 @@ def replay_pass(log: Log, policy: Policy, draws: Floats, *, advance: Advance | N
     """
     counted = np.zeros(len(log), np.bool_)
     keep = log.propensities.min() / log.propensities
+    calls = PolicyCalls(policy)
     for t in range(len(log)):
-        user, arms, chosen = int(log.users[t]), log.arms(t), int(log.chosen[t])
-        if chosen_arm(policy, user, arms) == chosen and draws[t] < keep[t]:
+        user, chosen, ids = int(log.users[t]), int(log.chosen[t]), log.ids(t)
+        if calls.recommend(user, log.arms(t), ids) == chosen and draws[t] < keep[t]:
             counted[t] = True
-            policy.update(user, log.x(t), float(log.rewards[t]))
+            calls.update(user, log.x(t), float(log.rewards[t]), None if ids is None else int(ids[chosen]))
         _count(t, len(log), advance)
     return counted
 
@@ -97,30 +126,18 @@ def progressive_pass(
 
     A choice depends on earlier events only, and so does a prediction of the model.
     """
-    n = len(log)
+    n, calls = len(log), PolicyCalls(policy)
     found = Passage(np.zeros(n, np.int64), np.zeros(n), np.zeros(n))
     for t in range(n):
-        user, arms, x, reward = int(log.users[t]), log.arms(t), log.x(t), float(log.rewards[t])
-        arm = found.arms[t] = chosen_arm(policy, user, arms)
+        user, x, reward, ids = int(log.users[t]), log.x(t), float(log.rewards[t]), log.ids(t)
+        arm = found.arms[t] = calls.recommend(user, log.arms(t), ids)
         if model is not None:
             # Predicted before learning from this event, or the estimate would be biased.
             found.expected[t], found.expected_logged[t] = model.predict(user, np.stack([log.arms(t)[arm], x]))
             model.learn(user, x, reward)
-        policy.update(user, x, reward)
+        calls.update(user, x, reward, None if ids is None else int(ids[log.chosen[t]]))
         _count(t, n, advance)
     return found
-
-
-def chosen_arm(policy: Policy, user: int, arms: Floats) -> int:
-    """The arm that a policy recommends, checked to be the number of one."""
-    arm = policy.recommend(user, arms)
-    try:
-        number = index(arm)
-    except TypeError:
-        number = -1
-    if not 0 <= number < len(arms):
-        raise ArgumentError(f"recommend must return a row number from 0 to {len(arms) - 1}, got {shown(arm)}")
-    return number
 
 
 def _count(t: int, n: int, advance: Advance | None) -> None:

@@ -383,7 +383,18 @@ _UNTUNED = tuple(name for name in REAL_POLICIES if not dict(REGISTRY[name].grid.
 _FRIENDS = replace(_LISTENS, n_users=150, dim=10, connected=True)
 _BESIDE_GRAPHS = tuple(
     name
-    for name in ("LinUCBOne", "LinUCBInd", "CLUB", "SCLUB", "AutoCLUB", "HierUCB", "HierTS", *GRAPHS)
+    for name in (
+        "LinUCBOne",
+        "LinUCBInd",
+        "CLUB",
+        "SCLUB",
+        "AutoCLUB",
+        "HierUCB",
+        "HierTS",
+        "ItemUCB",
+        "ItemTS",
+        *GRAPHS,
+    )
     if name in REGISTRY
 )
 

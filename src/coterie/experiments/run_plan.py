@@ -22,8 +22,8 @@ from coterie.experiments.tuning import usual_spec
 from coterie.policies.factories import PolicyFactory, find_factory
 from coterie.policies.registry import DEFAULT
 
-DEFAULT_POLICIES = (DEFAULT, "LinUCBInd")
-"""The policies of a run that names none: the default, and a model for each user to compare it with."""
+DEFAULT_POLICIES = (DEFAULT, "LinUCBInd", "ItemUCB")
+"""The policies of a run that names none: the default, and what users alone and items alone are worth."""
 
 DEFAULT_HORIZON = 20_000
 

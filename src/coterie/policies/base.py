@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import inf
 from os import PathLike
 from threading import RLock
-from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar, overload
 from zlib import crc32
 
 import numpy as np
@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError
 from coterie.policies.array_files import ByteProgress
+from coterie.policies.catalogue.item_catalogue import Catalogue, Only
+from coterie.policies.catalogue.search import best_rows
 from coterie.policies.confidence import Confidence, Schedule
 from coterie.policies.declarations import Declaration
 from coterie.policies.kernel.effects import Effects
@@ -175,17 +177,54 @@ class LinearBandit:
         plan = cls._plan(**own)
         return plan if items is None else plan._replace(items=flag("items", items))
 
+    @overload
     def recommend(
         self, user: int, arms: ArrayLike, *, items: ArrayLike | None = None, cautious: bool = False
-    ) -> int:
+    ) -> int: ...
+
+    @overload
+    def recommend(
+        self,
+        user: int,
+        arms: Catalogue,
+        *,
+        k: None = None,
+        exclude: ArrayLike | None = None,
+        only: Only | None = None,
+        cautious: bool = False,
+    ) -> int: ...
+
+    @overload
+    def recommend(
+        self,
+        user: int,
+        arms: Catalogue,
+        *,
+        k: int,
+        exclude: ArrayLike | None = None,
+        only: Only | None = None,
+        cautious: bool = False,
+    ) -> Ints: ...
+
+    def recommend(
+        self,
+        user: int,
+        arms: ArrayLike | Catalogue,
+        *,
+        items: ArrayLike | None = None,
+        cautious: bool = False,
+        k: int | None = None,
+        exclude: ArrayLike | None = None,
+        only: Only | None = None,
+    ) -> int | Ints:
         """Choose an arm for a user. This learns nothing; ties go to the first arm.
 
         Parameters
         ----------
         user : int
             User, from 0 to n_users − 1.
-        arms : array_like of shape (K, dim)
-            Vectors of the arms on offer, one per row.
+        arms : array_like of shape (K, dim) or Catalogue
+            Vectors of the arms on offer, one per row; or a catalogue, among all of whose items to choose.
         items : array_like of int, shape (K,), optional
             Ids of the arms: any whole numbers from 0 on, such as the row numbers of a catalogue, each once.
             Policies that learn effects of items know an item by its id, also when its vector changes;
@@ -194,12 +233,26 @@ class LinearBandit:
             Whether to take the arm of the largest lower confidence bound, `mean` − `width` of `scores`: the
             safe choice if nothing will be learnt from it, such as a single decision after `fit`. No random
             number is then drawn, not even in uniform rounds.
+        k : int, optional
+            Only with a catalogue: how many items to choose, as `recommend_list` does.
+        exclude : array_like of int, optional
+            Only with a catalogue: ids of items to leave out. Ids that are not in it are ignored.
+        only : str, iterable of str or array_like of int, optional
+            Only with a catalogue: a tag, several tags of which an item must have any, or ids of items.
 
         Returns
         -------
-        int
-            Row number of the chosen arm.
+        int or array of int, shape (k,)
+            Row number of the chosen arm. Of a catalogue, the id of the chosen item or, with `k`, the ids of
+            the k best, best first.
         """
+        if isinstance(arms, Catalogue):
+            if items is not None:
+                raise ArgumentError("items must not be given with a catalogue, which has ids of its own")
+            chosen = self._recommend_from(user, arms, k, exclude, only, flag("cautious", cautious))
+            return int(chosen[0]) if k is None else chosen
+        if k is not None or exclude is not None or only is not None:
+            raise ArgumentError("k, exclude and only need a catalogue; recommend_list ranks arms of a matrix")
         if flag("cautious", cautious):
             return int(self.recommend_list(user, arms, 1, items=items, cautious=True)[0])
         user = user_index(user, self._n_users)
@@ -217,6 +270,42 @@ class LinearBandit:
         if arm < 0:
             raise self._too_long("arms", arms)
         return arm
+
+    def _recommend_from(
+        self,
+        user: int,
+        catalogue: Catalogue,
+        k: int | None,
+        exclude: ArrayLike | None,
+        only: Only | None,
+        cautious: bool,
+    ) -> Ints:
+        """Choose items of a catalogue; returns their ids."""
+        user = user_index(user, self._n_users)
+        self._check_dim(catalogue)
+        with catalogue.reading():
+            rows = catalogue.eligible(exclude, only)
+            ids, vectors = catalogue.ids, catalogue.vectors
+            n = len(ids) if rows is None else len(rows)
+            length = 1 if k is None else whole("k", k, 1, n)
+            if cautious:
+                return self._safest_of(user, ids, vectors, rows, length)
+            with self._lock:
+                found = best_rows(self._learner, user, catalogue.compressed, vectors, ids, rows, length)
+            if found is None:
+                raise self._too_long("vectors of the catalogue", vectors)
+            return ids[found]
+
+    def _safest_of(self, user: int, ids: Ints, vectors: Floats, rows: Ints | None, k: int) -> Ints:
+        """Choose items of a catalogue by their lower confidence bounds; returns their ids."""
+        if rows is not None:
+            ids, vectors = ids[rows], vectors[rows]
+        return ids[self.recommend_list(user, vectors, k, items=ids, cautious=True)]
+
+    def _check_dim(self, catalogue: Catalogue) -> None:
+        """Refuse a catalogue whose vectors have another length."""
+        if catalogue.dim != self._dim:
+            raise ArgumentError(f"the catalogue must have vectors of length {self._dim}, got {catalogue.dim}")
 
     def recommend_many(
         self, users: ArrayLike, arms: ArrayLike, *, items: ArrayLike | None = None, cautious: bool = False
@@ -316,20 +405,25 @@ class LinearBandit:
         # Policies that are always cautious (OffCLUB) return negative widths, hence `abs`.
         return np.argsort(np.abs(width) - mean, kind="stable")
 
-    def update(self, user: int, x: ArrayLike, reward: float, *, item: int | None = None) -> None:
+    def update(self, user: int, x: ArrayLike | Catalogue, reward: float, *, item: int | None = None) -> None:
         """Absorb a reward, which may come late and in any order.
 
         Parameters
         ----------
         user : int
             User, from 0 to n_users − 1.
-        x : array_like of shape (dim,)
-            Vector of the arm that was shown.
+        x : array_like of shape (dim,) or Catalogue
+            Vector of the arm that was shown; or the catalogue that has `item`, whose present vector counts.
         reward : float
             Reward that the user gave; True and False are 1 and 0. The defaults are meant for [−1, 1].
         item : int, optional
-            Id of the arm that was shown, as for `recommend`.
+            Id of the arm that was shown, as for `recommend`; needed with a catalogue.
         """
+        if isinstance(x, Catalogue):
+            if item is None:
+                raise ArgumentError("item must be the id of the item that was shown, got None")
+            self._check_dim(x)
+            x = x.vector(item)
         user, value = user_index(user, self._n_users), number("reward", reward)
         known = None if item is None else item_id(item)
         try:

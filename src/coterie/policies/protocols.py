@@ -7,9 +7,32 @@ later.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from inspect import signature
+from types import MappingProxyType
 from typing import Protocol, runtime_checkable
 
 from coterie.types import Floats, Ints
+
+ITEM_PARAMETERS: Mapping[str, str] = MappingProxyType(
+    {
+        "recommend": "items",
+        "recommend_list": "items",
+        "recommend_pair": "items",
+        "update": "item",
+        "update_list": "items",
+        "update_pair": "items",
+    }
+)
+"""The parameter of each method that takes ids of items, in policies that know items by name."""
+
+
+def takes_items(policy: object, method: str) -> bool:
+    """Tell whether a method of a policy names the parameter for ids of items in its signature."""
+    try:
+        return ITEM_PARAMETERS[method] in signature(getattr(policy, method)).parameters
+    except (AttributeError, TypeError, ValueError):  # it has no such method, or one without a signature
+        return False
 
 
 @runtime_checkable

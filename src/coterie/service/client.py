@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 from urllib.parse import quote
 
 import httpx
@@ -22,8 +23,17 @@ from numpy.typing import ArrayLike
 from coterie.errors import ArgumentError, Conflict, CoterieError, StoreError, UnknownName
 from coterie.service import messages
 from coterie.service.core.ids import new_id
+from coterie.service.item_tables import Ids, ItemSource, ItemTable, Progress, item_table, saying_what_was_put
+from coterie.validation import shown
 
 T = TypeVar("T")
+R = TypeVar("R")
+NUMBERS_IN_BODY = 2**16
+"""Numbers of vectors in a body, at most: about 1.3 MB of JSON."""
+LONGEST_BODY = 3 * 2**20
+"""Bytes of a body of several items, at most; a service takes 4 MB by default."""
+LONGEST_QUERY = 4_000
+"""Characters of the ids of items that one request removes, at most, if there are several."""
 RETRIED = (429, 502, 503, 504)
 """Statuses after which the same request is sent again."""
 ERRORS: dict[int, type[CoterieError]] = {404: UnknownName, 409: Conflict, 503: StoreError, 429: StoreError}
@@ -53,6 +63,10 @@ class Call(Generic[T]):
         raise ERRORS.get(response.status_code, ArgumentError)(detail)
 
 
+Steps: TypeAlias = Generator[Call[T], T, R]
+"""Requests of which the next may depend on the answer before: yields calls, gets their answers."""
+
+
 class Calls:
     """The calls to one policy; decisions and rewards get an id, so that they may be sent again."""
 
@@ -76,16 +90,58 @@ class Calls:
         """Change settings."""
         return Call("PATCH", self._path(), messages.PolicyAnswer, dict(changes))
 
-    def put_items(self, items: Mapping[str, ArrayLike], replace_all: bool) -> Call[messages.ItemsAnswer]:
-        """Set items of the catalogue."""
-        body = {"items": [{"id": item, "x": floats(x)} for item, x in items.items()]}
-        return Call("PUT" if replace_all else "PATCH", self._path("/items"), messages.ItemsAnswer, body)
+    def put_items(
+        self, table: ItemTable, replace_all: bool, progress: Progress | None
+    ) -> Steps[messages.ItemsAnswer, int]:
+        """Set items of the catalogue, in batches; the others are removed at the end."""
+        bodies = (body for batch in table.batches(NUMBERS_IN_BODY) for body in _bodies(batch))
+        first, second = next(bodies), next(bodies, None)
+        alone = second is None
+        method = "PUT" if replace_all and alone else "PATCH"
+        done = count = 0
+        with saying_what_was_put(lambda: done):
+            for items, body in chain([first] if second is None else [first, second], bodies):
+                answer = yield Call(method, self._path("/items"), messages.ItemsAnswer, msgspec.Raw(body))
+                done, count = done + items, answer.count
+                if progress is not None:
+                    progress(done, len(table))
+            if replace_all and not alone:
+                kept = set(table.ids)
+                others = [one for one in (yield from self.list_items()) if one not in kept]
+                count = (yield from self.remove_items(others)) if others else count
+        return count
+
+    def list_items(self) -> Steps[messages.ItemsAnswer, list[str]]:
+        """List the ids of the catalogue, some at a time."""
+        found: list[str] = []
+        start: int | msgspec.UnsetType | None = 0
+        while isinstance(start, int):
+            answer = yield Call("GET", self._path(f"/items?start={start}"), messages.ItemsAnswer)
+            found += answer.ids or ()
+            start = answer.next
+        return found
+
+    def remove_items(self, ids: Sequence[str]) -> Steps[messages.ItemsAnswer, int]:
+        """Remove items of the catalogue, as many at a time as fit in a line."""
+        if isinstance(ids, str) or not ids:
+            raise ArgumentError(f"items must be a list of at least one id, got {shown(ids)}")
+        words, count = [f"id={quote(one, safe='')}" for one in ids], 0
+        while words:
+            fitting = 1
+            while fitting < len(words) and sum(map(len, words[: fitting + 1])) < LONGEST_QUERY:
+                fitting += 1
+            query = "&".join(words[:fitting])
+            answer = yield Call("DELETE", self._path(f"/items?{query}"), messages.ItemsAnswer)
+            words, count = words[fitting:], answer.count
+        return count
 
     def decide(
         self,
         user: str,
         items: Sequence[str] | None,
         arms: Mapping[str, ArrayLike] | None,
+        exclude: Sequence[str] | None,
+        only: str | Sequence[str] | None,
         k: int,
         decision_id: str | None,
     ) -> Call[messages.DecisionAnswer]:
@@ -93,6 +149,10 @@ class Calls:
         body: dict[str, Any] = {"user": user, "k": k, "decision_id": decision_id or new_id()}
         if items is not None:
             body["items"] = list(items)
+        if exclude is not None:
+            body["exclude"] = list(exclude)
+        if only is not None:
+            body["only"] = [only] if isinstance(only, str) else list(only)
         if arms is not None:
             body["arms"] = [{"id": arm, "x": floats(x)} for arm, x in arms.items()]
         return Call("POST", self._path("/decisions"), messages.DecisionAnswer, body)
@@ -122,6 +182,20 @@ class Calls:
     def clusters(self) -> Call[messages.ClustersAnswer]:
         """List clusters."""
         return Call("GET", self._path("/clusters"), messages.ClustersAnswer)
+
+
+def _bodies(batch: ItemTable) -> Iterator[tuple[int, bytes]]:
+    """Yield the bodies that put a batch of items, and how many each puts; long ones are cut in two."""
+    tags = batch.tags or {}
+    rows = zip(batch.ids, np.asarray(batch.vectors, np.float64).tolist(), strict=True)
+    items = [{"id": one, "x": x} | ({"tags": list(tags[one])} if one in tags else {}) for one, x in rows]
+    body = msgspec.json.encode({"items": items})
+    if len(body) <= LONGEST_BODY or len(batch) < 2:
+        yield len(batch), body
+        return
+    half = len(batch) // 2
+    for part in (slice(0, half), slice(half, None)):
+        yield from _bodies(ItemTable(batch.ids[part], batch.vectors[part], batch.tags))
 
 
 def floats(x: ArrayLike) -> list[float]:
@@ -279,15 +353,45 @@ class Client:
         """
         return self._send(self._calls.configure(changes))
 
-    def put_items(self, items: Mapping[str, ArrayLike], *, replace_all: bool = False) -> int:
-        """Add items to the catalogue, or change their vectors.
+    def _perform(self, steps: Steps[T, R]) -> R:
+        """Send requests one after another, each of which may depend on answers before."""
+        try:
+            call = next(steps)
+            while True:
+                try:
+                    answer = self._send(call)
+                except CoterieError as error:
+                    call = steps.throw(error)
+                else:
+                    call = steps.send(answer)
+        except StopIteration as end:
+            result: R = end.value
+            return result
+
+    def put_items(
+        self,
+        items: ItemSource,
+        *,
+        ids: Ids | None = None,
+        tags: Mapping[str, Sequence[str]] | None = None,
+        replace_all: bool = False,
+        progress: Progress | None = None,
+    ) -> int:
+        """Add items to the catalogue, or change their vectors; what is known of an item stays.
 
         Parameters
         ----------
-        items : mapping
-            A vector of length dim for each item's id.
+        items : mapping, data frame or array_like
+            A vector of length dim for each id; or a table of pandas or polars with columns `id`, `x` (lists)
+            or columns of numbers, and perhaps `tags`; or an array with a row for each item.
+        ids : sequence, optional
+            Ids of the rows of an array; their numbers by default.
+        tags : mapping, optional
+            A list of tags for the ids of some of these items; the others keep the tags that they have.
         replace_all : bool
-            Whether to remove all other items.
+            Whether to remove all other items, after these were put.
+        progress : callable, optional
+            Called as progress(done, total) after each batch.
 
         Returns
         -------
@@ -297,9 +401,41 @@ class Client:
         Raises
         ------
         ArgumentError
-            If an id or a vector cannot be used; the catalogue stays as it was.
+            If an id or a vector cannot be used. Ids, shapes and numbers are checked before anything is sent.
+
+        Notes
+        -----
+        Many items are sent in batches of about a megabyte, each of which is put as a whole: an interruption
+        leaves the first ones, and an error says how many these are.
         """
-        return (self._send(self._calls.put_items(items, replace_all))).count
+        table = item_table(items, ids=ids, tags=tags)
+        return self._perform(self._calls.put_items(table, replace_all, progress))
+
+    def list_items(self) -> list[str]:
+        """List the ids of the catalogue.
+
+        Returns
+        -------
+        list of str
+            All ids, in no particular order.
+        """
+        return self._perform(self._calls.list_items())
+
+    def remove_items(self, items: Sequence[str]) -> int:
+        """Remove items from the catalogue; decisions that chose them still take their rewards.
+
+        Parameters
+        ----------
+        items : sequence of str
+            Ids of the catalogue, of which some hundred are removed by one request; if one is unknown, none of
+            its request is removed, nor of those after it.
+
+        Returns
+        -------
+        int
+            How many items the catalogue has then.
+        """
+        return self._perform(self._calls.remove_items(items))
 
     def decide(
         self,
@@ -307,6 +443,8 @@ class Client:
         items: Sequence[str] | None = None,
         *,
         arms: Mapping[str, ArrayLike] | None = None,
+        exclude: Sequence[str] | None = None,
+        only: str | Sequence[str] | None = None,
         k: int = 1,
         decision_id: str | None = None,
     ) -> messages.DecisionAnswer:
@@ -319,7 +457,11 @@ class Client:
         items : sequence of str, optional
             Items of the catalogue that may be shown now; all of them by default.
         arms : mapping, optional
-            Instead of items: vectors by id.
+            Instead of items: vectors by id. An id of the catalogue must have the vector that it has there.
+        exclude : sequence of str, optional
+            Ids of items to leave out, such as those that the user has seen; they may have been removed since.
+        only : str or sequence of str, optional
+            A tag, or several: only items that have one of them.
         k : int
             How many items to rank.
         decision_id : str, optional
@@ -335,7 +477,7 @@ class Client:
         Conflict
             If `decision_id` was used for another request.
         """
-        return self._send(self._calls.decide(user, items, arms, k, decision_id))
+        return self._send(self._calls.decide(user, items, arms, exclude, only, k, decision_id))
 
     def reward(self, decision_id: str, reward: float, *, item: str | None = None) -> messages.RewardAnswer:
         """Give the reward of a decision; the same twice is counted once.
@@ -552,12 +694,50 @@ class AsyncClient:
         """
         return await self._send(self._calls.configure(changes))
 
-    async def put_items(self, items: Mapping[str, ArrayLike], *, replace_all: bool = False) -> int:
-        """Add items to the catalogue, or change their vectors.
+    async def _perform(self, steps: Steps[T, R]) -> R:
+        """Send requests one after another, each of which may depend on answers before."""
+        try:
+            call = next(steps)
+            while True:
+                try:
+                    answer = await self._send(call)
+                except CoterieError as error:
+                    call = steps.throw(error)
+                else:
+                    call = steps.send(answer)
+        except StopIteration as end:
+            result: R = end.value
+            return result
+
+    async def put_items(
+        self,
+        items: ItemSource,
+        *,
+        ids: Ids | None = None,
+        tags: Mapping[str, Sequence[str]] | None = None,
+        replace_all: bool = False,
+        progress: Progress | None = None,
+    ) -> int:
+        """Add items to the catalogue, or change their vectors; what is known of an item stays.
 
         Takes and returns the same as `Client.put_items`.
         """
-        return (await self._send(self._calls.put_items(items, replace_all))).count
+        table = item_table(items, ids=ids, tags=tags)
+        return await self._perform(self._calls.put_items(table, replace_all, progress))
+
+    async def list_items(self) -> list[str]:
+        """List the ids of the catalogue.
+
+        Returns the same as `Client.list_items`.
+        """
+        return await self._perform(self._calls.list_items())
+
+    async def remove_items(self, items: Sequence[str]) -> int:
+        """Remove items from the catalogue; decisions that chose them still take their rewards.
+
+        Takes and returns the same as `Client.remove_items`.
+        """
+        return await self._perform(self._calls.remove_items(items))
 
     async def decide(
         self,
@@ -565,6 +745,8 @@ class AsyncClient:
         items: Sequence[str] | None = None,
         *,
         arms: Mapping[str, ArrayLike] | None = None,
+        exclude: Sequence[str] | None = None,
+        only: str | Sequence[str] | None = None,
         k: int = 1,
         decision_id: str | None = None,
     ) -> messages.DecisionAnswer:
@@ -572,7 +754,7 @@ class AsyncClient:
 
         Takes and returns the same as `Client.decide`.
         """
-        return await self._send(self._calls.decide(user, items, arms, k, decision_id))
+        return await self._send(self._calls.decide(user, items, arms, exclude, only, k, decision_id))
 
     async def reward(
         self, decision_id: str, reward: float, *, item: str | None = None

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from coterie.policies.catalogue.tag_sets import LONGEST_TAG
 from coterie.service.core.ids import LONGEST_ID
-from coterie.service.settings import Late, Mode
+from coterie.service.core.known_items import MOST_TAGS
+from coterie.service.settings import Late, LogOffers, Mode
 
-MOST_ARMS = 1_000
-MOST_BATCH = 1_000
 MOST_ITEMS = 10_000
 MOST_DIM = 4_096
 
@@ -21,6 +21,7 @@ Id = Annotated[
 Vector = Annotated[
     list[float], Meta(min_length=1, max_length=MOST_DIM, description="as long as the policy's dim")
 ]
+Tag = Annotated[str, Meta(min_length=1, max_length=LONGEST_TAG, description="1 to 100 characters")]
 
 
 class Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -45,6 +46,7 @@ class NewPolicy(Message):
     late: Late = "accept"
     uniform_share: Annotated[float, Meta(ge=0, le=1)] = 0.0
     mode: Mode = "online"
+    log_offers: LogOffers = "chosen"
 
 
 class PolicyChanges(Message):
@@ -55,6 +57,7 @@ class PolicyChanges(Message):
     late: Late | UnsetType = UNSET
     uniform_share: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
     mode: Mode | UnsetType = UNSET
+    log_offers: LogOffers | UnsetType = UNSET
 
 
 class PolicyAnswer(Answer):
@@ -86,32 +89,47 @@ class PoliciesAnswer(Answer):
 
 
 class Arm(Message):
-    """An item with its vector."""
+    """An arm with its vector."""
 
     id: Id
     x: Vector
 
 
+class Item(Message):
+    """An item of the catalogue with its vector; without `tags`, it keeps those that it has."""
+
+    id: Id
+    x: Vector
+    tags: Annotated[list[Tag], Meta(max_length=MOST_TAGS)] | UnsetType = UNSET
+
+
 class Items(Message):
     """Items of a catalogue."""
 
-    items: Annotated[list[Arm], Meta(max_length=MOST_ITEMS)]
+    items: Annotated[list[Item], Meta(max_length=MOST_ITEMS)]
 
 
 class ItemsAnswer(Answer):
-    """How many items the catalogue has, and their ids in a list of items."""
+    """How many items the catalogue has; a list of items has their ids, and `next` where it goes on."""
 
     count: int
     ids: list[str] | UnsetType = UNSET
+    next: int | UnsetType | None = UNSET
 
 
 class DecisionRequest(Message):
-    """A user, and what may be shown: items of the catalogue (all by default) or arms with vectors."""
+    """A user, and what may be shown: items of the catalogue (all by default) or arms with vectors.
+
+    Of the whole catalogue, `exclude` leaves items out, and `only` keeps those that have one of these tags.
+    How many items or arms a request may list is a setting of the server.
+    """
 
     user: Id
-    items: Annotated[list[Id], Meta(min_length=1, max_length=MOST_ARMS)] | None = None
-    arms: Annotated[list[Arm], Meta(min_length=1, max_length=MOST_ARMS)] | None = None
-    k: Annotated[int, Meta(ge=1, le=MOST_ARMS)] = 1
+    items: Annotated[list[Id], Meta(min_length=1)] | None = None
+    arms: Annotated[list[Arm], Meta(min_length=1)] | None = None
+    exclude: list[Id] | None = None
+    only: Annotated[list[Tag], Meta(min_length=1)] | None = None
+    k: Annotated[int, Meta(ge=1)] = 1
     decision_id: Id | None = None
 
 
@@ -152,7 +170,7 @@ class Reward(Message):
 class Rewards(Message):
     """One reward or many; each gets its own result."""
 
-    rewards: Annotated[list[Reward], Meta(min_length=1, max_length=MOST_BATCH)]
+    rewards: Annotated[list[Reward], Meta(min_length=1)]
 
 
 class RewardAnswer(Answer):

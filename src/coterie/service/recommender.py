@@ -9,19 +9,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError, MissingData
 from coterie.policies.base import LinearBandit
 from coterie.service.core.decisions import Decision, RewardResult
 from coterie.service.core.engine import PolicyEngine
+from coterie.service.core.known_items import Tags
 from coterie.service.core.live_policy import LivePolicy
 from coterie.service.core.queries import Explanation, Summary, UserEvent, explain, history, summary
+from coterie.service.item_tables import Ids, ItemSource, ItemTable, Progress, item_table, saying_what_was_put
+from coterie.service.limits import Limits
 from coterie.service.settings import CHANGEABLE, Changes, PolicySettings
 from coterie.service.storage.event_store import EventStore
 from coterie.service.storage.location import open_store
 from coterie.service.storage.sqlite import SQLiteStore
+
+LIMITS = Limits(user_limit=10**8, item_limit=10**8)
+"""Users and items come from the program itself, not from clients: only memory limits them."""
 
 
 class Recommender:
@@ -36,8 +41,8 @@ class Recommender:
         A name of the registry, AutoCLUB by default; `coterie policies` lists all.
     params : mapping, optional
         What the policy takes, such as `{"alpha": 1.5, "beta": 0.1}` for CLUB.
-    items : mapping, optional
-        The catalogue to begin with: a vector for each item's id.
+    items : mapping, data frame or array_like, optional
+        The catalogue to begin with, as `put_items` takes it: a vector for each item's id.
     store : str, path or EventStore, optional
         The path of a SQLite file, `sqlite:///PATH`, or `postgresql://…`: everything survives the end of the
         process, and a call returns only when what it did is on the disk. Without it, everything is in memory.
@@ -79,7 +84,7 @@ class Recommender:
         policy: str | None = None,
         params: Mapping[str, Any] | None = None,
         *,
-        items: Mapping[str, ArrayLike] | None = None,
+        items: ItemSource | None = None,
         store: str | os.PathLike[str] | EventStore | None = None,
         name: str = "default",
         users: Sequence[str] = (),
@@ -91,7 +96,7 @@ class Recommender:
         given = {"policy": policy, "params": params, "users": tuple(users) or None, "seed": seed}
         options = {option: value for option, value in given.items() if value is not None}
         found = open_store(os.fspath(store) if isinstance(store, os.PathLike) else store)
-        engine = PolicyEngine(found, snapshot_every=snapshot_every)
+        engine = PolicyEngine(found, snapshot_every=snapshot_every, limits=LIMITS)
         self._attach(engine, lambda: open_policy(engine, name, {**options, "dim": dim, **changes}, items))
 
     def _attach(self, engine: PolicyEngine, opened: Callable[[], LivePolicy]) -> None:
@@ -110,6 +115,8 @@ class Recommender:
         items: Sequence[str] | None = None,
         *,
         arms: Mapping[str, ArrayLike] | ArrayLike | None = None,
+        exclude: Sequence[str] | None = None,
+        only: str | Sequence[str] | None = None,
         k: int = 1,
         decision_id: str | None = None,
     ) -> Decision:
@@ -122,7 +129,12 @@ class Recommender:
         items : sequence of str, optional
             Items of the catalogue that may be shown now; all of them by default.
         arms : mapping or array_like, optional
-            Instead of items: vectors by id, or a matrix whose rows are called "0", "1" and so on.
+            Instead of items: vectors by id, or a matrix whose rows are called "0", "1" and so on. An id of
+            the catalogue must have the vector that it has there.
+        exclude : sequence of str, optional
+            Ids of items to leave out, such as those that the user has seen; they may have been removed since.
+        only : str or sequence of str, optional
+            A tag, or several: only items that have one of them.
         k : int
             How many items to rank.
         decision_id : str, optional
@@ -140,7 +152,9 @@ class Recommender:
             case asking again with the same `decision_id` is safe.
         """
         return self._engine.settle(
-            self._live.decide(user, items=items, arms=arms, k=k, decision_id=decision_id)
+            self._live.decide(
+                user, items=items, arms=arms, exclude=exclude, only=only, k=k, decision_id=decision_id
+            )
         )
 
     def reward(
@@ -187,7 +201,8 @@ class Recommender:
         reward : float
             What came back, about from −1 to 1.
         item, x : str, array_like
-            What was shown: an item of the catalogue, or its vector; one of the two.
+            What was shown: an item of the catalogue, or a vector; or both, for an item that is not in the
+            catalogue, or had this vector when it was shown.
         feedback_id : str, optional
             An id of your own: the same feedback with the same id is counted once; another is a `Conflict`.
 
@@ -204,21 +219,50 @@ class Recommender:
         """
         return self._engine.settle(self._live.feedback(user, reward, item=item, x=x, feedback_id=feedback_id))
 
-    def put_items(self, items: Mapping[str, ArrayLike], *, replace_all: bool = False) -> None:
-        """Add items to the catalogue, or change their vectors.
+    def put_items(
+        self,
+        items: ItemSource,
+        *,
+        ids: Ids | None = None,
+        tags: Tags | None = None,
+        replace_all: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
+        """Add items to the catalogue, or change their vectors; what is known of an item stays.
 
         Parameters
         ----------
-        items : mapping
-            A vector of length dim for each item's id.
+        items : mapping, data frame or array_like
+            A vector of length dim for each id; or a table of pandas or polars with columns `id`, `x` (lists)
+            or columns of numbers, and perhaps `tags`; or an array with a row for each item.
+        ids : sequence, optional
+            Ids of the rows of an array; their numbers by default.
+        tags : mapping, optional
+            A list of tags for the ids of some of these items; the others keep the tags that they have.
         replace_all : bool
-            Whether to remove all other items.
+            Whether to remove all other items, after these were put.
+        progress : callable, optional
+            Called as progress(done, total) after each batch.
+
+        Raises
+        ------
+        ArgumentError
+            If an id or a vector cannot be used.
+
+        Notes
+        -----
+        Many items are put in batches of at most 10,000, each of which is durable as a whole: an interruption
+        leaves the first ones.
 
         Examples
         --------
-        >>> Recommender(items={"tea": [1.0, 0.0]}).put_items({"coffee": [0.0, 1.0]})
+        >>> shop = Recommender(items={"tea": [1.0, 0.0]})
+        >>> shop.put_items({"coffee": [0.0, 1.0]}, tags={"coffee": ["strong"]})
+        >>> shop.decide("alice", only="strong").chosen
+        'coffee'
         """
-        self._engine.settle(self._live.change_items(items, replace_all=replace_all))
+        table = item_table(items, ids=ids, tags=tags)
+        put_table(self._engine, self._live, table, replace_all=replace_all, progress=progress)
 
     def remove_items(self, items: Sequence[str]) -> None:
         """Remove items from the catalogue; decisions that chose them still take their rewards.
@@ -329,7 +373,7 @@ class Recommender:
     @property
     def items(self) -> tuple[str, ...]:
         """The ids of the catalogue."""
-        return tuple(self._live.state.catalogue.ids)
+        return tuple(self._live.state.items.ids)
 
     @property
     def policy(self) -> LinearBandit:
@@ -390,21 +434,46 @@ class Recommender:
     def __repr__(self) -> str:
         """The policy, and how many items and waiting decisions there are."""
         state = self._live.state
-        return f"<Recommender: {state.policy!r}, {len(state.catalogue)} items, {len(state.waiting)} waiting>"
+        return f"<Recommender: {state.policy!r}, {len(state.items)} items, {len(state.waiting)} waiting>"
+
+
+def put_table(
+    engine: PolicyEngine,
+    live: LivePolicy,
+    table: ItemTable,
+    *,
+    replace_all: bool = False,
+    progress: Progress | None = None,
+) -> None:
+    """Put items in batches; what is in one batch is put, and replaces all others, in one step."""
+    batches = list(table.batches())
+    done = 0
+    with saying_what_was_put(lambda: done):
+        for batch in batches:
+            engine.settle(live.change_items(batch, replace_all=replace_all and len(batches) == 1))
+            done += len(batch)
+            if progress is not None:
+                progress(done, len(table))
+        if replace_all and len(batches) > 1:
+            kept = set(table.ids)
+            with live.reading() as state:
+                others = [one for one in state.items.ids if one not in kept]
+            engine.settle(live.change_items(remove=others))
 
 
 def open_policy(
-    engine: PolicyEngine, name: str, options: dict[str, Any], items: Mapping[str, ArrayLike] | None
+    engine: PolicyEngine, name: str, options: dict[str, Any], items: ItemSource | None
 ) -> LivePolicy:
     """Return the policy of this name, which is made unless the store has it; add these items."""
+    table = None if items is None else item_table(items)
     if name in engine.policies or name in engine.quarantined:
         live = engine.find(name)
         engine.settle(live.configure(**changes_to(live, options)))
     else:
-        settings = PolicySettings(**{**options, "dim": given_dim(options["dim"], items)})
+        settings = PolicySettings(**{**options, "dim": given_dim(options["dim"], table)})
         live = engine.settle(engine.create(name, settings))
-    if items is not None:
-        engine.settle(live.change_items(items))
+    if table is not None:
+        put_table(engine, live, table)
     return live
 
 
@@ -421,10 +490,10 @@ def changes_to(known: LivePolicy, options: dict[str, Any]) -> dict[str, Any]:
     return {option: getattr(wanted, option) for option in CHANGEABLE}
 
 
-def given_dim(dim: int | None, items: Mapping[str, ArrayLike] | None) -> int:
+def given_dim(dim: int | None, items: ItemTable | None) -> int:
     """Return the length of vectors, as given or as the items have it."""
     if dim is not None:
         return dim
     if not items:
         raise ArgumentError("dim must be given: the length of an item's vector; or give items")
-    return int(np.size(np.asarray(next(iter(items.values())))))
+    return int(items.vectors.shape[1])

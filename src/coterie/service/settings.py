@@ -15,10 +15,12 @@ from coterie.policies.factories import find_factory
 from coterie.policies.registry import find
 from coterie.seeding import check_seed
 from coterie.service.core.ids import checked_id
+from coterie.service.limits import Limits
 from coterie.validation import as_array, nonnegative, number, shown, whole
 
 Mode = Literal["online", "shadow", "frozen"]
 Late = Literal["accept", "correct", "ignore"]
+LogOffers = Literal["chosen", "all"]
 
 
 class Changes(TypedDict, total=False):
@@ -29,6 +31,7 @@ class Changes(TypedDict, total=False):
     late: Late
     uniform_share: float
     mode: Mode
+    log_offers: LogOffers
 
 
 MOST_NESTED = 8
@@ -66,6 +69,9 @@ class PolicySettings:
         The share ε of decisions that are drawn uniformly, from 0 to 1.
     mode : {"online", "shadow", "frozen"}
         Decide and learn; or learn only from what was shown instead (rewards name the item); or decide only.
+    log_offers : {"chosen", "all"}
+        What the log keeps of arms that a request brings with their vectors: the chosen ones, or all, which
+        evaluation of other policies on the log needs. Of the catalogue all is known in any case.
     """
 
     dim: int
@@ -78,6 +84,7 @@ class PolicySettings:
     late: Late = "accept"
     uniform_share: float = 0.0
     mode: Mode = "online"
+    log_offers: LogOffers = "chosen"
 
     def __post_init__(self) -> None:
         """Check every setting."""
@@ -103,7 +110,11 @@ class PolicySettings:
         if not 0 <= share <= 1:
             raise ArgumentError(f"uniform_share must be from 0 to 1, got {shown(self.uniform_share)}")
         object.__setattr__(self, "uniform_share", share)
-        for name, choices in (("late", get_args(Late)), ("mode", get_args(Mode))):
+        for name, choices in (
+            ("late", get_args(Late)),
+            ("mode", get_args(Mode)),
+            ("log_offers", get_args(LogOffers)),
+        ):
             if getattr(self, name) not in choices:
                 given = shown(getattr(self, name))
                 raise ArgumentError(f"{name} must be one of {', '.join(choices)}, got {given}")
@@ -231,31 +242,12 @@ class ServerSettings:
         request with another Host is refused. `*` allows all.
     snapshot_every : int
         Events of a policy after which a snapshot is taken.
-    body_limit : int
-        Bytes that the body of a request may have.
-    bodies_limit : int
-        Bytes that the bodies of all requests in flight may have together; more get 503.
-    head_limit : int
-        Bytes that the first line and the headers of a request may have, and the trailers of a chunked body.
-    in_flight_limit : int
-        Requests that may be answered at the same time; more get 503.
-    stream_limit : int
-        Web pages that may be open at the same time.
-    export_limit : int
-        Exports that may be under way at the same time.
-    connection_limit : int
-        Connections that may be open, besides a few for health checks. Beyond it the connection that has been
-        idle the longest is closed. There are fewer if the process may not open as many files.
-    idle_timeout : int
-        Seconds after which a connection without requests is closed.
-    request_timeout : int
-        Seconds in which a whole request must have arrived, and in which a client must read on.
-    commit_timeout : int
-        Seconds after which a request gets 503 whose event the store has not confirmed.
     stop_timeout : int
         Seconds that requests in flight have after SIGTERM or SIGINT.
     log_level : str
         What is logged: debug, info, warning or error.
+    limits : Limits
+        On what requests can make the service hold; each is a setting of its own for `coterie serve`.
     """
 
     host: str = "127.0.0.1"
@@ -266,18 +258,9 @@ class ServerSettings:
     insecure: bool = False
     allowed_host: str | None = None
     snapshot_every: int = 50_000
-    body_limit: int = 4 * 2**20
-    bodies_limit: int = 128 * 2**20
-    head_limit: int = 65_536
-    in_flight_limit: int = 1_024
-    stream_limit: int = 100
-    export_limit: int = 4
-    connection_limit: int = 1_000
-    idle_timeout: int = 5
-    request_timeout: int = 30
-    commit_timeout: int = 15
     stop_timeout: int = 5
     log_level: str = "info"
+    limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
         """Check every setting."""
@@ -285,11 +268,6 @@ class ServerSettings:
         whole("port", self.port, 0, 65_535)
         whole("dim", self.dim, 1, 4_096)
         whole("snapshot_every", self.snapshot_every, 1)
-        for name in ("body_limit", "bodies_limit", "head_limit"):
-            whole(name, getattr(self, name), 1_024)
-        for name in ("in_flight_limit", "stream_limit", "export_limit", "connection_limit"):
-            whole(name, getattr(self, name), 1)
-        for name in ("idle_timeout", "request_timeout", "commit_timeout", "stop_timeout"):
-            whole(name, getattr(self, name), 1, 86_400)
+        whole("stop_timeout", self.stop_timeout, 1, 86_400)
         if self.log_level not in ("debug", "info", "warning", "error"):
             raise ArgumentError(f"log_level must be debug, info, warning or error, got {self.log_level!r}")

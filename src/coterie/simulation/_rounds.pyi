@@ -4,8 +4,6 @@ from coterie.environments.blocks import Block
 from coterie.policies.kernel.learner import Learner
 from coterie.types import Floats, Ints
 
-def takes_items(policy: object, method: str) -> bool: ...
-
 class AnyPolicy(Learner):
     policy: object
     def __init__(self, policy: object, n_users: int, dim: int) -> None: ...

@@ -4,7 +4,6 @@
 Compiled policies are learners; any other policy is wrapped by `AnyPolicy`. Both use the same loop and the same rounds.
 """
 
-from inspect import signature
 from operator import index
 from time import perf_counter
 
@@ -21,28 +20,10 @@ from coterie.policies.kernel.learner cimport Offer, WidthCache, largest
 from coterie.errors import ArgumentError
 from coterie.policies.base import too_long
 from coterie.policies.confidence import Schedule
+from coterie.policies.protocols import ITEM_PARAMETERS, takes_items
 from coterie.validation import shown as printed
 
 cnp.import_array()
-
-
-ITEM_PARAMETERS = {
-    "recommend": "items",
-    "recommend_list": "items",
-    "recommend_pair": "items",
-    "update": "item",
-    "update_list": "items",
-    "update_pair": "items",
-}
-"""The parameter of each method that takes ids of items."""
-
-
-def takes_items(policy, method):
-    """Does a method of a policy name the parameter for ids of items in its signature?"""
-    try:
-        return ITEM_PARAMETERS[method] in signature(getattr(policy, method)).parameters
-    except (AttributeError, TypeError, ValueError):  # it has no such method, or one without a signature
-        return False
 
 
 cdef class AnyPolicy(Learner):

@@ -8,8 +8,8 @@ from math import tanh
 from coterie.environments.blocks import Block
 from coterie.errors import ArgumentError
 from coterie.policies.kernel.learner import Learner
-from coterie.policies.protocols import PairPolicy
-from coterie.simulation._rounds import Ledger, takes_items
+from coterie.policies.protocols import PairPolicy, takes_items
+from coterie.simulation._rounds import Ledger
 from coterie.types import Ints
 from coterie.validation import shown as printed
 

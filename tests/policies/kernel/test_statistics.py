@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from contracts.examples import ALL, FORGETTING, grow, halves, make, play, ring
+from contracts.examples import ALL, FORGETTING, POPULARITY, grow, halves, make, play, ring
 from coterie.policies.base import by_appearance
 from coterie.policies.graph.graphucb import WALK_FLOOR
 from coterie.policies.kernel.learner import Learner
@@ -17,7 +17,7 @@ from coterie.types import Floats
 from inspection import array_names, learner_of, state_array, state_arrays, state_numbers
 from policies.histories import DIM, Event, Sums, events, live, rows, unpacked
 
-OTHERS = ("GOBLin", "GraphUCB", "AutoCLUB", "Hier", "DyClu", "CAB", "RCLUBWCU", "COLDB")
+OTHERS = ("GOBLin", "GraphUCB", "AutoCLUB", "Hier", "DyClu", "CAB", "RCLUBWCU", "COLDB", *POPULARITY)
 POOLED = [e for e in ALL if not e.startswith(OTHERS) and e not in FORGETTING]
 CLUSTERING = [e for e in POOLED if not e.startswith(("Lin", "CascadeLinUCB"))]
 OVER_GRAPHS = [e for e in ALL if e.startswith(("GOBLin", "GraphUCB"))]

@@ -7,12 +7,13 @@ from numpy.typing import ArrayLike
 from coterie.errors import ArgumentError
 from coterie.policies.autoclub.average import Levelled
 from coterie.policies.autoclub.explanations import UserExplanation, explained
-from coterie.policies.base import LinearBandit, Plan
+from coterie.policies.base import Plan
 from coterie.policies.declarations import Declaration, Style
+from coterie.policies.segments import Segmented
 from coterie.validation import arms_matrix, item_ids, user_index
 
 
-class AutoCLUB(LinearBandit):
+class AutoCLUB(Segmented):
     """Clusters by evidence, with no constants to set.
 
     The policy to start with. It needs no gap, no noise level and no horizon: noise, prior and mean preference

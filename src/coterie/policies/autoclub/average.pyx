@@ -7,14 +7,16 @@ does.
 import numpy as np
 
 cimport numpy as cnp
-from libc.math cimport INFINITY, sqrt
+from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
 from coterie.policies.autoclub.people cimport ClustersAndPeople, misled
 from coterie.policies.autoclub.prior cimport Terms
-from coterie.policies.kernel.effects cimport Effect, Effects, key_of_pair
-from coterie.policies.kernel.learner cimport NO_ITEM, WidthCache, Offer, View, bonus, row
+from coterie.policies.kernel.effects cimport Effect, Effects, key_of_item, key_of_pair
+from coterie.policies.kernel.learner cimport (
+    NO_ITEM, WidthCache, Offer, ScoreModel, View, WidthModel, bonus, item_key, row
+)
 from coterie.policies.kernel.linalg cimport dot, largest_eigenvalue, means, quadratic, quadratics
 
 from coterie.policies.autoclub.people import ClustersAndPeople as Base
@@ -74,11 +76,15 @@ cdef class Averaged(ClustersAndPeople):
     cdef bint recalls
     cdef double *people_means
     cdef double *people_widths
+    cdef double *formula
     cdef int64_t *unlearnt
     cdef int64_t *arm_keys
     cdef Effect *recalled
 
     cdef int bind(self) except -1:
+        if "formula" not in self._scratch:
+            self._scratch["formula"] = np.empty(self.dim)
+        self.formula = <double *> cnp.PyArray_DATA(self._scratch["formula"])
         self.unlearnt = <int64_t *> self.pointer("repeats")
         return ClustersAndPeople.bind(self)
 
@@ -135,14 +141,14 @@ cdef class Averaged(ClustersAndPeople):
     ) except? -1.0 nogil:
         """What a reward tells of its pair and, unless it only says again what the user has told of this item, of its item."""
         cdef double mean = 0.0, variance = 1.0, effect
-        cdef int64_t key = self.item_key(x, item)
+        cdef int64_t key = key_of_item(item, x, self.dim)
         self.repeated = False
         if self.items is None or (item != NULL and item[0] == NO_ITEM):
             return 0.0
         self.predict(user, x, &mean, &variance)
         effect = self.items.effect_of(key)
         self.repeated = (
-            self.pairs.add(key_of_pair(user, key), reward, mean + effect, 1.0 / variance) and self.pairs.variance > 0.0
+            self.pairs.add(key_of_pair(user, key), reward, mean + effect, 1.0 / variance) and self.remembers()
         )
         if not self.repeated:
             self.items.add(key, reward - mean, 0.0, 1.0 / variance)
@@ -159,28 +165,38 @@ cdef class Averaged(ClustersAndPeople):
 
     # Both decide.
 
+    cdef bint remembers(self) noexcept nogil:
+        """Do pairs of a user and an item have effects?"""
+        return self.pairs is not None and self.pairs.variance > 0.0
+
     cdef void look_up_effects(self, Offer *offer, int kinds) noexcept nogil:
         """The effects of items, and the keys of the arms if pairs have effects, too."""
         cdef Py_ssize_t k
         ClustersAndPeople.look_up_effects(self, offer, kinds)
-        self.recalls = kinds > 1 and self.pairs is not None and self.pairs.variance > 0.0
+        self.recalls = kinds > 1 and self.remembers()
         for k in range(offer.n if self.recalls else 0):
-            self.arm_keys[k] = self.item_key(row(offer, k, self.dim), NULL if offer.ids == NULL else offer.ids + k)
+            self.arm_keys[k] = item_key(offer, k, self.dim)
+
+    cdef void view_both(self, Py_ssize_t user, Both *both) noexcept nogil:
+        """What both models say of a user."""
+        cdef int64_t pulls = self.pulls[user]
+        both.trust = self.update_slack()
+        both.seen.beta, both.seen.usual = 0.0, INFINITY  # unless clusters are asked
+        if both.trust < 1.0:
+            self.view(user, &both.seen)
+        self.look_up(user, &both.people.estimate, &both.people.inverse)
+        both.people.beta = sqrt(self.people.noise2)
+        both.people.usual = <double> self.people.size / pulls if pulls > 0 else INFINITY
 
     cdef void look_at_both(self, Py_ssize_t user, Offer *offer, Both *both, double *mean) noexcept nogil:
         """What both models say of a user, and the mean of every arm by both, weighted."""
         cdef Py_ssize_t k
-        cdef int64_t pulls = self.pulls[user]
-        both.trust, both.longer = self.update_slack(), self.people.arms_with_intercept(offer)
+        self.view_both(user, both)
+        both.longer = self.people.arms_with_intercept(offer)
         if both.trust < 1.0:
-            self.view(user, &both.seen)
             means(both.seen.estimate, offer.items, offer.picks, offer.n, self.dim, mean)
-        else:  # clusters are not asked
-            both.seen.beta, both.seen.usual = 0.0, INFINITY
+        else:
             memset(mean, 0, offer.n * sizeof(double))
-        self.look_up(user, &both.people.estimate, &both.people.inverse)
-        both.people.beta = sqrt(self.people.noise2)
-        both.people.usual = <double> self.people.size / pulls if pulls > 0 else INFINITY
         means(both.people.estimate, both.longer.items, NULL, offer.n, self.people.size, self.people_means)
         for k in range(offer.n):
             mean[k] = (1.0 - both.trust) * (mean[k] + self.offset) + both.trust * self.people_means[k]
@@ -274,6 +290,51 @@ cdef class Averaged(ClustersAndPeople):
         self.find_widths(offer, &both, NULL, offer.n, width)
         return 0
 
+    cdef bint by_clusters_alone(self, Py_ssize_t k) noexcept nogil:
+        """Is an arm chosen by `ClustersAndPeople.decide`, whose scores leave out what is the same for all arms?"""
+        return k == 1 and self.update_slack() == 0.0 and not self.remembers()
+
+    cdef int final_scores(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, double *out) except -1 nogil:
+        cdef Py_ssize_t j
+        if not self.by_clusters_alone(k):
+            return ClustersAndPeople.final_scores(self, user, offer, k, out)
+        ClustersAndPeople.score_all(self, user, offer, out, self.widths)
+        for j in range(offer.n):
+            out[j] += self.widths[j]
+        return 0
+
+    cdef bint describe(self, Py_ssize_t user, Py_ssize_t k, ScoreModel *model) except -1 nogil:
+        """The weighted models, added up; none while pairs have effects, which are looked up one by one."""
+        cdef Both both
+        cdef Py_ssize_t i, first = self.people.intercept
+        cdef const double *people
+        if self.by_clusters_alone(k):
+            return ClustersAndPeople.describe(self, user, k, model)
+        if self.remembers():
+            return False
+        self.view_both(user, &both)
+        people = both.people.estimate
+        model.constant = (1.0 - both.trust) * self.offset + (both.trust * people[0] if first else 0.0)
+        for i in range(self.dim):
+            self.formula[i] = both.trust * people[first + i]
+            if both.trust < 1.0:
+                self.formula[i] += (1.0 - both.trust) * both.seen.estimate[i]
+        model.linear, model.parts = self.formula, sqrt(dot(people, people, self.people.size)) + fabs(self.offset)
+        model.scale = (1.0 - both.trust) * both.seen.beta + both.trust * both.people.beta
+        model.n_widths = 0
+        if both.trust < 1.0:
+            model.parts += sqrt(dot(both.seen.estimate, both.seen.estimate, self.dim))
+            model.widths[0] = WidthModel(
+                both.seen.inverse, False, (1.0 - both.trust) * both.seen.beta, both.seen.usual, 1.0 / both.seen.ridge
+            )
+            model.n_widths = 1
+        if both.trust > 0.0:
+            model.widths[model.n_widths] = WidthModel(
+                both.people.inverse, first, both.trust * both.people.beta, both.people.usual, INFINITY
+            )
+            model.n_widths += 1
+        return True
+
     def modelled(self, Py_ssize_t user, arms):
         """Expected reward of every arm by both models, whatever the user has told of it; that by people, and what the places
         beside its cluster add to that by clusters."""
@@ -300,6 +361,7 @@ cdef class Levelled(Averaged):
     cdef double *first
     cdef double *scales
     cdef double *even
+    cdef double *formula_matrices
 
     def __init__(self, n_users, dim, **others):
         self.dim = dim  # which room for arms asks for
@@ -311,6 +373,9 @@ cdef class Levelled(Averaged):
 
     cdef int bind(self) except -1:
         self.first, self.scales = <double *> self.pointer("columns.first"), <double *> self.pointer("columns.scales")
+        if "formula matrices" not in self._scratch:
+            self._scratch["formula matrices"] = np.empty((2, self.dim + 1, self.dim + 1))
+        self.formula_matrices = <double *> cnp.PyArray_DATA(self._scratch["formula matrices"])
         return Averaged.bind(self)
 
     cdef int reserve(self, Py_ssize_t n_arms) except -1:
@@ -347,6 +412,34 @@ cdef class Levelled(Averaged):
         even = self.levelled(offer.items, offer.picks, offer.n)
         even.ids = offer.ids
         return Averaged.choose(self, user, &even, NULL, k, out)
+
+    cdef int score_items(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, double *out) except -1 nogil:
+        cdef Offer even = self.levelled(offer.items, offer.picks, offer.n)
+        even.ids = offer.ids
+        return Averaged.final_scores(self, user, &even, k, out)
+
+    cdef bint describe(self, Py_ssize_t user, Py_ssize_t k, ScoreModel *model) except -1 nogil:
+        """The same for vectors as they come: what is divided in an arm is divided in the formula instead."""
+        cdef Py_ssize_t i, j, m, first, p
+        cdef double *matrix = self.formula_matrices
+        if not Averaged.describe(self, user, k, model):
+            return False
+        if self.scales[0] == 0.0:
+            return True
+        for i in range(self.dim):
+            self.formula[i] = model.linear[i] / self.scales[i]
+        model.linear = self.formula
+        for m in range(model.n_widths):
+            first = model.widths[m].intercept
+            p = self.dim + first
+            memcpy(matrix, model.widths[m].matrix, p * p * sizeof(double))
+            for i in range(first, p):
+                for j in range(p):
+                    matrix[i * p + j] /= self.scales[i - first]
+                    matrix[j * p + i] /= self.scales[i - first]
+            model.widths[m].matrix = matrix
+            matrix += p * p
+        return True
 
     cdef double absorb_effect(
         self, Py_ssize_t user, const double *x, double reward, const int64_t *item
@@ -391,6 +484,13 @@ cdef class Levelled(Averaged):
     def modelled(self, Py_ssize_t user, arms):
         """The same as of vectors that are divided."""
         return Averaged.modelled(self, user, self.divided(arms))
+
+    def known_preferences(self):
+        """The same for vectors as they came."""
+        means, moment, pulls = Averaged.known_preferences(self)
+        means[:, 1:] = self.divided(means[:, 1:])
+        scales = np.concatenate([[1.0], self.divided(np.ones(self.dim))])
+        return means, moment / np.outer(scales, scales), pulls
 
     def estimates_of(self, users):
         """Each user's own ridge regression, of vectors as they came; `estimates` calls this, too."""

@@ -31,3 +31,4 @@ cdef class ClustersAndPeople(ByEvidence):
     cdef double update_slack(self) noexcept nogil
     cdef void foretell(self, Py_ssize_t user, const double *x, Foretold *clusters, Foretold *people) noexcept nogil
     cdef void compare_models(self, double reward, Foretold *clusters, Foretold *people) noexcept nogil
+    cdef void average_preference(self, Py_ssize_t user, double *out) noexcept nogil  # OUT: out

@@ -12,7 +12,7 @@ from libc.stdint cimport int64_t
 from coterie.policies.autoclub.clusters cimport ByEvidence
 from coterie.policies.autoclub.prior cimport Terms
 from coterie.policies.hier.hierarchy cimport UpperBounds
-from coterie.policies.kernel.linalg cimport dot, exponential, natural_log, quadratic
+from coterie.policies.kernel.linalg cimport add_scaled, dot, exponential, natural_log, quadratic
 
 from coterie.policies.autoclub.clusters import ByEvidence as Clusters
 from coterie.policies.hier.hierarchy import UpperBounds as People
@@ -28,6 +28,7 @@ cdef double WORST = 100.0  # and its squared error counts for no more than so ma
 cdef double DISTRUSTED = 50.0  # minus the log odds of people whose numbers have overflowed
 SEATS = 4096
 """Users whose posteriors are kept; of a million, those who came last."""
+cdef double LEAST = 1e-100  # the number of rewards is no less, lest it be divided by 0
 cdef double NOTHING = 0.001  # a model of less weight is left out
 
 
@@ -84,7 +85,7 @@ cdef class ClustersAndPeople(ByEvidence):
 
     cdef int reserve(self, Py_ssize_t n_arms) except -1:
         if n_arms > self.n_arms:
-            self.people.reserve(n_arms)
+            self.people.reserve_extended(n_arms)
         return ByEvidence.reserve(self, n_arms)
 
     cdef int init_users(self, Py_ssize_t known) except -1:
@@ -192,6 +193,33 @@ cdef class ClustersAndPeople(ByEvidence):
         missed, other = missed * missed / clusters.variance, other * other / people.variance
         self.cluster_errors = kept * self.cluster_errors + (1.0 - kept) * (missed if missed < WORST else WORST)
         self.people_errors = kept * self.people_errors + (1.0 - kept) * (other if other < WORST else WORST)
+
+    # What Python asks.
+
+    def known_preferences(self):
+        """What decisions for each user rest on, a constant first; the mean of xxᵀ over rewards; and the rewards of each user."""
+        cdef Py_ssize_t user, p = self.people.size
+        out = np.empty((self.n_users, p))
+        cdef double *found = <double *> cnp.PyArray_DATA(out)
+        with nogil:
+            for user in range(self.n_users):
+                self.average_preference(user, found + user * p)
+        moment = self.array("people.grams").sum(0)
+        return out, moment / max(moment[0, 0], LEAST), self.pulls_of_users()
+
+    cdef void average_preference(self, Py_ssize_t user, double *out) noexcept nogil:
+        """The preference of a user by both models, each by its weight."""
+        cdef double trust = self.update_slack()
+        cdef Py_ssize_t i
+        cdef const double *mean
+        cdef const double *covariance
+        out[0] = (1.0 - trust) * self.offset
+        mean = self.mixture_of(user)
+        for i in range(self.dim):
+            out[1 + i] = (1.0 - trust) * mean[i]
+        if trust > 0.0:
+            self.look_up(user, &mean, &covariance)
+            add_scaled(out, trust, mean, self.people.size)
 
     # Both learn.
 

@@ -15,7 +15,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
 from coterie.policies.dynamic.change_detector cimport Detector, has_changed, record
-from coterie.policies.kernel.learner cimport Learner, WidthCache, Offer, View, draw_sample, largest, show_row
+from coterie.policies.kernel.learner cimport Learner, WidthCache, Offer, ScoreModel, View, draw_sample, largest, show_row
 from coterie.policies.kernel.linalg cimport (
     add_outer, add_scaled, combine_upper, dot, eliminate, exponential, means, natural_log, quadratic
 )
@@ -215,6 +215,9 @@ cdef class GibbsClusters(Learner):
         means(self.sample, offer.items, offer.picks, offer.n, self.dim, self.upper)
         largest(self.upper, offer.n, k, out)
         return 0
+
+    cdef bint describe(self, Py_ssize_t user, Py_ssize_t k, ScoreModel *model) except -1 nogil:
+        return False  # scores are drawn
 
     # Learning.
 

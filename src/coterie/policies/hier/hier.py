@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError
-from coterie.policies.base import LinearBandit, Plan
+from coterie.policies.base import Plan
 from coterie.policies.declarations import Declaration, Style
 from coterie.policies.hier.hierarchy import PosteriorSamples, UpperBounds
+from coterie.policies.segments import Segmented
 from coterie.types import Floats
 from coterie.validation import finite, flag, positive, reals
 
@@ -46,7 +47,7 @@ def _covariance(value: ArrayLike, size: int, intercept: bool) -> Floats:
     return np.ascontiguousarray(0.5 * (matrix + matrix.T))
 
 
-class HierUCB(LinearBandit):
+class HierUCB(Segmented):
     """UCB in a hierarchical model whose prior is learnt from all users (after Hong et al. 2022).
 
     Every user has its own preference θ ~ N(μ, Σ), and a reward is xᵀθ + N(0, σ²). σ, μ and the whole Σ are
@@ -135,7 +136,7 @@ class HierUCB(LinearBandit):
         return Plan(UpperBounds, settings, growing=growing, items=True)
 
 
-class HierTS(LinearBandit):
+class HierTS(Segmented):
     """Thompson sampling in a hierarchical model whose prior is learnt (after Hong et al. 2022).
 
     The model is that of `HierUCB`. Each decision draws a preference from the user's posterior, nearer to

@@ -104,6 +104,7 @@ cdef class UpperBounds(LearntPrior):
     cdef double *extended_arms
     cdef double *deviates
 
+    cdef int reserve_extended(self, Py_ssize_t n_arms) except -1
     cdef Offer arms_with_intercept(self, Offer *offer) noexcept nogil
     cdef const double *covariance_of(self, Py_ssize_t user) noexcept nogil
     cdef const double *mean_of(self, Py_ssize_t user) noexcept nogil

@@ -18,7 +18,7 @@ from libc.string cimport memcpy
 from numpy.random cimport bitgen_t
 from numpy.random.c_distributions cimport random_standard_normal
 
-from coterie.policies.kernel.learner cimport Learner, WidthCache, Offer, largest, row
+from coterie.policies.kernel.learner cimport Learner, WidthCache, Offer, ScoreModel, WidthModel, largest, row
 from coterie.policies.kernel.linalg cimport (
     absorb, add_gram, add_outer, add_scaled, apply, cholesky, congruent, dot, eigen, eliminate, finish_inverse,
     invert, invert_lower, invert_sums, means, multiply, multiply_transposed, quadratic, quadratics, transpose
@@ -35,7 +35,16 @@ SHRINKAGE = 2.0
 cdef double NEGLIGIBLE = 0.1  # the uncertainty of the mean is left out of a posterior if it is less than this a dimension, relative to A
 cdef enum:
     SIDE_BY_SIDE = 4  # users whose posteriors `invert_sums` takes at a time
+    EXTENDED_AT_A_TIME = 256  # arms that get their intercepts at a time: a whole catalogue is never copied
 cdef double FLAT = 1e-6  # precision of the prior of the intercept's mean, relative to that of the users' data
+
+
+cdef inline Offer part_of(Offer *offer, Py_ssize_t first, Py_ssize_t d) noexcept nogil:
+    """The next arms from `first` on, as many as get their intercepts at a time."""
+    cdef Py_ssize_t n = min(offer.n - first, <Py_ssize_t> EXTENDED_AT_A_TIME)
+    if offer.picks == NULL:
+        return Offer(offer.items + first * d, NULL, n, NULL)
+    return Offer(offer.items, offer.picks + first, n, NULL)
 
 
 cdef inline Py_ssize_t half(Py_ssize_t user) noexcept nogil:
@@ -358,6 +367,16 @@ cdef class UserRows(Learner):
         """How many rewards each user has given."""
         return self.array("pulls").copy()
 
+    def known_preferences(self):
+        """The posterior mean of each user, a constant first; the mean of xxᵀ over all rewards; and the rewards of each user."""
+        pulls = self.array("pulls").copy()
+        means = np.where(pulls[:, None] > 0, self.array("posterior.mean"), self.array("prior.mean"))
+        moment = self.array("grams").sum(0) / max(1, pulls.sum())
+        if self.intercept:
+            return means, moment, pulls
+        constant = np.zeros(len(means))
+        return np.column_stack([constant, means]), np.pad(moment, ((1, 0), (1, 0))), pulls
+
 
 cdef double PSEUDO = 0.5  # pseudo-users for each dimension whose preferences have the variance σ²/ridge
 cdef double TINY = 1e-8  # σ̂² is no less than this part of the mean of r², and of what a given Σ makes of rewards, for rounding
@@ -586,11 +605,16 @@ cdef class UpperBounds(LearntPrior):
     """
 
     cdef int reserve(self, Py_ssize_t n_arms) except -1:
-        """Allocate work space for so many arms with their intercepts."""
         if n_arms > self.n_arms:
+            self.reserve_extended(min(n_arms, <Py_ssize_t> EXTENDED_AT_A_TIME))
+        return LearntPrior.reserve(self, n_arms)
+
+    cdef int reserve_extended(self, Py_ssize_t n_arms) except -1:
+        """Room for so many arms with intercepts at a time."""
+        if "arms" not in self._scratch or len(self._scratch["arms"]) < n_arms:
             self._scratch["arms"] = np.empty((n_arms, self.size))
             self.extended_arms = <double *> cnp.PyArray_DATA(self._scratch["arms"])
-        return LearntPrior.reserve(self, n_arms)
+        return 0
 
     cdef int bind(self) except -1:
         if "deviates" not in self._scratch:
@@ -620,16 +644,28 @@ cdef class UpperBounds(LearntPrior):
 
     cdef int score_all(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
         """Write xᵀm to `mean` and σ√(xᵀVx) to `width`, the latter times √ln(t + 1) if the bonus grows."""
-        cdef Offer extended = self.arms_with_intercept(offer)
-        cdef Py_ssize_t k
+        cdef Offer extended, part
+        cdef Py_ssize_t k, first = 0
         cdef double noise = sqrt(self.noise2) * self.time_factor()
-        means(self.mean_of(user), extended.items, extended.picks, extended.n, self.size, mean)
-        quadratics(self.covariance_of(user), extended.items, extended.picks, extended.n, self.size, width)
-        for k in range(extended.n):
+        while first < offer.n:
+            part = part_of(offer, first, self.dim)
+            extended = self.arms_with_intercept(&part)
+            means(self.mean_of(user), extended.items, extended.picks, extended.n, self.size, mean + first)
+            quadratics(self.covariance_of(user), extended.items, extended.picks, extended.n, self.size, width + first)
+            first += part.n
+        for k in range(offer.n):
             if self.effective:
                 mean[k] += self.item_means[k]
             width[k] = self.with_effect(noise * sqrt(max(width[k], 0.0)), noise, k)
         return 0
+
+    cdef bint describe(self, Py_ssize_t user, Py_ssize_t k, ScoreModel *model) except -1 nogil:
+        cdef double noise = sqrt(self.noise2) * self.time_factor()
+        cdef const double *mean = self.mean_of(user)
+        model.constant, model.linear, model.parts = mean[0] if self.intercept else 0.0, mean + self.intercept, 0.0
+        model.n_widths, model.scale = 1, noise
+        model.widths[0] = WidthModel(self.covariance_of(user), self.intercept, noise, INFINITY, INFINITY)
+        return True
 
     cdef int predict(self, Py_ssize_t user, const double *x, double *mean, double *variance) except -1 nogil:
         """xᵀm, and 1 + xᵀVx."""
@@ -656,19 +692,26 @@ cdef class PosteriorSamples(UpperBounds):
         self.scale = scale
         UpperBounds.__init__(self, n_users, dim, **others)
 
+    cdef bint describe(self, Py_ssize_t user, Py_ssize_t k, ScoreModel *model) except -1 nogil:
+        return False  # scores are drawn
+
     cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil:
         """The k arms of largest xᵀθ̃, of one sample: θ̃ = m + cσLz, LLᵀ = V, z standard normal."""
-        cdef Offer extended = self.arms_with_intercept(offer)
+        cdef Offer extended, part
         cdef const double *mean = self.mean_of(user)
         cdef double *sample = self.deviates + self.size
         cdef double noise = self.scale * sqrt(self.noise2)
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, first = 0
         cholesky(self.covariance_of(user), self.product, self.scratch, self.size)
         for i in range(self.size):
             self.deviates[i] = random_standard_normal(self.bitgen)
         for i in range(self.size):
             sample[i] = mean[i] + noise * dot(self.product + i * self.size, self.deviates, i + 1)
-        means(sample, extended.items, extended.picks, extended.n, self.size, self.upper)
-        self.sample_effects(noise, extended.n, self.upper)
-        largest(self.upper, extended.n, k, out)
+        while first < offer.n:
+            part = part_of(offer, first, self.dim)
+            extended = self.arms_with_intercept(&part)
+            means(sample, extended.items, extended.picks, extended.n, self.size, self.upper + first)
+            first += part.n
+        self.sample_effects(noise, offer.n, self.upper)
+        largest(self.upper, offer.n, k, out)
         return 0

@@ -14,6 +14,11 @@ cdef inline int64_t key_of_id(int64_t item) noexcept nogil:
     return item + 1
 
 
+cdef inline int64_t key_of_item(const int64_t *item, const double *x, Py_ssize_t d) noexcept nogil:
+    """The key of the id that `item` points to; where it is NULL, that of the vector x."""
+    return key_of_vector(x, d) if item == NULL else key_of_id(item[0])
+
+
 cdef struct Effect:
     # b̂ of a key; the variance of it that is explored, relative to σ²; and P/(P + κ), what its own values count for in b̂
     double mean

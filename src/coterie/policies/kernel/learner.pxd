@@ -7,7 +7,7 @@ from numpy.random cimport bitgen_t
 from numpy.random.c_distributions cimport random_standard_normal
 
 from coterie.policies.kernel.arrays cimport NamedArrays
-from coterie.policies.kernel.effects cimport Effects
+from coterie.policies.kernel.effects cimport Effects, key_of_id, key_of_vector
 from coterie.policies.kernel.linalg cimport cholesky, dot, natural_log
 from coterie.policies.kernel.ridge cimport Ridge
 
@@ -54,16 +54,45 @@ cdef struct WidthCache:
     Py_ssize_t n_items
 
 
+cdef struct WidthModel:
+    # A bonus β√(zᵀVz), larger above `usual` as in a `View`; z is x or, with an intercept, (1, x). No eigenvalue of V is above `most`
+    # (INFINITY if that is unknown).
+    const double *matrix
+    bint intercept
+    double beta
+    double usual
+    double most
+
+
+cdef struct ScoreModel:
+    # An arm's score without effects of items: constant + xᵀlinear and the bonuses of one or two models. The doubt about an effect
+    # is multiplied by `scale`. `parts` is the size of what `linear` was added up from, by which its rounding is judged; 0 if it was not.
+    double constant
+    const double *linear
+    double parts
+    WidthModel widths[2]
+    Py_ssize_t n_widths
+    double scale
+
+
+cdef inline double raised(double width2, double usual) noexcept nogil:
+    """xᵀM̄⁻¹x, 2 ln q times as much if it is q times `usual`, q > √e."""
+    return width2 * max(1.0, 2.0 * natural_log(width2 / usual)) if width2 > usual else width2
+
+
 cdef inline double bonus(View *seen, double width2) noexcept nogil:
-    """β√(xᵀM̄⁻¹x), in Alg. 1, line 9; √(2 ln q) times as much if xᵀM̄⁻¹x is q times `usual`, q > √e."""
-    if width2 > seen.usual:
-        width2 *= max(1.0, 2.0 * natural_log(width2 / seen.usual))
-    return seen.beta * sqrt(width2)
+    """β√(xᵀM̄⁻¹x), in Alg. 1, line 9, raised where it is unusually large."""
+    return seen.beta * sqrt(raised(width2, seen.usual))
 
 
 cdef inline const double *row(Offer *offer, Py_ssize_t k, Py_ssize_t d) noexcept nogil:
     """The vector of arm k."""
     return offer.items + (k if offer.picks == NULL else offer.picks[k]) * d
+
+
+cdef inline int64_t item_key(Offer *offer, Py_ssize_t k, Py_ssize_t d) noexcept nogil:
+    """The key of arm k in a table of items."""
+    return key_of_vector(row(offer, k, d), d) if offer.ids == NULL else key_of_id(offer.ids[k])
 
 
 cdef inline void largest(const double *values, Py_ssize_t n, Py_ssize_t k, int64_t *out) noexcept nogil:
@@ -183,7 +212,9 @@ cdef class Learner(NamedArrays):
     ) noexcept nogil  # OUT: best, score
     cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil  # OUT: out
     cdef int score_all(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil  # OUT: mean, width
-    cdef int64_t item_key(self, const double *x, const int64_t *item) noexcept nogil
+    cdef int final_scores(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, double *out) except -1 nogil  # OUT: out
+    cdef int score_items(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, double *out) except -1 nogil  # OUT: out
+    cdef bint describe(self, Py_ssize_t user, Py_ssize_t k, ScoreModel *model) except -1 nogil  # OUT: model
     cdef void look_up_effects(self, Offer *offer, int kinds) noexcept nogil
     cdef double with_effect(self, double width, double scale, Py_ssize_t k) noexcept nogil
     cdef void sample_effects(self, double scale, Py_ssize_t n, double *scores) noexcept nogil

@@ -15,7 +15,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from coterie.policies.kernel.arrays cimport NamedArrays
-from coterie.policies.kernel.effects cimport Effect, Effects, key_of_id, key_of_vector
+from coterie.policies.kernel.effects cimport Effect, Effects, key_of_item
 from coterie.policies.kernel.linalg cimport (
     ARMS_AT_A_TIME, dot, largest_eigenvalue, means, natural_log, power_of_two, quadratic, quadratics, squares
 )
@@ -45,6 +45,7 @@ cdef class Learner(NamedArrays):
 
     DUEL_REWARDS = (-0.5, 0.5)  # rewards of a lost and a won duel
     EFFECTS = ("items.",)  # what the names of the arrays and numbers of its effects begin with, where it has any
+    ITEM_EFFECTS = {"explored": EXPLORED}  # parameters of its effects of items
     FITS = False  # whether `fit` may review each user once, after all rewards, instead of after every reward
 
     def __init__(self, Py_ssize_t n_users, Py_ssize_t dim, *, double ridge, schedule, generator):
@@ -285,12 +286,30 @@ cdef class Learner(NamedArrays):
 
     cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil:
         """Write the k arms with the largest scores to `out`, largest first, ties to the lower index."""
-        cdef Py_ssize_t j
-        self.score_all(user, offer, self.upper, self.widths)
-        for j in range(offer.n):
-            self.upper[j] = min(self.upper[j] + self.widths[j], self.limit)
+        self.final_scores(user, offer, k, self.upper)
         largest(self.upper, offer.n, k, out)
         return 0
+
+    cdef int final_scores(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, double *out) except -1 nogil:
+        """Write the scores by which a list of k arms is ranked, or one arm is chosen; `out` may be `upper`."""
+        cdef Py_ssize_t j
+        self.score_all(user, offer, out, self.widths)
+        for j in range(offer.n):
+            out[j] = min(out[j] + self.widths[j], self.limit)
+        return 0
+
+    cdef int score_items(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, double *out) except -1 nogil:
+        """The same for items of a catalogue, whose vectors are as they came, and whose effects have been looked up."""
+        return self.final_scores(user, offer, k, out)
+
+    cdef bint describe(self, Py_ssize_t user, Py_ssize_t k, ScoreModel *model) except -1 nogil:
+        """The formula that `score_items` computes for the same k, for a search that bounds it; False if it is not of this form."""
+        cdef View seen
+        self.scaled_view(user, &seen)
+        model.constant, model.linear, model.parts = 0.0, seen.estimate, 0.0
+        model.n_widths, model.scale = 1, seen.beta
+        model.widths[0] = WidthModel(seen.inverse, False, seen.beta, seen.usual, 1.0 / seen.ridge)
+        return seen.beta >= 0.0  # OffCLUB: a bound of its width is no bound of its score
 
     cdef int score_all(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil:
         """Write xᵀθ̂ of every arm to `mean` and its bonus to `width`."""
@@ -307,18 +326,13 @@ cdef class Learner(NamedArrays):
 
     # The effects of items, where they are learnt; while τ² is 0 nothing below changes a score by a single bit.
 
-    @cython.final
-    cdef int64_t item_key(self, const double *x, const int64_t *item) noexcept nogil:
-        """The key of an item: that of its id, or of its vector where it has none."""
-        return key_of_vector(x, self.dim) if item == NULL else key_of_id(item[0])
-
     cdef void look_up_effects(self, Offer *offer, int kinds) noexcept nogil:
         """Fill `item_means` and `item_widths2` for a decision; `effective` says whether there are any effects, if wanted."""
         cdef Py_ssize_t k
         cdef Effect effect
         self.effective = kinds > 0 and self.items is not None and self.items.variance > 0.0
         for k in range(offer.n if self.effective else 0):
-            effect = self.items.look(self.item_key(row(offer, k, self.dim), NULL if offer.ids == NULL else offer.ids + k), 0.0)
+            effect = self.items.look(item_key(offer, k, self.dim), 0.0)
             self.item_means[k], self.item_widths2[k] = effect.mean, effect.width2
 
     @cython.final
@@ -350,14 +364,14 @@ cdef class Learner(NamedArrays):
         if self.items is None or (item != NULL and item[0] == NO_ITEM):
             return 0.0
         self.predict(user, x, &mean, &variance)
-        key = self.item_key(x, item)
+        key = key_of_item(item, x, self.dim)
         effect = self.items.effect_of(key)
         self.items.add(key, reward - mean, 0.0, 1.0 / variance)
         return effect
 
     def know_items(self):
         """Learn effects of items from now on."""
-        self.items = Effects(explored=EXPLORED)
+        self.items = Effects(**self.ITEM_EFFECTS)
         self.n_arms = 0  # so that the work space is made again, with room for effects
         self.reserve(1)
 

@@ -157,6 +157,27 @@ INLINE eight quadratics_of_eight(const double *matrix, const eight *x, size_t d)
     return total;
 }
 
+/* Are all numbers beside the diagonal 0, as before the first reward? Of other matrices, the first few are read. */
+INLINE int is_diagonal(const double *matrix, size_t d) {
+    for (size_t j = 1; j < d; j++)
+        for (size_t i = 0; i < j; i++)
+            if (matrix[j * d + i] != 0.0) return 0;
+    return 1;
+}
+
+/* xᵀAx of some rows and a diagonal A: the same sum as that of `quadratic` without its zeros */
+INLINE void diagonal_quadratics(const double *matrix, const double *items, const int64_t *rows, size_t n, size_t d, double *out) {
+    for (size_t k = 0; k < n; k += ARMS_AT_A_TIME) { /* side by side: each sum has to wait for its last term */
+        size_t count = n - k < ARMS_AT_A_TIME ? n - k : ARMS_AT_A_TIME;
+        const double *x[ARMS_AT_A_TIME];
+        double total[ARMS_AT_A_TIME] = {0.0};
+        for (size_t a = 0; a < ARMS_AT_A_TIME; a++) x[a] = items + row_of(rows, a < count ? k + a : k) * d;
+        for (size_t i = 0; i < d; i++)
+            for (size_t a = 0; a < ARMS_AT_A_TIME; a++) total[a] += x[a][i] * (matrix[i * d + i] * x[a][i]);
+        for (size_t a = 0; a < count; a++) out[k + a] = total[a];
+    }
+}
+
 enum { LONGEST = 512 }; /* longer vectors are taken one by one: eight of them would not fit the stack */
 
 FOR_EVERY_TARGET
@@ -164,6 +185,10 @@ void quadratics(const double *matrix, const double *items, const int64_t *rows, 
     size_t k = 0;
     eight packed[LONGEST];
     double *side_by_side = (double *)packed;
+    if (n > 2 && is_diagonal(matrix, d)) {
+        diagonal_quadratics(matrix, items, rows, n, d, out);
+        return;
+    }
     for (; d <= LONGEST && k + 2 < n; k += ARMS_AT_A_TIME) {
         size_t count = n - k < ARMS_AT_A_TIME ? n - k : ARMS_AT_A_TIME;
         for (size_t a = 0; a < ARMS_AT_A_TIME; a++) {

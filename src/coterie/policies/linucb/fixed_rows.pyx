@@ -5,7 +5,7 @@ import numpy as np
 cimport numpy as cnp
 from libc.stdint cimport int64_t
 
-from coterie.policies.kernel.learner cimport Learner, WidthCache, Offer, View, draw_sample, largest, show_row
+from coterie.policies.kernel.learner cimport Learner, WidthCache, Offer, ScoreModel, View, draw_sample, largest, show_row
 from coterie.policies.kernel.linalg cimport means
 from coterie.policies.kernel.ridge cimport Ridge, absorb_row, clear_row
 
@@ -123,6 +123,9 @@ cdef class SampledRows(FixedRows):
         self.factor = <double *> cnp.PyArray_DATA(room)
         self.sample = self.factor + self.dim * self.dim
         return FixedRows.bind(self)
+
+    cdef bint describe(self, Py_ssize_t user, Py_ssize_t k, ScoreModel *model) except -1 nogil:
+        return False  # scores are drawn
 
     cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, WidthCache *cache) except -2 nogil:
         """The first arm of largest xᵀθ̃; -1 if an arm is too long."""

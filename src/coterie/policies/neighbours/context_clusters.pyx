@@ -7,7 +7,7 @@ cimport numpy as cnp
 from libc.math cimport fabs, sqrt
 from libc.stdint cimport int64_t
 
-from coterie.policies.kernel.learner cimport Learner, WidthCache, Offer, View, show_row
+from coterie.policies.kernel.learner cimport Learner, WidthCache, Offer, ScoreModel, View, show_row
 from coterie.policies.kernel.linalg cimport dot, largest_eigenvalue, means, natural_log, quadratic, quadratics, squares
 from coterie.policies.kernel.ridge cimport Ridge, absorb_row, clear_row
 
@@ -128,6 +128,9 @@ cdef class ContextClusters(Learner):
             mean[k] /= self.counts[k]
             width[k] /= self.counts[k]
         return 0
+
+    cdef bint describe(self, Py_ssize_t user, Py_ssize_t k, ScoreModel *model) except -1 nogil:
+        return False  # every arm has a neighbourhood of its own
 
     cdef void add_neighbour(
         self, Py_ssize_t other, Offer *offer, double factor, double *mean, double *width

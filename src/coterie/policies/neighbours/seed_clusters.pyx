@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
 from coterie.policies.kernel.bits cimport drop, has, put, put_range
-from coterie.policies.kernel.learner cimport Learner, WidthCache, Offer, View, bonus, show_row
+from coterie.policies.kernel.learner cimport Learner, WidthCache, Offer, ScoreModel, View, bonus, show_row
 from coterie.policies.kernel.linalg cimport add_outer, add_scaled, distance2, means, quadratics
 from coterie.policies.kernel.ridge cimport Radius, Ridge, absorb_row, clear_row, pool_from_gram, radius, radius_of
 
@@ -158,6 +158,9 @@ cdef class SeedClusters(Learner):
             self.active = -1
             self.take_larger_scores(user, offer, True, mean, width)
         return 0
+
+    cdef bint describe(self, Py_ssize_t user, Py_ssize_t k, ScoreModel *model) except -1 nogil:
+        return False  # a score is the largest of several
 
     cdef void take_larger_scores(self, Py_ssize_t user, Offer *offer, bint first, double *mean, double *width) noexcept nogil:
         """Take the scores of the active cluster where they are larger."""

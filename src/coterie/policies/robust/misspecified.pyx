@@ -5,7 +5,7 @@ from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int64_t
 
 from coterie.policies.club.neighbourhoods cimport Neighbourhoods
-from coterie.policies.kernel.learner cimport Learner, Offer, View, row
+from coterie.policies.kernel.learner cimport Learner, Offer, ScoreModel, View, row
 from coterie.policies.kernel.linalg cimport ARMS_AT_A_TIME, apply, distance2, dot, means, quadratics
 from coterie.policies.sclub.split_merge cimport SplitMerge
 
@@ -105,6 +105,9 @@ cdef class RobustNeighbourhoods(Neighbourhoods):
         cdef int64_t pulls = self.temporary.pulls[0] if seen.row < 0 else self.pools.pulls[seen.row]
         return self.misspecification * sqrt(<double> pulls)
 
+    cdef bint describe(self, Py_ssize_t user, Py_ssize_t k, ScoreModel *model) except -1 nogil:
+        return False  # bonuses for deviations need sums over all rewards
+
     cdef Py_ssize_t best(self, View *seen, Offer *offer) noexcept nogil:
         return best_arm(self, seen, self.factor(seen), offer)
 
@@ -143,6 +146,9 @@ cdef class RobustSets(SplitMerge):
     cdef double factor(self, View *seen) noexcept nogil:
         """ε*√T of the cluster that a decision rests on."""
         return self.misspecification * sqrt(<double> self.pools.pulls[seen.row])
+
+    cdef bint describe(self, Py_ssize_t user, Py_ssize_t k, ScoreModel *model) except -1 nogil:
+        return False  # as above
 
     cdef Py_ssize_t best(self, View *seen, Offer *offer) noexcept nogil:
         return best_arm(self, seen, self.factor(seen), offer)

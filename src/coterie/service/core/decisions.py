@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import perm
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie.errors import ArgumentError
+from coterie.errors import ArgumentError, UnknownName
 from coterie.policies.base import LinearBandit
 from coterie.service.core.ids import checked_id
+from coterie.service.core.known_items import KnownItems
 from coterie.service.core.state import PolicyState, generator_fields
 from coterie.service.storage.event_store import DECISION, Event, encode_detail
-from coterie.types import Floats
+from coterie.types import Floats, Ints
 from coterie.validation import arms_matrix, finite, shown
 
 Status = Literal["counted", "recorded", "duplicate", "late"]
@@ -65,15 +67,100 @@ class RewardResult(NamedTuple):
     status: Status
 
 
-class Offer(NamedTuple):
-    """The arms of a decision: an id and a vector each.
+class Arms(NamedTuple):
+    """Some arms: an id and a vector each, and the numbers by which the policy knows them.
 
-    `source` is where they come from: the whole catalogue, items that were named, or arms with vectors.
+    `numbers` is None where the arms have no names: the policy then knows them by their vectors.
     """
 
     ids: Sequence[str]
-    arms: Floats
-    source: Literal["all", "items", "arms"]
+    vectors: Floats
+    numbers: Ints | None
+
+    def __len__(self) -> int:
+        """Return how many arms there are."""
+        return len(self.ids)
+
+    def take(self, rows: Sequence[int]) -> Arms:
+        """Return the arms of these rows."""
+        numbers = None if self.numbers is None else self.numbers.take(rows)
+        return Arms([self.ids[row] for row in rows], self.vectors.take(rows, axis=0), numbers)
+
+
+class Offer(Protocol):
+    """What a decision is among; `fields` is what the log keeps of it."""
+
+    fields: dict[str, Any]
+
+    def __len__(self) -> int:
+        """Return how many arms there are."""
+
+    def recommend(self, policy: LinearBandit, user: int, k: int) -> list[int]:
+        """Return the rows of the arms that the policy itself chooses."""
+
+    def take(self, rows: Sequence[int]) -> Arms:
+        """Return the arms of these rows."""
+
+
+class ListOffer:
+    """A list of arms: items of the catalogue that were named, or arms with vectors of their own."""
+
+    def __init__(self, arms: Arms, fields: dict[str, Any]) -> None:
+        """Offer these arms."""
+        self.arms, self.fields = arms, fields
+
+    def __len__(self) -> int:
+        """Return how many arms there are."""
+        return len(self.arms)
+
+    def recommend(self, policy: LinearBandit, user: int, k: int) -> list[int]:
+        """Return the rows of the arms that the policy itself chooses."""
+        _, vectors, numbers = self.arms
+        if k == 1:
+            return [policy.recommend(user, vectors, items=numbers)]
+        return [int(arm) for arm in policy.recommend_list(user, vectors, k, items=numbers)]
+
+    def take(self, rows: Sequence[int]) -> Arms:
+        """Return the arms of these rows."""
+        return self.arms.take(rows)
+
+
+class CatalogueOffer:
+    """The whole catalogue, or its items with certain tags, without those that are excluded."""
+
+    def __init__(self, items: KnownItems, exclude: Ints | None, only: Sequence[str] | None) -> None:
+        """Find the items that are left; UnknownName or ArgumentError if there are none."""
+        self._items, self._exclude, self._only = items, exclude, only
+        self._rows = items.catalogue.eligible(exclude, only)
+        self.fields: dict[str, Any] = {}
+        if exclude is not None:
+            self.fields["exclude"] = items.places(exclude)
+        if only is not None:
+            self.fields["only"] = list(only)
+
+    def __len__(self) -> int:
+        """Return how many items there are."""
+        return len(self._items) if self._rows is None else len(self._rows)
+
+    def recommend(self, policy: LinearBandit, user: int, k: int) -> list[int]:
+        """Return the positions, among the items that are left, of those that the policy itself chooses."""
+        catalogue = self._items.catalogue
+        filters: Any = {"exclude": self._exclude, "only": self._only}
+        if k == 1:
+            chosen = [policy.recommend(user, catalogue, **filters)]
+        else:
+            chosen = policy.recommend(user, catalogue, k=k, **filters).tolist()
+        rows = [catalogue.row_of(one) for one in chosen]
+        return rows if self._rows is None else np.searchsorted(self._rows, rows).tolist()
+
+    def take(self, rows: Sequence[int]) -> Arms:
+        """Return the items at these positions."""
+        catalogue = self._items.catalogue
+        places = rows if self._rows is None else self._rows.take(rows)
+        numbers = catalogue.ids.take(places)
+        return Arms(
+            self._items.known.named(numbers.tolist()), catalogue.vectors.take(places, axis=0), numbers
+        )
 
 
 class Outcome(NamedTuple):
@@ -82,7 +169,9 @@ class Outcome(NamedTuple):
     Attributes
     ----------
     arms : list of int
-        Row numbers, best first.
+        Row numbers in the offer, best first.
+    chosen : Arms
+        These arms.
     mean, width : list of float
         The estimate and the bonus of each of these arms.
     propensity : float or None
@@ -98,6 +187,7 @@ class Outcome(NamedTuple):
     """
 
     arms: list[int]
+    chosen: Arms
     mean: list[float]
     width: list[float]
     propensity: float | None
@@ -107,21 +197,21 @@ class Outcome(NamedTuple):
     generator: list[Any] | None
 
 
-def choose(state: PolicyState, user: str, arms: Floats, k: int) -> Outcome:
-    """Decide for a user among `arms`, which were checked; a new user is added."""
+def choose(state: PolicyState, user: str, offer: Offer, k: int) -> Outcome:
+    """Decide for a user among arms that were checked; a new user is added."""
     policy, number = state.policy_for(user)
     learner = policy.learner
     # The generator shows whether the policy drew random numbers: a sampled choice has no known propensity.
     before = state.generator_state(policy)
     exploring = bool(learner.exploring)
-    own = _own_choice(policy, number, arms, k)
+    own = offer.recommend(policy, number, k)
     after = policy.generator.bit_generator.state
     sampled = not exploring and after != before
     share = state.settings.uniform_share
     picks = own
     drawn = share > 0 and policy.generator.random() < share
     if drawn:
-        picks = policy.generator.choice(len(arms), k, replace=False).tolist()
+        picks = policy.generator.choice(len(offer), k, replace=False).tolist()
     if share > 0:
         after = policy.generator.bit_generator.state
     whole: float | None = 1.0  # unless something was random
@@ -129,16 +219,18 @@ def choose(state: PolicyState, user: str, arms: Floats, k: int) -> Outcome:
     if sampled and share != 1:
         whole = first = None
     elif exploring or share > 0:
-        whole = _probability(1.0 / perm(len(arms), k), share, None if exploring else picks == own)
-        first = _probability(1.0 / len(arms), share, None if exploring else picks[0] == own[0])
+        # Two whole numbers: the number of lists may be too large for a float.
+        whole = _probability(1 / perm(len(offer), k), share, None if exploring else picks == own)
+        first = _probability(1 / len(offer), share, None if exploring else picks[0] == own[0])
     if policy is not state.policy:  # the copy for new users of a frozen policy drew in its place
         state.policy.generator.bit_generator.state = after
     state.cache_generator_state(after)
-    shown_arms = arms[picks[0] : picks[0] + 1] if k == 1 else arms.take(picks, axis=0)
+    chosen = offer.take(picks)
     with policy.lock:
-        mean, width = learner.scores(number, shown_arms)
+        mean, width = learner.scores(number, chosen.vectors, chosen.numbers)
     return Outcome(
         picks,
+        chosen,
         mean.tolist(),
         width.tolist(),
         whole,
@@ -157,23 +249,79 @@ def _probability(uniform: float, share: float, same: bool | None) -> float:
     return share * uniform + (1.0 - share) * (uniform if same is None else float(same))
 
 
-def _own_choice(policy: LinearBandit, number: int, arms: Floats, k: int) -> list[int]:
-    """Return what the policy itself recommends."""
-    if k == 1:
-        return [policy.recommend(number, arms)]
-    return [int(arm) for arm in policy.recommend_list(number, arms, k)]
+def catalogue_offer(
+    items: KnownItems, exclude: Sequence[str] | None, only: Sequence[str] | None
+) -> CatalogueOffer:
+    """Return the offer of the catalogue: all items, or those with one of the tags `only`."""
+    if not len(items):
+        raise ArgumentError("items must name at least one item, got none; the catalogue may be empty")
+    numbers = None
+    if exclude is not None:
+        listed = _listed("exclude", exclude, "ids")
+        numbers = np.array([items.known.number(one) for one in listed], np.int64)
+    tags = None
+    if only is not None:
+        tags = _listed("only", only, "tags")
+        if not tags:
+            raise ArgumentError("only must name at least one tag, got none")
+    return CatalogueOffer(items, numbers, tags)
 
 
-def inline_offer(arms: Mapping[str, ArrayLike] | ArrayLike, dim: int) -> Offer:
-    """Return arms with vectors: a mapping of ids, or a matrix whose rows are called "0", "1" and so on."""
-    if isinstance(arms, Mapping):
-        ids = tuple(checked_id("an arm's id", one) for one in arms)
-        rows: Any = list(arms.values())
-    else:
-        rows = arms
-        ids = ()
+def named_offer(items: KnownItems, ids: Sequence[str]) -> ListOffer:
+    """Return the offer of some items of the catalogue."""
+    listed = list(ids)
+    if not listed:
+        raise ArgumentError("items must name at least one item, got none")
+    try:
+        numbers, rows = items.numbers_and_rows(listed)
+        if len(set(listed)) != len(listed):
+            raise ArgumentError("items must name each item once")
+    except (UnknownName, TypeError):  # an id that is known needs no other check
+        _listed("items", ids, "ids")
+        raise
+    arms = Arms(listed, items.catalogue.vectors.take(rows, axis=0), numbers)
+    return ListOffer(arms, {"items": items.places(numbers)})
+
+
+def _listed(name: str, values: Sequence[str], wanted: str) -> list[str]:
+    if isinstance(values, str):
+        raise ArgumentError(f"{name} must be a list of {wanted}, got {shown(values)}")
+    return [checked_id(f"one of {name}", one) for one in values]
+
+
+def inline_offer(
+    items: KnownItems, arms: Mapping[str, ArrayLike] | ArrayLike, *, keep_all: bool
+) -> ListOffer:
+    """Return arms with vectors: a mapping of ids, or a matrix whose rows are called "0", "1" and so on.
+
+    An id of the catalogue must have the vector that it has there. With `keep_all` the log keeps all vectors.
+    """
+    dim = items.catalogue.dim
+    if not isinstance(arms, Mapping):
+        matrix = finite("arms", arms_matrix(arms, dim))
+        found = Arms([str(row) for row in range(len(matrix))], matrix, None)
+        return ListOffer(found, {"unnamed": True, **_kept(found, keep_all)})
+    ids = [checked_id("an arm's id", one) for one in arms]
+    rows: Any = list(arms.values())
     matrix = finite("arms", arms_matrix(rows, dim))
-    return Offer(ids or tuple(map(str, range(len(matrix)))), matrix, "arms")
+    same = [row for row, one in enumerate(ids) if one in items]
+    if same and not np.array_equal(items.vectors([ids[row] for row in same]), matrix[same]):
+        other = next(row for row in same if not np.array_equal(items.vectors([ids[row]])[0], matrix[row]))
+        raise ArgumentError(
+            f"arm {shown(ids[other])} has another vector than the item of that id in the catalogue; "
+            "put_items changes an item"
+        )
+    # An id that was never seen gets a number above all known ones: nothing was learnt of either. It becomes
+    # known, with the next number, if it is chosen.
+    known = [items.known.find(one) for one in ids]
+    unused = len(items.known)
+    numbers = np.array([unused + row if one is None else one for row, one in enumerate(known)], np.int64)
+    found = Arms(ids, matrix, numbers)
+    return ListOffer(found, _kept(found, keep_all))
+
+
+def _kept(arms: Arms, keep_all: bool) -> dict[str, Any]:
+    return {"offered": list(arms.ids)} if keep_all else {"count": len(arms)}
 
 
 def decision_event(
@@ -186,21 +334,29 @@ def decision_event(
     offer: Offer,
     outcome: Outcome,
     version: int,
+    catalogue: int,
+    request: str | None,
 ) -> Event:
-    """Return the event of a decision: what was offered, what was chosen, and the answer that was given."""
-    picks, ids = outcome.arms, offer.ids
-    fields: dict[str, Any] = {"offered": ids, "scores": [*zip(outcome.mean, outcome.width, strict=True)]}
-    # Arms with vectors of their own are all kept: nothing else knows them. Of items of the catalogue only the
-    # chosen ones are, since their vectors may change before the reward comes.
-    kept = offer.arms
-    if offer.source == "arms":
+    """Return the event of a decision: what it was among, what was chosen, and the answer that was given.
+
+    `request` is the digest of the request, where its client has chosen the id and may repeat it. Only the
+    vectors that were chosen are kept: they may change before the reward comes. What else was offered follows
+    from the version of the catalogue. Of arms with vectors of their own all are kept if the policy's settings
+    say so.
+    """
+    picks, chosen = outcome.arms, outcome.chosen
+    fields: dict[str, Any] = {
+        **offer.fields,
+        "catalogue": catalogue,
+        "scores": [*zip(outcome.mean, outcome.width, strict=True)],
+    }
+    kept = chosen.vectors
+    if "offered" in fields:
+        assert isinstance(offer, ListOffer)
         fields["arms"] = picks
-    else:
-        kept = kept[picks[0]] if len(picks) == 1 else kept.take(picks, axis=0)
-    if offer.source == "all":
-        fields["all"] = True
+        kept = offer.arms.vectors
     if len(picks) > 1:
-        fields["ranking"] = [ids[arm] for arm in picks]
+        fields["ranking"] = list(chosen.ids)
         if outcome.first_propensity is not None:
             fields["first"] = outcome.first_propensity
     if outcome.propensity is not None:
@@ -208,12 +364,14 @@ def decision_event(
     if outcome.cluster is not None:
         fields["cluster"] = outcome.cluster
     fields["version"] = version
+    if request is not None:
+        fields["request"] = request
     if outcome.drawn:
         fields["drawn"] = True
     if outcome.generator is not None:
         fields["generator"] = outcome.generator
     x = kept.tobytes()
-    return Event(seq, policy, DECISION, at, decision, user, ids[picks[0]], None, x, encode_detail(fields))
+    return Event(seq, policy, DECISION, at, decision, user, chosen.ids[0], None, x, encode_detail(fields))
 
 
 def answer(event: Event) -> Decision:
@@ -231,20 +389,6 @@ def answer(event: Event) -> Decision:
         fields.get("cluster"),
         fields["version"],
     )
-
-
-def same_request(event: Event, user: str, items: Sequence[str] | None, inline: Offer | None, k: int) -> bool:
-    """Tell whether a decision was made for this request; after a compaction that is not known any more."""
-    fields = event.fields()
-    if (event.user, len(fields.get("ranking", (event.item,)))) != (user, k) or "offered" not in fields:
-        return False
-    offered = list(fields["offered"])
-    if inline is not None:
-        same = "arms" in fields and event.x == inline.arms.tobytes()
-        return same and items is None and offered == list(inline.ids)
-    if items is None:
-        return "all" in fields
-    return "arms" not in fields and "all" not in fields and offered == list(items)
 
 
 def clicked_position(ranking: Sequence[str], item: str | None, reward: float) -> int | None:

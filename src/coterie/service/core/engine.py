@@ -14,11 +14,13 @@ from weakref import WeakSet
 
 from coterie.errors import ArgumentError, Conflict, StoreError, UnknownName, unknown
 from coterie.service.core.lifecycle import Lifecycle, Phase
-from coterie.service.core.live_policy import Limits, LivePolicy
+from coterie.service.core.live_policy import LivePolicy
 from coterie.service.core.recovery import DamagedPolicy, Recovered, recover_policy
 from coterie.service.core.state import PolicyState
+from coterie.service.limits import Limiter, Limits
 from coterie.service.settings import PolicySettings, without_user
 from coterie.service.storage import event_store as events
+from coterie.service.storage.erasure import Erasure
 from coterie.service.storage.event_store import Event, EventStore, StoreTakenOver, one_line
 from coterie.service.storage.journal import Journal, PendingResult, RequestLock
 from coterie.service.storage.state_snapshots import unreferenced_chunks
@@ -53,7 +55,7 @@ class PolicyEngine:
     tick : float
         Seconds between looks at timers, snapshots and a store that failed.
     limits : Limits, optional
-        On decisions and policies.
+        On policies, users, items and decisions.
     """
 
     def __init__(
@@ -67,7 +69,7 @@ class PolicyEngine:
     ) -> None:
         """Open the store and recover all policies."""
         self.store = store
-        self._limits = limits or Limits()
+        self.limiter = Limiter(limits or Limits())
         self._tick, self._snapshot_every = tick, snapshot_every
         self._stop = Signal()
         store.open()
@@ -78,6 +80,7 @@ class PolicyEngine:
             self.requests = RequestLock(self.journal, patience)
             self.policies: dict[str, LivePolicy] = {}
             self.quarantined: dict[str, StoreError] = {}
+            self.erasure = Erasure(self.journal)
             self._read_policies()
         except BaseException:
             store.close()
@@ -87,7 +90,7 @@ class PolicyEngine:
         ENGINES.add(self)
 
     def _live(self, name: str, recovered: Recovered) -> LivePolicy:
-        return LivePolicy(name, recovered, self.requests, self._limits)
+        return LivePolicy(name, recovered, self.requests, self.limiter)
 
     def settle(self, pending: PendingResult[R]) -> R:
         """Return the result of an operation once its event is durable; StoreError if it will not be."""
@@ -118,8 +121,8 @@ class PolicyEngine:
                 raise ArgumentError(
                     f"a policy's name must be 1 to 64 letters, digits, '-', '_' or '.', got {shown(name)}"
                 )
-            if len(self.policies) >= self._limits.policies:
-                raise ArgumentError(f"there are {len(self.policies)} policies, and no more may be made")
+            self.limiter.check("policy", len(self.policies) + len(self.quarantined))
+            self.limiter.check("user", 0, len(settings.users))
             if name in self.policies or next(self.store.read(name), None) is not None:
                 raise Conflict(f"there is, or was, a policy {name!r}")
             live = self._live(name, Recovered(PolicyState(settings)))
@@ -144,7 +147,7 @@ class PolicyEngine:
         """End a policy's service, even that of one whose log cannot be replayed; its log remains."""
         with self.requests:
             if name not in self.quarantined:
-                self.find(name)
+                self.find(name).lifecycle.check_unoccupied()
             event = Event(self.journal.next_seq, name, events.RETIRED, self.requests.now)
             self.journal.append(event)
             self._drop(name, StoreError(f"policy {name!r} was retired"))
@@ -158,28 +161,44 @@ class PolicyEngine:
         self.quarantined.pop(name, None)
 
     def forget_user(self, name: str, user: str) -> None:
-        """Remove all that is known of a user of a policy, which learns anew unless it is retired."""
+        """Remove all that is known of a user of a policy, which learns anew unless it is retired.
+
+        If the files cannot be written anew now, StoreError says so, and calling it again finishes that.
+        """
         with self.requests:
             self.journal.flush()
             live = self.policies.get(name)
+            if live is not None:
+                live.lifecycle.check_unoccupied()
             if name in self.quarantined:
                 self.find(name)
             if live is None and next(self.store.read(name), None) is None:
                 self.find(name)
-            if not (live and user in live.state.users) and not self.store.history(name, user, 1):
+            if (live and user in live.state.users) or self.store.history(name, user, 1):
+                try:
+                    self._remove_events(name, user)
+                finally:  # it may be removed even if the policy cannot be read again
+                    with suppress(StoreError):
+                        self.erasure.look()
+            elif not self.erasure.pending:
                 raise UnknownName(f"no user {shown(user)}: it has not been seen, or was removed")
-            settings = [
-                (seq, without_user(text, user, retired=live is None))
-                for seq, text in self.store.configurations(name)
-            ]
+        self.erasure.finish()
 
-            def forget(store: EventStore) -> None:
-                store.forget_user(name, user, settings)
+    def _remove_events(self, name: str, user: str) -> None:
+        """Remove a user from the log of a policy, which learns anew unless it is retired."""
+        live = self.policies.get(name)
+        settings = [
+            (seq, without_user(text, user, retired=live is None))
+            for seq, text in self.store.configurations(name)
+        ]
 
-            if live is None:
-                self.journal.run(partial(forget, self.store))
-            else:
-                live.rewrite(forget)
+        def forget(store: EventStore) -> None:
+            store.forget_user(name, user, settings)
+
+        if live is None:
+            self.journal.run(partial(forget, self.store))
+        else:
+            live.rewrite(forget)
 
     # Snapshots and recovery.
 
@@ -210,6 +229,7 @@ class PolicyEngine:
                 for live in self.policies.values():
                     live.snapshots.epoch += 1  # a copy that is being written may hold what was lost
                 self.journal.reopen()
+                self.erasure.look()
                 self._read_policies()
                 self.lifecycle.serve()
             except StoreTakenOver as error:
@@ -228,8 +248,9 @@ class PolicyEngine:
         for name in named:
             try:
                 found = recover_policy(self.store, name)
-            except DamagedPolicy as error:
-                reason = StoreError(str(error))
+            except (DamagedPolicy, MemoryError) as error:
+                lacking = f"policy {name!r} is out of service: there is not enough memory to read it"
+                reason = StoreError(lacking if isinstance(error, MemoryError) else str(error))
                 logger.error("%s", reason)
                 self._drop(name, reason)
                 self.quarantined[name] = reason
@@ -258,6 +279,7 @@ class PolicyEngine:
                 self.journal.doubt(error)
         if not self.lifecycle.serving:
             self.recover()
+        self.erasure.finish_due()
         for live in list(self.policies.values()):
             live.recover_due()
             if live.lifecycle.serving:

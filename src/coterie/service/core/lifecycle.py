@@ -4,6 +4,8 @@
                           ▲                   │
                           └──────doubt────────┘        fail: from any of them ──▶ FAILED, until a restart
 
+    SERVING ──occupy──▶ IMPORTING ──serve──▶ SERVING    doubt, begin: as from SERVING and SUSPECT
+
 Nothing is acknowledged outside SERVING, and SERVING is entered only when everything in memory was read from
 the store after the last doubt.
 """
@@ -25,6 +27,8 @@ class Phase(Enum):
     """A commit failed or a change broke off: memory may hold what is not in the log."""
     RECOVERING = "recovering"
     """The log is being read again."""
+    IMPORTING = "importing"
+    """A policy learns from an imported log, piece by piece, and takes no other requests until it is done."""
     FAILED = "failed"
     """Reading again does not help, and an operator must decide: events are gone, or another owner writes."""
 
@@ -67,10 +71,23 @@ class Lifecycle:
                 return
         raise self.error()
 
-    def serve(self) -> None:
-        """Answer again, if nothing has gone wrong since `begin`; StoreError otherwise."""
+    def occupy(self, reason: StoreError) -> None:
+        """Stop answering for an import; StoreError unless requests may be answered."""
         with self._changing:
-            if self.phase is Phase.RECOVERING:
+            if self.phase is Phase.SERVING:
+                self.phase, self.reason = Phase.IMPORTING, reason
+                return
+        raise self.error()
+
+    def check_unoccupied(self) -> None:
+        """Raise the reason during an import."""
+        if self.phase is Phase.IMPORTING:
+            raise self.error()
+
+    def serve(self) -> None:
+        """Answer again, if nothing has gone wrong since `begin` or `occupy`; StoreError otherwise."""
+        with self._changing:
+            if self.phase in (Phase.RECOVERING, Phase.IMPORTING):
                 self.phase, self.reason = Phase.SERVING, None
                 return
         raise self.error()

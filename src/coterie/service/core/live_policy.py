@@ -7,6 +7,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
 from heapq import heappop
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,80 +17,41 @@ from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError, Conflict, StoreError, UnknownName
 from coterie.policies.base import too_long
+from coterie.policies.catalogue.tag_sets import check_tag
 from coterie.service.core.decisions import (
     Decision,
     Offer,
     RewardResult,
     answer,
+    catalogue_offer,
     choose,
     clicked_position,
     decision_event,
     inline_offer,
-    same_request,
+    named_offer,
 )
 from coterie.service.core.ids import checked_id, new_id
+from coterie.service.core.known_items import MOST_TAGS, Tags
 from coterie.service.core.lifecycle import Lifecycle, Phase
 from coterie.service.core.recovery import DamagedPolicy, Recovered, recover_policy
-from coterie.service.core.state import Catalogue, PolicyState, Waiting
+from coterie.service.core.state import PolicyState, Waiting
+from coterie.service.item_tables import ItemTable, item_table
+from coterie.service.limits import Limiter
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import Event, EventStore, detail, one_line
 from coterie.service.storage.journal import Holder, PendingResult, RequestLock
 from coterie.service.storage.snapshot_writer import Retry, SnapshotWriter
 from coterie.types import Floats
-from coterie.validation import arm_vector, arms_matrix, finite, number, shown, whole
+from coterie.validation import arm_vector, arms_matrix, finite, number, reals, shown, whole
 
 R = TypeVar("R")
 logger = logging.getLogger(__name__)
-REMEMBERED = 50_000
-"""Decisions whose events are kept in memory; others are looked up in the store."""
+IMPORTED_AT_ONCE = 100
+"""Lines of an import that are learnt and committed in one go, so that requests come between."""
+SOON = 1.0
+"""Seconds that pass at most between a look at a decision and the turn of its reward, in the event loop."""
 EXPIRED_AT_ONCE = 1_000
 """Decisions that expire in one go, so that requests come between."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """Limits of an engine and its policies; what goes beyond is refused, so that memory is bounded.
-
-    Parameters
-    ----------
-    arms : int
-        Arms of one decision.
-    waiting : int
-        Decisions of a policy that wait for their reward.
-    policies : int
-        Policies of an engine.
-    users, items : int
-        Users of a policy, and items of its catalogue.
-    remembered : int
-        Bytes of decisions that are kept in memory for retries and rewards; older ones are looked up.
-    """
-
-    arms: int = 1_000
-    waiting: int = 1_000_000
-    policies: int = 100
-    users: int = 2_000_000
-    items: int = 1_000_000
-    remembered: int = 64 * 2**20
-
-    def check_users(self, count: int) -> None:
-        """Refuse a new user when there are too many."""
-        if count >= self.users:
-            raise StoreError(f"a policy may have {self.users} users, and there are {count}; remove some")
-
-    def check_items(self, count: int) -> None:
-        """Refuse a catalogue that is too large."""
-        if count > self.items:
-            raise ArgumentError(f"a catalogue may have at most {self.items} items, got {count}")
-
-    def check_arms(self, count: int) -> None:
-        """Refuse too many arms in one decision."""
-        if count > self.arms:
-            raise ArgumentError(f"a decision may be among at most {self.arms} arms, got {count}")
-
-    def check_waiting(self, count: int) -> None:
-        """Refuse a decision when too many wait for their reward."""
-        if count >= self.waiting:
-            raise StoreError(f"{count} decisions wait for a reward, and no more may; shorten reward_wait")
 
 
 @dataclass(slots=True)
@@ -108,6 +71,31 @@ class RewardTotals:
             self.own, self.own_count = self.own + reward, self.own_count + 1
 
 
+class RequestedDecision(NamedTuple):
+    """A request for a decision: who is asked for, and what may be shown."""
+
+    user: str
+    items: Sequence[str] | None
+    arms: Mapping[str, ArrayLike] | ArrayLike | None
+    exclude: Sequence[str] | None
+    only: Sequence[str] | None
+    k: int
+
+    def digest(self) -> str:
+        """Return a digest: a repeat with the same id must have the same one.
+
+        It stands in the log, so that nothing else of the request has to be kept to recognise a repeat.
+        """
+        arms: Any = self.arms
+        names = list(arms) if isinstance(arms, Mapping) else None
+        vectors = list(arms.values()) if isinstance(arms, Mapping) else arms
+        listed = [None if one is None else list(one) for one in (self.items, self.exclude, self.only, names)]
+        found = blake2b(repr((self.user, self.k, *listed)).encode("utf-8", "surrogatepass"), digest_size=16)
+        if arms is not None:
+            found.update(reals("arms", vectors, "a matrix").tobytes())
+        return found.hexdigest()
+
+
 class FeedbackRequest(NamedTuple):
     """A reward for something that the policy did not choose; the same `id` is counted once."""
 
@@ -118,9 +106,18 @@ class FeedbackRequest(NamedTuple):
     id: str | None
 
 
-def _size(event: Event) -> int:
-    """Return about how many bytes an event takes in memory."""
-    return 600 + len(event.x or b"") + len(event.detail or "")
+def _checked_tags(tags: Tags | None, ids: Sequence[str]) -> dict[str, list[str]] | None:
+    """Return the tags of some of these items, as the log keeps them."""
+    if tags is None:
+        return None
+    if not isinstance(tags, Mapping):
+        raise ArgumentError(f"tags must be a list of tags for each item's id, got {shown(tags)}")
+    for one in set(tags) - set(ids):
+        raise ArgumentError(f"tags must be of items that are put, got {shown(one)}")
+    for listed in tags.values():
+        if isinstance(listed, str) or len(set(listed)) > MOST_TAGS:
+            raise ArgumentError(f"tags of an item must be a list of at most {MOST_TAGS}, got {shown(listed)}")
+    return {one: sorted({check_tag(tag) for tag in listed}) for one, listed in tags.items()}
 
 
 class Turn:
@@ -159,7 +156,8 @@ class Change:
         self._live = live
 
     def __enter__(self) -> None:
-        """Begin."""
+        """Begin, unless too many events wait for the store."""
+        self._live.make_room()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         """Distrust the state in memory after an error."""
@@ -190,21 +188,20 @@ class LivePolicy:
         Its state, as the store has it.
     requests : RequestLock
         Shared by all policies of an engine: one request at a time.
-    limits : Limits
-        On decisions.
+    limiter : Limiter
+        Shared by all policies of an engine: refuses what goes beyond a limit.
     """
 
-    def __init__(self, name: str, recovered: Recovered, requests: RequestLock, limits: Limits) -> None:
+    def __init__(self, name: str, recovered: Recovered, requests: RequestLock, limiter: Limiter) -> None:
         """Go on from a state."""
         self.name = name
         self.state = recovered.state
-        self._requests, self._limits = requests, limits
+        self._requests, self._limiter = requests, limiter
         self.lifecycle = Lifecycle()
         self._turn, self._change = Turn(self, requests), Change(self)
         self._retry = Retry()
         self._journal, self._store = requests.journal, requests.journal.store
-        self._recent: OrderedDict[str, list[Event]] = OrderedDict()
-        self._recent_bytes = 0
+        self._uncommitted: OrderedDict[str, list[Event]] = OrderedDict()
         self.duplicates = 0
         self.totals = RewardTotals()
         self.snapshots = SnapshotWriter(
@@ -273,23 +270,28 @@ class LivePolicy:
         *,
         items: Sequence[str] | None = None,
         arms: Mapping[str, ArrayLike] | ArrayLike | None = None,
+        exclude: Sequence[str] | None = None,
+        only: str | Sequence[str] | None = None,
         k: int = 1,
         decision_id: str | None = None,
     ) -> PendingResult[Decision]:
         """Choose among items of the catalogue (all by default), or among arms with their own vectors."""
+        asked = RequestedDecision(user, items, arms, exclude, [only] if isinstance(only, str) else only, k)
         with self._turn:
             checked_id("user", user)
             if decision_id is not None:
                 known = self._events_of(checked_id("decision_id", decision_id))
                 if known:
-                    return self._repeated(known, user, items, arms, k)
-            offer = self._offer(items, arms)
-            if type(k) is not int or not 1 <= k <= len(offer.ids):
-                k = whole("k", k, 1, len(offer.ids))
+                    return self._repeated(known, asked)
+            offer = self._offer(asked)
+            if type(k) is not int or not 1 <= k <= len(offer):
+                k = whole("k", k, 1, len(offer))
+            self._check_arms(k)
             self._check_new_user(user)
-            self._limits.check_waiting(len(self.state.waiting))
+            self._limiter.check("waiting", self.state.waiting_bytes)
+            self._join(user)
             with self._change:
-                outcome = choose(self.state, user, offer.arms, k)
+                outcome = choose(self.state, user, offer, k)
                 event = decision_event(
                     self._journal.next_seq,
                     self.name,
@@ -299,38 +301,48 @@ class LivePolicy:
                     offer=offer,
                     outcome=outcome,
                     version=self.state.seq,
+                    catalogue=self.state.catalogue_version,
+                    # An id that the service has chosen is known to nobody who could repeat it.
+                    request=None if decision_id is None else asked.digest(),
                 )
                 self._apply(event)
             return PendingResult(answer(event), event.seq)
 
-    def _offer(self, items: Sequence[str] | None, arms: Any) -> Offer:
-        """Return the arms of a request, with vectors that the policy can take."""
-        if items is not None and arms is not None:
+    def _offer(self, asked: RequestedDecision) -> Offer:
+        """Return what a request may choose from, with vectors that the policy can take."""
+        items, known = asked.items, self.state.items
+        if items is not None and asked.arms is not None:
             raise ArgumentError("give items of the catalogue or arms with vectors, not both")
-        dim = self.state.settings.dim
-        if arms is not None:
-            offer = inline_offer(arms, dim)
-            self._check_length("arms", offer.arms)
-        else:
-            if isinstance(items, str):
-                raise ArgumentError(f"items must be a list of ids, got {shown(items)}")
-            ids = tuple(items) if items is not None else tuple(self.state.catalogue.ids)
-            if not ids:
-                raise ArgumentError("items must name at least one item, got none; the catalogue may be empty")
-            if len(set(ids)) != len(ids):
-                raise ArgumentError("items must name each item once")
-            offer = Offer(ids, self.state.catalogue.vectors(ids), "all" if items is None else "items")
-        self._limits.check_arms(len(offer.ids))
-        return offer
+        if items is None and asked.arms is None:
+            return catalogue_offer(known, asked.exclude, asked.only)
+        if asked.exclude is not None or asked.only is not None:
+            raise ArgumentError("exclude and only choose from the whole catalogue: leave items and arms out")
+        if asked.arms is None:
+            named = named_offer(known, items or ())
+            self._check_arms(len(named))
+            return named
+        inline = inline_offer(known, asked.arms, keep_all=self.state.settings.log_offers == "all")
+        self._check_length("arms", inline.arms.vectors)
+        self._check_arms(len(inline))
+        if inline.arms.numbers is not None:  # items of the catalogue are known already
+            new = int(np.count_nonzero(inline.arms.numbers >= len(known.known)))
+            self._limiter.check("known_item", len(known.known), new)
+        return inline
 
-    def _repeated(
-        self, known: list[Event], user: str, items: Sequence[str] | None, arms: Any, k: int
-    ) -> PendingResult[Decision]:
+    def _check_arms(self, count: int) -> None:
+        """Refuse too many arms in one request."""
+        if count > self._limiter.most("arms"):
+            raise ArgumentError(f"{self._limiter.reached('arms')}: there are {count}")
+
+    def _repeated(self, known: list[Event], asked: RequestedDecision) -> PendingResult[Decision]:
         """Return the first answer to the same request, whatever has happened to the catalogue since."""
         decision = events.first(known, events.DECISION)
-        inline = None if arms is None else inline_offer(arms, self.state.settings.dim)
-        if decision is None or not same_request(decision, user, items, inline, k):
+        fields = {} if decision is None else decision.fields()
+        if decision is None or fields.get("request") != asked.digest():
             raise Conflict(f"decision_id {shown(known[0].decision)} was used for another request")
+        if "scores" not in fields:
+            who = shown(decision.decision)
+            raise Conflict(f"decision_id {who} was used before, and compaction has removed its answer")
         self.duplicates += 1
         return self._known(answer(decision), decision)
 
@@ -346,84 +358,95 @@ class LivePolicy:
         with self._turn:
             checked_id("decision_id", decision_id)
             value = number("reward", reward)
-            known = self._events_of(decision_id)
-            decision = events.first(known, events.DECISION)
-            if decision is None:
-                raise UnknownName(f"no decision {shown(decision_id)}: it was not made here, or was removed")
-            if item is not None and item == decision.item and "ranking" not in decision.fields():
-                item = None if self.state.settings.mode != "shadow" else item
-            if (settled := events.first(known, *events.REWARDED)) is not None:
+            self._expire_one(decision_id)
+            # A decision that waits has no reward yet: nothing has to be looked up.
+            waiting = self.state.waiting.get(decision_id)
+            settled = None
+            decided = waiting
+            if decided is None:
+                decided, settled = self._looked_up(decision_id)
+            if decided.items == (item,) and self.state.settings.mode != "shadow":
+                item = None
+            if settled is not None:
                 result = self._duplicate(settled, value, item, x)
                 self.duplicates += 1
                 return self._known(result, settled)
-            self._expire_one(decision_id)
-            waiting = self.state.waiting.get(decision_id)
-            fields = self._reward_fields(decision, waiting, value, item, x)
-            if waiting is not None:
-                return self._count_reward(decision, value, item, fields, drawn=waiting.drawn)
-            return self._count_late(decision, value, item, fields)
+            fields = self._reward_fields(decided, value, item, x)
+            event = self._reward_event(decision_id, decided, value, item, fields)
+            if waiting is None:
+                return self._count_late(event, decided)
+            return self._count_reward(event, decided)
+
+    def awaits(self, decision_id: str) -> bool:
+        """Tell whether a decision waits for its reward, and still will in a moment: nothing is looked up."""
+        waiting = self.state.waiting.get(decision_id)
+        return waiting is not None and (
+            waiting.expires is None or waiting.expires > self._journal.now() + SOON
+        )
+
+    def _looked_up(self, decision_id: str) -> tuple[Waiting, Event | None]:
+        """Return what a decision that does not wait has shown, and its reward, if it has one."""
+        known = self._events_of(decision_id)
+        decision = events.first(known, events.DECISION)
+        if decision is None:
+            raise UnknownName(f"no decision {shown(decision_id)}: it was not made here, or was removed")
+        return self.state.shown_by(decision), events.first(known, *events.REWARDED)
 
     def _reward_fields(
-        self,
-        decision: Event,
-        waiting: Waiting | None,
-        value: float,
-        item: str | None,
-        x: ArrayLike | None,
+        self, decided: Waiting, value: float, item: str | None, x: ArrayLike | None
     ) -> dict[str, Any]:
         """Return what else the event of a reward says: the vector shown instead, or the click in a list."""
         if self.state.settings.mode == "shadow":
             if item is None and x is None:
                 raise ArgumentError("in shadow mode a reward names what was shown: give item or x")
             return {"x": self._vector(item, x), "shadow": True}
-        shown_items = waiting.items if waiting else decision.fields().get("ranking", ())
-        ranking = shown_items if len(shown_items) > 1 else None
-        if x is not None or (item is not None and ranking is None and item != decision.item):
+        ranking = decided.items if len(decided.items) > 1 else None
+        if x is not None or (item is not None and ranking is None):
             raise ArgumentError(
-                f"the decision chose {shown(decision.item)}; give what was shown instead as feedback"
+                f"the decision chose {shown(decided.items[0])}; give what was shown instead as feedback"
             )
         if ranking is None:
             return {}
         return {"clicked": clicked_position(ranking, item, value)}
 
-    def _reward_event(self, decision: Event, value: float, item: str | None, fields: dict[str, Any]) -> Event:
+    def _reward_event(
+        self, decision_id: str, decided: Waiting, value: float, item: str | None, fields: dict[str, Any]
+    ) -> Event:
         details = {name: one for name, one in fields.items() if name != "x"}
         return self._event(
             events.REWARD,
-            decision=decision.decision,
-            user=decision.user,
+            decision=decision_id,
+            user=decided.user,
             item=item,
             reward=value,
             x=fields.get("x"),
             detail=detail(**details) if details else None,
         )
 
-    def _count_reward(
-        self, decision: Event, value: float, item: str | None, fields: dict[str, Any], *, drawn: bool
-    ) -> PendingResult[RewardResult]:
-        event = self._reward_event(decision, value, item, fields)
+    def _count_reward(self, event: Event, decided: Waiting) -> PendingResult[RewardResult]:
         with self._change:
             self._apply(event)
-        self.totals.add(value, drawn)
-        learnt = self.state.settings.mode != "frozen" and not fields.get("ignored")
-        result = RewardResult(decision.decision or "", "counted" if learnt else "recorded")
+        self.totals.add(event.reward or 0.0, decided.drawn)
+        learnt = self.state.settings.mode != "frozen" and not event.fields().get("ignored")
+        result = RewardResult(event.decision or "", "counted" if learnt else "recorded")
         return PendingResult(result, event.seq)
 
-    def _count_late(
-        self, decision: Event, value: float, item: str | None, fields: dict[str, Any]
-    ) -> PendingResult[RewardResult]:
+    def _count_late(self, event: Event, decided: Waiting) -> PendingResult[RewardResult]:
         """Take a reward after the default was counted: count it too, or instead, or only record it."""
         late = self.state.settings.late
-        if "x" not in fields:
-            fields["x"] = decision.chosen_vectors(self.state.settings.dim).tobytes()
+        # The decision does not wait any more: the event itself says what was shown.
+        fields = {
+            **event.fields(),
+            "items": decided.items if decided.named else None,
+            "ignored": late == "ignore" or None,
+        }
+        event = event._replace(x=decided.x if event.x is None else event.x, detail=detail(**fields))
         if late != "correct":
-            fields["ignored"] = late == "ignore" or None
-            drawn = "drawn" in decision.fields()
-            result, seq = self._count_reward(decision, value, item, fields, drawn=drawn)
+            result, seq = self._count_reward(event, decided)
             return PendingResult(
                 result._replace(status="late") if result.status == "counted" else result, seq
             )
-        event, key = self._reward_event(decision, value, item, fields), decision.decision or ""
+        key = event.decision or ""
         self.rewrite(lambda store: store.replace_default(key, event), added=event.seq)
         return PendingResult(RewardResult(key, "late"), 0)  # the rewrite was a commit of its own
 
@@ -455,6 +478,7 @@ class LivePolicy:
             if isinstance(event, PendingResult):
                 self.duplicates += 1
                 return event
+            self._join(user)
             with self._change:
                 self._apply(event)
             frozen = self.state.settings.mode == "frozen"
@@ -463,45 +487,75 @@ class LivePolicy:
 
     @contextmanager
     def importing(self) -> Iterator[None]:
-        """Keep all other requests away: what is imported is checked, and counted as a whole."""
-        with self._requests.held(Holder.IMPORT), self._turn:
+        """Keep other requests of this policy away, while those of other policies go on."""
+        with self._turn:
+            self.lifecycle.occupy(
+                StoreError(f"policy {self.name!r} is learning from an imported log; try again soon")
+            )
+            state = self.state
+        try:
+            self._journal.flush()  # lines that are known already count once their events are durable
             yield
+        finally:
+            with self._requests.lock:
+                if self._occupied(state):
+                    self.lifecycle.serve()
 
-    def feedback_together(self, requests: Sequence[FeedbackRequest]) -> PendingResult[tuple[int, int]]:
-        """Count many feedbacks in one transaction, all or none; return how many were new, and were known.
+    def _occupied(self, state: PolicyState) -> bool:
+        """Tell whether an import that began with this state still has the policy; a recovery ends it."""
+        return self.state is state and self.lifecycle.phase is Phase.IMPORTING
 
-        Each was checked by `check_feedback` since the caller began `importing`.
+    def import_feedback(self, feedback: Sequence[Event]) -> None:
+        """Count feedback that `check_feedback` made since the caller began `importing`, all or none.
+
+        Decisions of other policies are made and committed between two pieces.
         """
-        added: list[Event] = []
-        known = latest = 0
-        taken: set[str] = set()
-        new = {request.user for request in requests if self.state.users.find(request.user) is None}
-        if new:
-            self._limits.check_users(len(self.state.users) + len(new) - 1)
-        with self._change:
-            for request in requests:
-                event = self.check_feedback(request)
-                if isinstance(event, PendingResult):
-                    known, latest = known + 1, max(latest, event.seq)
-                elif event.decision in taken:
-                    known += 1
-                else:
-                    event = event._replace(seq=self._journal.next_seq + len(added))
-                    self.state.apply(event)
-                    added.append(event)
-                    taken.add(event.decision or "")
-            self._journal.append_together(added)
-        for event in added:
-            self._remember(event)
-        self.duplicates += known
-        return PendingResult((len(added), known), added[-1].seq if added else latest)
+        if not feedback:
+            return
+        state = self.state
+        new = {event.user for event in feedback if state.users.find(event.user or "") is None}
+        self._limiter.check("user", len(state.users), len(new))
+        named = {event.item for event in feedback if event.item is not None} - {*state.items.known.ids}
+        self._limiter.check("known_item", len(state.items.known), len(named))
+        try:
+            self._journal.run(partial(self._store.begin_import, self.name, state.seq))
+            for start in range(0, len(feedback), IMPORTED_AT_ONCE):
+                self._import_some(state, feedback[start : start + IMPORTED_AT_ONCE])
+                self._journal.flush()
+            self._journal.run(partial(self._store.end_import, self.name))
+        except BaseException as error:
+            with self._requests.lock:
+                if self._occupied(state):
+                    self._abandon_import(error)
+            raise
+
+    def _import_some(self, state: PolicyState, feedback: Sequence[Event]) -> None:
+        with self._requests:
+            if not self._occupied(state):
+                raise StoreError("the import was broken off, and nothing of it was counted; try again")
+            with self._change:
+                for event in feedback:
+                    self._apply(event._replace(seq=self._journal.next_seq, at=self._requests.now))
+
+    def _abandon_import(self, error: BaseException) -> None:
+        """Have the state read again, from a log without the import."""
+        self.lifecycle.doubt(
+            StoreError(f"policy {self.name!r} is read again, since an import broke off: {one_line(error)}")
+        )
+
+        def remove() -> None:
+            self._store.remove_import(self.name)
+            self._journal.pass_over(0)
+
+        with suppress(StoreError):  # a store that cannot be written is read again, which removes it, too
+            self._journal.run(remove)
 
     def check_feedback(self, request: FeedbackRequest) -> Event | PendingResult[RewardResult]:
         """Return the event of a feedback, or the result of one that is known already; nothing changes."""
         checked_id("user", request.user)
         value = number("reward", request.reward)
-        if (request.item is None) == (request.x is None):
-            raise ArgumentError("give an item of the catalogue or its vector x, one of the two")
+        if request.item is None and request.x is None:
+            raise ArgumentError("give an item of the catalogue, or the vector x that was shown")
         if request.id is not None:
             known = self._events_of(checked_id("feedback_id", request.id))
             if known and known[0].kind != events.FEEDBACK:
@@ -526,15 +580,33 @@ class LivePolicy:
         if self.state.users.find(user) is None:
             self.state.check_new_user(user)
             if self.state.settings.mode != "frozen":
-                self._limits.check_users(len(self.state.users))
+                self._limiter.check("user", len(self.state.users))
+
+    def _join(self, user: str) -> None:
+        """Let a new user join, whose event follows at once.
+
+        A policy without memory for another user is as it was, so it need not be read again.
+        """
+        if self.state.settings.mode == "frozen" or self.state.users.find(user) is not None:
+            return
+        self.make_room()
+        try:
+            self.state.join(user)
+        except MemoryError:
+            self._limiter.reached("user")
+            raise StoreError(
+                f"there is not enough memory for one more user of policy {self.name!r}"
+            ) from None
 
     def _vector(self, item: str | None, x: ArrayLike | None) -> bytes:
         """Return the vector of an item of the catalogue, or the one given."""
-        if x is not None:
-            if item is not None:
-                raise ArgumentError("give an item of the catalogue or its vector x, one of the two")
+        if item is not None:
+            checked_id("item", item)
+        if x is not None:  # of an item of any id: what was shown may have changed since
+            if item is not None and item not in self.state.items.known:
+                self._limiter.check("known_item", len(self.state.items.known))
             return self._given_vector(x)
-        vector = self.state.catalogue.vectors([checked_id("item", item)])
+        vector = self.state.items.vectors([item or ""])
         self._check_length("x", vector)
         return vector.tobytes()
 
@@ -554,28 +626,34 @@ class LivePolicy:
 
     def change_items(
         self,
-        put: Mapping[str, ArrayLike] | None = None,
+        put: ItemTable | Mapping[str, ArrayLike] | None = None,
         *,
+        tags: Tags | None = None,
         remove: Sequence[str] = (),
         replace_all: bool = False,
     ) -> PendingResult[int]:
         """Set items of the catalogue and remove others, in one step; return how many there are then."""
+        # Before this request has its turn: a large catalogue takes long to convert.
+        table = put if isinstance(put, ItemTable) else item_table(put or {}, tags=tags)
+        ids, dim = list(table.ids), self.state.settings.dim
+        vectors = arms_matrix(table.vectors, dim, "items") if ids else np.empty((0, dim))
+        labels = _checked_tags(table.tags, ids)
         with self._turn:
-            ids = [checked_id("an item's id", one) for one in put or {}]
-            vectors = np.empty((0, self.state.settings.dim))
-            if put:
-                rows: Any = list(put.values())
-                vectors = finite("items", arms_matrix(rows, self.state.settings.dim, "items"))
+            if ids:
                 self._check_length("items", vectors)
+            items = self.state.items
             if remove:
-                self.state.catalogue.vectors(list(remove))
-            before = Catalogue(0) if replace_all else self.state.catalogue
-            self._limits.check_items(len(before) + sum(one not in before for one in ids))
-            if replace_all or put or remove:
-                fields = detail(put=ids, removed=list(remove) or None, all=replace_all or None)
+                items.numbers(list(remove))
+                if len(set(remove)) != len(remove):
+                    raise ArgumentError("remove must name each item once")
+            kept = 0 if replace_all else len(items)
+            self._limiter.check("item", kept, sum(replace_all or one not in items for one in ids))
+            self._limiter.check("known_item", len(items.known), sum(one not in items.known for one in ids))
+            if replace_all or ids or remove:
+                fields = detail(put=ids, tags=labels, removed=list(remove) or None, all=replace_all or None)
                 with self._change:
                     self._apply(self._event(events.ITEMS, x=vectors.tobytes(), detail=fields))
-            return self._latest(len(self.state.catalogue))
+            return self._latest(len(items))
 
     def configure(self, **changes: Any) -> PendingResult[None]:
         """Change settings that may change while a policy runs."""
@@ -623,37 +701,29 @@ class LivePolicy:
         self._journal.append(event)
         self._remember(event)
 
+    def make_room(self) -> None:
+        """Wait or refuse, as requests do for their turn, while too many events wait for the store."""
+        if self._journal.queued_bytes < self._limiter.most("queue"):
+            return
+        if self._requests.patience >= 0:
+            raise self._limiter.reached("queue")
+        self._journal.flush()
+
     def _remember(self, event: Event) -> None:
-        """Keep an event in memory, so that a retry or a reward that comes soon need not be looked up."""
+        """Keep an event until it can be found in the store; bounded by the limit of uncommitted events."""
         if event.decision is None:
             return
-        known = self._recent.get(event.decision)
-        if known is None:
-            if event.kind == events.EXPIRED:
-                return  # a late reward only has to find that the decision is not waiting any more
-            found = self._store.find(self.name, event.decision) if event.kind == events.REWARD else ()
-            known = [*found]
-            self._recent_bytes += sum(map(_size, known))
-        self._recent[event.decision] = [*known, event]
-        self._recent.move_to_end(event.decision)
-        self._recent_bytes += _size(event)
-        if len(self._recent) > REMEMBERED or self._recent_bytes > self._limits.remembered:
-            self._forget_old()
-
-    def _forget_old(self) -> None:
-        """Drop the oldest decisions from memory, but none whose events are not durable yet."""
-        while len(self._recent) > REMEMBERED or self._recent_bytes > self._limits.remembered:
-            if not self._recent:
-                return
-            oldest = next(iter(self._recent))
-            if self._recent[oldest][-1].seq > self._journal.durable:
-                return
-            self._recent_bytes -= sum(map(_size, self._recent.pop(oldest)))
+        kept, durable = self._uncommitted, self._journal.durable
+        while kept and kept[oldest := next(iter(kept))][-1].seq <= durable:
+            del kept[oldest]
+        kept[event.decision] = [*kept.get(event.decision, ()), event]
+        kept.move_to_end(event.decision)
 
     def _events_of(self, decision_id: str) -> list[Event]:
         """Return everything that happened to a decision's id."""
-        known = self._recent.get(decision_id)
-        return self._store.find(self.name, decision_id) if known is None else known
+        found = self._store.find(self.name, decision_id)
+        last = found[-1].seq if found else 0
+        return [*found, *(one for one in self._uncommitted.get(decision_id, ()) if one.seq > last)]
 
     def stored_history(self, user: str, limit: int) -> list[Event]:
         """Return the latest events of a user."""
@@ -684,5 +754,4 @@ class LivePolicy:
         """Go on from what was read from the store."""
         self.state = recovered.state
         self.snapshots.seq, self.snapshots.at = recovered.snapshot_seq, recovered.snapshot_at
-        self._recent.clear()
-        self._recent_bytes = 0
+        self._uncommitted.clear()

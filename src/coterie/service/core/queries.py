@@ -95,7 +95,7 @@ def summary(live: LivePolicy) -> Summary:
             settings={name: getattr(settings, name) for name in settings.__slots__},
             rounds=state.policy.rounds,
             users=len(state.users),
-            items=len(state.catalogue),
+            items=len(state.items),
             clusters=0,
             waiting=len(state.waiting),
             events=dict(state.counts),
@@ -143,7 +143,8 @@ def explain(live: LivePolicy, user: str, items: Sequence[str] | None = None, lim
         policy = state.policy
         others = learnt_from(state, number)
         labels = user_labels(live)
-        ids = list(items) if items is not None else state.catalogue.ids
+        if items is not None:
+            state.items.numbers(items)
         with policy.lock:
             estimate = policy.learner.estimates_of(np.array([number]))[0].tolist()
         found = Explanation(
@@ -158,30 +159,36 @@ def explain(live: LivePolicy, user: str, items: Sequence[str] | None = None, lim
         )
     return found._replace(
         cluster=int(np.argmax(labels == labels[number])),
-        scores=_best_scores(live, user, ids, limit, named=items is not None),
+        scores=_best_scores(live, user, items, limit),
     )
 
 
-def _best_scores(
-    live: LivePolicy, user: str, ids: Sequence[str], limit: int, *, named: bool
-) -> list[ItemScore]:
-    """Return the items with the largest sums; one removed meanwhile is left out unless it is named."""
-    best: list[ItemScore] = []
-    for start in range(0, len(ids), SCORED_AT_ONCE):
+def _best_scores(live: LivePolicy, user: str, items: Sequence[str] | None, limit: int) -> list[ItemScore]:
+    """Return those of some items, or of all, that have the largest sums.
+
+    What is removed or takes the place of a removed item meanwhile may be left out.
+    """
+    best: list[tuple[float, float, float, int]] = []
+    start, count = 0, 1
+    while start < count:
         with live.reading() as state:
-            some = ids[start : start + SCORED_AT_ONCE]
-            if not named:
-                some = [one for one in some if one in state.catalogue]
-            if not some:
-                continue
-            found = state.policy.scores(state.users.number(user), state.catalogue.vectors(some))
-        order = np.argsort(-found.ucb, kind="stable")[:limit].tolist()
-        rows = [
-            ItemScore(some[n], float(found.mean[n]), float(found.width[n]), float(found.ucb[n]))
-            for n in order
-        ]
-        best = sorted([*best, *rows], key=lambda one: -one.ucb)[:limit]
-    return best
+            known = state.items
+            numbers = known.catalogue.ids if items is None else known.numbers(items)
+            count, some = len(numbers), numbers[start : start + SCORED_AT_ONCE]
+            if not len(some):
+                break
+            vectors = known.vectors_by_number(some)
+            found = state.policy.scores(state.users.number(user), vectors, items=some)
+        order = np.argsort(-found.ucb, kind="stable")[:limit]
+        rows = zip(
+            *(column[order].tolist() for column in (found.ucb, found.mean, found.width, some)), strict=True
+        )
+        best = sorted([*best, *rows], key=lambda one: -one[0])[:limit]
+        start += SCORED_AT_ONCE
+    names = live.state.items.known.named([one[3] for one in best])
+    return [
+        ItemScore(name, mean, width, ucb) for name, (ucb, mean, width, _) in zip(names, best, strict=True)
+    ]
 
 
 def autoclub_weights(state: PolicyState, number: int) -> dict[str, float]:
@@ -206,9 +213,10 @@ def learnt_from(state: PolicyState, number: int) -> list[int]:
 def history(live: LivePolicy, user: str, limit: int = 100) -> list[UserEvent]:
     """Return the latest events of a user, in order."""
     with live.reading() as state:
-        found = live.stored_history(user, limit)
-        if not found:
-            state.users.number(user)
+        users = state.users
+    found = live.stored_history(user, limit)  # others have their turn while the store is read
+    if not found:
+        users.number(user)
     return [
         UserEvent(
             kind=event.kind,

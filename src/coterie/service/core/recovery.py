@@ -37,6 +37,8 @@ def recover_policy(store: EventStore, name: str) -> Recovered:
         If the store cannot be read now; trying again later may help.
     DamagedPolicy
         If what was read makes no sense. Other policies of the store are not concerned.
+    MemoryError
+        If there is no room for the policy; there may be later.
     """
     state: PolicyState | None = None
     event: Event | None = None
@@ -50,7 +52,7 @@ def recover_policy(store: EventStore, name: str) -> Recovered:
             state.apply(event)
     except DamagedEvent as error:
         raise DamagedPolicy(f"policy {name!r} is out of service: {error}") from error
-    except StoreError:
+    except (StoreError, MemoryError):
         raise
     except Exception as error:
         where = "" if event is None else f" at event {event.seq} ({event.kind})"

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from heapq import heapify, heappush
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.errors import ArgumentError, DataError, UnknownName
+from coterie.errors import ArgumentError, DataError
 from coterie.policies.base import LinearBandit
+from coterie.service.core.known_items import KnownItems, Numbering
 from coterie.service.settings import USER_PARAMS, PolicySettings
 from coterie.service.storage import event_store as events
-from coterie.service.storage.event_store import Event
+from coterie.service.storage.event_store import Event, text_size
 from coterie.types import Floats, Ints
 from coterie.validation import shown
 
+WAITING_SIZE = 700
+"""Bytes of a decision that waits, apart from its vectors and the ids of its user and items."""
+UNKNOWN_USER = "no user {}: it has not been seen, or was removed"
 EARLY = 500
 """Users among whom most clusters have their first member: these labels are searched first."""
 
@@ -25,7 +29,8 @@ EARLY = 500
 class Waiting(NamedTuple):
     """A decision that waits for its reward: its user, its items, when it expires, and how it was made.
 
-    `x` holds the vectors of the items, float64 values, rows first.
+    `x` holds the vectors of the items, float64 values, rows first. `named` says whether `items` are names of
+    items, and not only positions in a matrix of arms.
     """
 
     user: str
@@ -33,92 +38,16 @@ class Waiting(NamedTuple):
     x: bytes
     expires: float | None
     drawn: bool
+    named: bool = True
 
     def vectors(self) -> Floats:
         """Return the vectors, one per row, read-only."""
         return np.frombuffer(self.x).reshape(len(self.items), -1)
 
-
-class Users:
-    """The ids of a policy's users; the position of an id is the number that the policy knows."""
-
-    def __init__(self, ids: Iterable[str] = ()) -> None:
-        """Start with these users, in order."""
-        self._ids = list(ids)
-        self._numbers = {one: number for number, one in enumerate(self._ids)}
-        self.find: Callable[[str], int | None] = self._numbers.get
-        """Returns the number of a user, or None for one who was never seen."""
-
-    def __len__(self) -> int:
-        """Return how many users are known."""
-        return len(self._ids)
-
-    def __contains__(self, user: str) -> bool:
-        """Tell whether a user is known."""
-        return user in self._numbers
-
     @property
-    def ids(self) -> tuple[str, ...]:
-        """All ids, in the order of their numbers."""
-        return tuple(self._ids)
-
-    def add(self, user: str) -> int:
-        """Add a new user; return its number."""
-        number = self._numbers[user] = len(self._ids)
-        self._ids.append(user)
-        return number
-
-    def number(self, user: str) -> int:
-        """Return the number of a known user."""
-        if user not in self._numbers:
-            raise UnknownName(f"no user {shown(user)}: it has not been seen, or was removed")
-        return self._numbers[user]
-
-    def named(self, numbers: Iterable[int]) -> list[str]:
-        """Return the ids of these numbers."""
-        return [self._ids[number] for number in numbers]
-
-
-class Catalogue:
-    """Items and their vectors, kept as bytes: joining them is the fastest way to a matrix of some of them."""
-
-    def __init__(self, dim: int, ids: Sequence[str] = (), vectors: Floats | None = None) -> None:
-        """Start with these items, a row of `vectors` each."""
-        self._dim = dim
-        self._rows: dict[str, bytes] = {}
-        if vectors is not None:
-            self.put(ids, vectors)
-
-    def __len__(self) -> int:
-        """Return how many items there are."""
-        return len(self._rows)
-
-    def __contains__(self, item: str) -> bool:
-        """Tell whether there is such an item."""
-        return item in self._rows
-
-    @property
-    def ids(self) -> list[str]:
-        """All ids, in the order in which the items came."""
-        return list(self._rows)
-
-    def put(self, ids: Sequence[str], vectors: Floats) -> None:
-        """Add items, or give those that are there another vector."""
-        for item, vector in zip(ids, vectors, strict=True):
-            self._rows[item] = vector.tobytes()
-
-    def remove(self, ids: Iterable[str]) -> None:
-        """Remove items; the rest keeps its order."""
-        for item in ids:
-            self._rows.pop(item, None)
-
-    def vectors(self, ids: Sequence[str]) -> Floats:
-        """Return the vectors of these items, a row each, read-only."""
-        try:
-            content = b"".join(map(self._rows.__getitem__, ids))
-        except KeyError as missing:
-            raise UnknownName(f"no item {shown(missing.args[0])} in the catalogue of this policy") from None
-        return np.frombuffer(content).reshape(len(ids), self._dim)
+    def size(self) -> int:
+        """About how many bytes it takes in memory, with its id and its timer."""
+        return WAITING_SIZE + len(self.x) + text_size(self.user) + sum(map(text_size, self.items))
 
 
 class PolicyState:
@@ -132,9 +61,10 @@ class PolicyState:
         """Start with a policy before its first round, unless one is given."""
         self.settings = settings
         self.policy = settings.make() if policy is None else policy
-        self.users = Users(settings.users)
-        self.catalogue = Catalogue(settings.dim)
+        self.users = Numbering(settings.users, UNKNOWN_USER)
+        self.items = KnownItems(settings.dim)
         self.waiting: dict[str, Waiting] = {}
+        self.waiting_bytes = 0
         self.timers: list[tuple[float, str]] = []
         self.counts: Counter[str] = Counter()
         self.seq = 0
@@ -228,12 +158,21 @@ class PolicyState:
 
     def start_waiting(self, decision: str, waiting: Waiting) -> None:
         """Keep a decision until its reward comes or its time is over."""
+        self._stop_waiting(decision)
         self.waiting[decision] = waiting
+        self.waiting_bytes += waiting.size
         # A reward does not remove its timer, which would mean a search: `expire` skips what is settled.
         if waiting.expires is not None:
             heappush(self.timers, (waiting.expires, decision))
             if len(self.timers) > 2 * len(self.waiting) + 1_000:
                 self._drop_old_timers()
+
+    def _stop_waiting(self, decision: str | None) -> Waiting | None:
+        """Let a decision wait no more; return what it was, if it waited."""
+        waiting = self.waiting.pop(decision or "", None)
+        if waiting is not None:
+            self.waiting_bytes -= waiting.size
+        return waiting
 
     def _drop_old_timers(self) -> None:
         """Keep the timers of decisions that wait; in place, since a loop over them may be under way."""
@@ -244,12 +183,17 @@ class PolicyState:
         self.settings = PolicySettings.from_json(event.detail or "{}")
         self._stand_in = None
 
+    @property
+    def catalogue_version(self) -> int:
+        """How often the catalogue was changed."""
+        return self.counts[events.ITEMS]
+
     def _items(self, event: Event) -> None:
         fields = event.fields()
         if fields.get("all"):
-            self.catalogue = Catalogue(self.settings.dim)
-        self.catalogue.put(fields.get("put", ()), event.vectors(self.settings.dim))
-        self.catalogue.remove(fields.get("removed", ()))
+            self.items.clear()
+        self.items.put(fields.get("put", ()), event.vectors(self.settings.dim), fields.get("tags"))
+        self.items.remove(one for one in fields.get("removed", ()) if one in self.items)
 
     def _decision(self, event: Event) -> None:
         if event.decision is None or event.user is None:
@@ -260,40 +204,58 @@ class PolicyState:
         if "generator" in fields:
             set_generator(self.policy, fields["generator"])
             self.cache_generator_state(None)
-        ranking = fields.get("ranking")
-        items = (event.item or "",) if ranking is None else tuple(ranking)
-        wait = self.settings.reward_wait
-        expires = None if wait is None else event.at + wait
-        x = event.x or b""
-        if "arms" in fields:  # the event has all arms that were offered; the reward needs those chosen
-            x = event.chosen_vectors(self.settings.dim).tobytes()
-        waiting = Waiting(event.user, items, x, expires, "drawn" in fields)
+        waiting = self.shown_by(event)
+        if waiting.named:
+            for item in waiting.items:
+                self.items.known.add(item)
         self.start_waiting(event.decision, waiting)
 
+    def shown_by(self, decision: Event) -> Waiting:
+        """Return what a decision has shown to whom, as it waits, or waited, for its reward."""
+        fields, wait = decision.fields(), self.settings.reward_wait
+        items = tuple(fields.get("ranking", (decision.item or "",)))
+        expires = None if wait is None else decision.at + wait
+        x = decision.chosen_vectors(self.settings.dim).tobytes()
+        named = self._has_names(fields, items)
+        return Waiting(decision.user or "", items, x, expires, "drawn" in fields, named)
+
+    def _has_names(self, fields: Mapping[str, Any], items: Sequence[str]) -> bool:
+        """Tell whether the items of a decision have names, or are rows of a matrix of arms."""
+        if "catalogue" in fields:
+            return "unnamed" not in fields
+        # Logs of format 3 do not say it: rows are called "0", "1", and so on.
+        return not all(one.isdecimal() and one not in self.items.known for one in items)
+
     def _reward(self, event: Event) -> None:
-        waiting = self.waiting.pop(event.decision or "", None)
+        waiting = self._stop_waiting(event.decision)
         fields = event.fields()
         if fields.get("ignored") or (self.settings.mode == "shadow" and event.x is None):
             return
         vectors = event.vectors(self.settings.dim) if event.x is not None else None
-        if vectors is None and waiting is not None:
-            vectors = waiting.vectors()
+        names = fields.get("items")
+        if fields.get("shadow"):
+            names = None if event.item is None else (event.item,)
+        elif waiting is not None:
+            names = waiting.items if waiting.named else None
+            vectors = waiting.vectors() if vectors is None else vectors
         if vectors is None:
             raise DataError(
                 f"a reward for {shown(event.decision)}, a decision that is not in the log before it"
             )
-        self._learn(event, vectors, fields.get("clicked"))
+        self._learn(event, vectors, names, fields.get("clicked"))
 
     def _feedback(self, event: Event) -> None:
-        self._learn(event, event.vectors(self.settings.dim), None)
+        names = None if event.item is None else (event.item,)
+        self._learn(event, event.vectors(self.settings.dim), names, None)
 
     def _expired(self, event: Event) -> None:
-        waiting = self.waiting.pop(event.decision or "", None)
+        waiting = self._stop_waiting(event.decision)
         if waiting is not None and self.settings.mode == "online" and event.reward is not None:
-            self._learn(event, waiting.vectors(), None)
+            self._learn(event, waiting.vectors(), waiting.items if waiting.named else None, None)
 
-    def _learn(self, event: Event, vectors: Floats, clicked: int | None) -> None:
+    def _learn(self, event: Event, vectors: Floats, names: Sequence[str] | None, clicked: int | None) -> None:
         """Update the policy by a reward for one vector, or by the click in a list of several."""
+        items = None if names is None else [self.items.known.add(one) for one in names]
         if self.settings.mode == "frozen":
             return
         if event.user is None or event.reward is None:
@@ -301,9 +263,9 @@ class PolicyState:
         number = self.join(event.user)
         self._firsts.clear()  # an update may move any user to another cluster
         if len(vectors) == 1:
-            self.policy.update(number, vectors[0], event.reward)
+            self.policy.update(number, vectors[0], event.reward, item=None if items is None else items[0])
         else:
-            self.policy.update_list(number, vectors, clicked)
+            self.policy.update_list(number, vectors, clicked, items=items)
 
 
 def set_generator(policy: LinearBandit, fields: list[Any]) -> None:

@@ -20,20 +20,14 @@ from coterie.service.http.openapi import document
 from coterie.service.http.page import PolicyMonitors, show_page
 from coterie.service.http.problems import EXCEPTION_HANDLERS
 from coterie.service.http.routes import ROUTES, Endpoint, json_response, list_policies
-from coterie.service.http.service import HTTPLimits, HTTPService, service_of
+from coterie.service.http.service import HTTPService, service_of
 
 
 def build_app(
-    engine: PolicyEngine,
-    limits: HTTPLimits | None = None,
-    *,
-    admission: Admission | None = None,
-    insecure: bool = False,
+    engine: PolicyEngine, *, admission: Admission | None = None, insecure: bool = False
 ) -> HTTPService:
     """Return the ASGI application of an open engine, with the arguments of `HTTPService`."""
-    service = HTTPService(
-        engine, limits or HTTPLimits(), admission=admission or Admission(), insecure=insecure
-    )
+    service = HTTPService(engine, admission=admission or Admission(), insecure=insecure)
     described = document(ROUTES, version("coterie"))
 
     async def openapi(request: Request) -> Response:
@@ -55,7 +49,7 @@ def _route(endpoint: Endpoint) -> Route:
     """
     # The handlers of decisions and rewards take bytes, since `ServiceConnection` calls them, too.
     name = endpoint.path.rpartition("/")[2]
-    handler: Any = partial(respond, route=name) if endpoint.handler in HANDLERS.values() else endpoint.handler
+    handler: Any = partial(respond, route=name) if name in HANDLERS else endpoint.handler
 
     async def handle(request: Request) -> Response:
         request.state.key = None

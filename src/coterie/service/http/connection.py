@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import time
 from asyncio import Future, TimerHandle
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -14,10 +16,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from coterie.errors import StoreError
 from coterie.service.http.admission import Admission
-from coterie.service.http.decision_routes import HANDLERS, takes_long
+from coterie.service.http.decision_routes import HANDLERS, QUICK_BODY, Answer
 from coterie.service.http.problems import Headers, Refusal, body_of_problem, headers_of, refused, status_of
 from coterie.service.http.service import HTTPService
-from coterie.service.storage.journal import PendingResult
 
 PATH = re.compile(rb"/v1/policies/([A-Za-z0-9_.-]+)/(decisions|rewards)")
 """Paths of the fast path; one with an escape or a query is left to the router."""
@@ -26,6 +27,9 @@ ORDINARY = frozenset((b"transfer-encoding", b"expect", b"upgrade"))
 """Headers of requests that are left to uvicorn."""
 EARLY_LIMIT = 65_536
 """Bytes that are buffered of requests that come before the last one is answered."""
+BLANK_LINE = re.compile(rb"\n\r?\n")
+LEAST_PIECE = 256
+"""Bytes that are parsed in one go: more only up to the next blank line, where a request may end."""
 UPGRADE_HEADERS = frozenset((b"upgrade", b"connection", b"http2-settings"))
 """Headers that offer another protocol."""
 SPARE_CONNECTIONS = 16
@@ -147,7 +151,7 @@ class ServiceConnection(HttpToolsProtocol):
         """Accept a connection."""
         super().__init__(*args, **options)
         self._parsing = self._in_head = self._busy = self._closing = False
-        self._upgrading = self._refused = self._spare = False
+        self._upgrading = self._refused = self._spare = self._paused = False
         self._early = b""
         self._since_body = 0
         self._turn_since = self.loop.time()
@@ -160,10 +164,10 @@ class ServiceConnection(HttpToolsProtocol):
         """Make room for this connection, or keep it for health checks if there is none."""
         super().connection_made(transport)
         self._turn_since = self.loop.time()
-        self._check_later(self.service.limits.idle_seconds)
-        metrics, limit = self.service.metrics, self.service.limits.connections
+        self._check_later(self.service.limits.idle_timeout)
+        metrics, limit = self.service.metrics, self.service.limits.connection_limit
         if len(self.connections) > limit and not self._close_longest_idle():
-            metrics.limited["connections"] += 1
+            self.service.limiter.reached("connection")
             self._spare = True
             if len(self.connections) > limit + SPARE_CONNECTIONS:
                 transport.abort()
@@ -201,16 +205,16 @@ class ServiceConnection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self._stalled_since is not None:
-            left = self._stalled_since + limits.request_seconds - now
+            left = self._stalled_since + limits.request_timeout - now
             if left <= 0:
                 self.transport.abort()  # the answer is not read: closing would wait for that
                 return
         elif self._busy or not (self._parsing or self.cycle is None or self.cycle.response_complete):
-            left = float(limits.idle_seconds)  # it is the service's turn
+            left = float(limits.idle_timeout)  # it is the service's turn
         else:
             unanswered = self._parsing and (self.cycle is None or not self.cycle.response_complete)
             unanswered = unanswered or (self._parsing and self._in_head)
-            patience = limits.request_seconds if unanswered else limits.idle_seconds
+            patience = limits.request_timeout if unanswered else limits.idle_timeout
             left = self._turn_since + patience - now
             if left <= 0:
                 if unanswered:
@@ -229,6 +233,7 @@ class ServiceConnection(HttpToolsProtocol):
         """The client has read most of it."""
         self._stalled_since = None
         super().resume_writing()
+        self._take_early()
 
     # What uvicorn handles.
 
@@ -247,12 +252,11 @@ class ServiceConnection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """The parser is within a body, whose limits are checked where it is read."""
         if self.parser.should_upgrade():
-            self._upgrading = True  # `_ignore_upgrade` parses the head again
+            self._upgrading = True  # it is parsed again without the offer
             return
         self._in_head = False
         if self._spare and not self.url.startswith(b"/health/"):
-            limit = self.service.limits.connections
-            self._refuse(503, f"{limit} connections are open, and no more may be; try again")
+            self._refuse(503, str(self.service.limiter.reached("connection")))
         if not self._refused:
             super().on_headers_complete()
 
@@ -276,46 +280,78 @@ class ServiceConnection(HttpToolsProtocol):
         super().on_response_complete()
         self._unset_keepalive_if_required()
         self._turn_since = self.loop.time()
+        self._take_early()
 
     def data_received(self, data: bytes) -> None:
-        """Answer a request that is whole, or pass the bytes to uvicorn."""
+        """Answer what has come, one request after the other."""
         if self._refused:
             return
-        if self._busy:
-            self._early += data
-            if len(self._early) > EARLY_LIMIT:
-                self.transport.pause_reading()
-            return
-        idle = self.cycle is None or self.cycle.response_complete
-        if not self._parsing and idle and not self._spare and self.service.has_room():
-            request = self.heads.request(data)
-            if request is not None and request[0].body_length <= self.service.limits.body:
-                self._answer(*request)
-                return
-        self._since_body += len(data)
-        try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserError:
-            self._refuse(400, "this is not an HTTP/1.1 request")
-            return
-        except httptools.HttpParserUpgrade as upgrade:
-            self._ignore_upgrade(data[upgrade.args[0] :])
-            return
-        # The parser keeps the lines of a head, and of the trailers of a chunked body, however many there are.
-        limit = self.service.limits.head
-        if self._parsing and self._since_body > limit:
-            self.service.metrics.limited["head"] += 1
-            self._refuse(431, f"the headers of a request may have {limit} bytes")
+        self._early += data
+        self._take_early()
 
-    def _ignore_upgrade(self, rest: bytes) -> None:
-        """Go on with HTTP/1.1, as a server may that does not know the other protocol (RFC 9110, section 7.8).
+    @property
+    def _must_wait(self) -> bool:
+        """Whether the next request has to wait: a request takes a hundred times its bytes when it is parsed.
 
-        The parser takes the body for data of that protocol. So the head is parsed again without the offer.
+        Nor must answers pile up that nobody reads.
+        """
+        if self._busy or self._refused or self._stalled_since is not None or self.transport.is_closing():
+            return True
+        answering = self.cycle is not None and not self.cycle.response_complete
+        return answering and (self._in_head or not self._parsing)
+
+    def _take_early(self) -> None:
+        """Go on with what has come and was not parsed."""
+        while self._early and not self._must_wait:
+            data, self._early = self._early, b""
+            if not self._take_fast_path(data):
+                self._early = self._parse(data)
+        if len(self._early) > EARLY_LIMIT:
+            self._paused = True
+            self.transport.pause_reading()
+        elif self._paused:
+            self._paused = False
+            self.transport.resume_reading()
+
+    def _take_fast_path(self, data: bytes) -> bool:
+        """Answer bytes that are exactly one request for decisions or rewards; False if they are not."""
+        if self._parsing or self._spare or not self.service.has_room():
+            return False
+        request = self.heads.request(data)
+        if request is None or request[0].body_length > self.service.limits.body_limit:
+            return False
+        self._answer(*request)
+        return True
+
+    def _parse(self, data: bytes) -> bytes:
+        """Pass bytes to uvicorn, until one request is whole; return the rest."""
+        start = 0
+        while start < len(data) and not self._must_wait:
+            blank = BLANK_LINE.search(data, start + LEAST_PIECE)
+            end = len(data) if blank is None else blank.end()
+            piece, start = data[start:end], end
+            self._since_body += len(piece)
+            try:
+                self.parser.feed_data(piece)
+            except httptools.HttpParserError:
+                self._refuse(400, "this is not an HTTP/1.1 request")
+            except httptools.HttpParserUpgrade as upgrade:
+                return self._without_upgrade() + piece[upgrade.args[0] :] + data[end:]
+            # The parser keeps the lines of a head, and of the trailers of a chunked body, however many.
+            if self._parsing and self._since_body > self.service.limits.head_limit:
+                self._refuse(431, str(self.service.limiter.reached("head")))
+        return data[start:]
+
+    def _without_upgrade(self) -> bytes:
+        """Return the head of a request without its offer of another protocol, to be parsed again.
+
+        A server that does not know the other protocol may go on with HTTP/1.1 (RFC 9110, section 7.8). The
+        parser would take the body for data of that protocol.
         """
         method, version = self.parser.get_method(), self.parser.get_http_version().encode()
         if method == b"CONNECT":
             self._refuse(400, "this service is no proxy: CONNECT is not a request that it knows")
-            return
+            return b""
         lines = [b"%b %b HTTP/%b" % (method, self.url, version)]
         lines += [name + b": " + value for name, value in self.headers if name not in UPGRADE_HEADERS]
         if not self.parser.should_keep_alive():
@@ -323,7 +359,7 @@ class ServiceConnection(HttpToolsProtocol):
         self.parser = httptools.HttpRequestParser(self)
         self._parsing = False
         self._since_body = 0
-        self.data_received(b"\r\n".join([*lines, b"", b""]) + rest)
+        return b"\r\n".join([*lines, b"", b""])
 
     def send_400_response(self, msg: str) -> None:
         """Answer bytes that are no request."""
@@ -349,24 +385,33 @@ class ServiceConnection(HttpToolsProtocol):
         service, began = self.service, time.perf_counter()
         service.metrics.in_flight += 1
         policy, route, headers, _ = head
+        handler, engine = HANDLERS[route], service.engine
         try:
             service.keys.authorise(headers, "writer", policy)
-            # The event loop never waits for the lock of requests, which other threads may hold for long.
-            lock = service.engine.requests.lock
-            if takes_long(service.engine, policy, route) or not lock.acquire(blocking=False):
-                answer = self.loop.run_in_executor(None, HANDLERS[route], service.engine, policy, body)
-                answer.add_done_callback(partial(self._handled, route, began))
+            if len(body) > QUICK_BODY:
+                call = partial(handler.handle, engine, policy, body)
+                self._answer_in_thread(route, began, call, service.threads)
                 return
-            try:
-                (status, content), seq = HANDLERS[route](service.engine, policy, body)
-            finally:
-                lock.release()
+            request = handler.decode(body)
+            answer = handler.answer_if_quick(engine, policy, request)
+            if answer is None:
+                pool = service.search_thread if handler.searches(engine, policy, request) else service.threads
+                self._answer_in_thread(route, began, partial(handler.answer, engine, policy, request), pool)
+                return
         except Exception as error:
             self._send(*_problem(error, route))
             return
+        (status, content), seq = answer
         service.when_durable(seq, partial(self._settled, route, began, status, content))
 
-    def _handled(self, route: str, began: float, answer: Future[PendingResult[tuple[int, bytes]]]) -> None:
+    def _answer_in_thread(
+        self, route: str, began: float, answer: Callable[[], Answer], threads: ThreadPoolExecutor
+    ) -> None:
+        """Let a thread call the handler: the event loop waits for no store and no lock."""
+        running = self.loop.run_in_executor(threads, answer)
+        running.add_done_callback(partial(self._handled, route, began))
+
+    def _handled(self, route: str, began: float, answer: Future[Answer]) -> None:
         """A thread has called the handler."""
         try:
             (status, content), seq = answer.result()
@@ -400,10 +445,7 @@ class ServiceConnection(HttpToolsProtocol):
             self.transport.close()
             return
         self._turn_since = self.loop.time()
-        if self._early:
-            early, self._early = self._early, b""
-            self.transport.resume_reading()
-            self.data_received(early)
+        self._take_early()
 
     def shutdown(self) -> None:
         """Close when the answer under way is sent; streams of the page end soon."""

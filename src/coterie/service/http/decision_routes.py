@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from starlette.concurrency import run_in_threadpool
@@ -18,43 +19,92 @@ from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.live_policy import LivePolicy
 from coterie.service.http.problems import Refusal, status_of
 from coterie.service.http.service import raw_body, service_of
+from coterie.service.limits import LimitReached
 from coterie.service.storage.journal import PendingResult
 
-Handler = Callable[[PolicyEngine, str, bytes], PendingResult[tuple[int, bytes]]]
+M = TypeVar("M")
+Answer = PendingResult[tuple[int, bytes]]
+QUICK_BODY = 2**15
+"""Bytes of a body that the event loop may decode."""
+QUICK_REWARDS = 20
+"""Rewards that the event loop may count at a time."""
+MANY_NUMBERS = 2**22
+"""Numbers of all vectors of a catalogue, from which on a thread searches it: about half a millisecond."""
+NAMES = ("user", "known_item")
+"""Limits that only rewards of new users or items reach."""
 encode = msgspec.json.Encoder().encode
-decision_decoder = msgspec.json.Decoder(messages.DecisionRequest)
-rewards_decoder = msgspec.json.Decoder(messages.Rewards)
 
 
-def takes_long(engine: PolicyEngine, policy: str, route: str) -> bool:
-    """Tell whether a handler could block the event loop: it may query another machine, or replay a log."""
-    if engine.store.remote:
-        return True
-    live = engine.policies.get(policy)
-    return route == "rewards" and live is not None and live.state.settings.late == "correct"
+@dataclass(frozen=True, slots=True)
+class Handler(Generic[M]):
+    """What answers a kind of request, in three steps: the body is decoded, looked at, and answered.
+
+    `is_quick` tells whether the event loop may answer: nothing is read from the store, no log is replayed,
+    and little is computed. The caller has the lock of requests. `is_search` tells whether much is computed.
+    """
+
+    decode: Callable[[bytes], M]
+    is_quick: Callable[[LivePolicy, M], bool]
+    answer: Callable[[PolicyEngine, str, M], Answer]
+    is_search: Callable[[LivePolicy, M], bool] = lambda live, request: False
+
+    def handle(self, engine: PolicyEngine, policy: str, body: bytes) -> Answer:
+        """Answer in a thread, which may wait."""
+        return self.answer(engine, policy, self.decode(body))
+
+    def searches(self, engine: PolicyEngine, policy: str, request: M) -> bool:
+        """Tell whether much is computed for the answer, so that others should not wait for many of these."""
+        live = engine.policies.get(policy)
+        return live is not None and self.is_search(live, request)
+
+    def answer_if_quick(self, engine: PolicyEngine, policy: str, request: M) -> Answer | None:
+        """Answer unless that could keep the event loop waiting, for the lock of requests too."""
+        lock = engine.requests.lock
+        if not lock.acquire(blocking=False):
+            return None
+        try:
+            live = engine.policies.get(policy)
+            if live is not None and not self.is_quick(live, request):
+                return None
+            return self.answer(engine, policy, request)
+        finally:
+            lock.release()
 
 
 async def respond(request: Request, route: str) -> Response:
     """Answer a request that did not take the fast path."""
     began, service, policy = time.perf_counter(), service_of(request), request.path_params["policy"]
     body = await raw_body(request)
-    pending = await run_in_threadpool(HANDLERS[route], service.engine, policy, body)
+    pending = await run_in_threadpool(HANDLERS[route].handle, service.engine, policy, body)
     status, content = await service.durable(pending)
     service.metrics.routes[route].add(time.perf_counter() - began)
     return Response(content, status, media_type="application/json")
 
 
-def decide(engine: PolicyEngine, policy: str, body: bytes) -> PendingResult[tuple[int, bytes]]:
+def decide(engine: PolicyEngine, policy: str, request: messages.DecisionRequest) -> Answer:
     """Decide what to show a user; the answer counts once it is durable."""
-    request = decision_decoder.decode(body)
     decision, seq = engine.find(policy).decide(
         request.user,
         items=request.items,
         arms=None if request.arms is None else by_id(request.arms, "arms"),
+        exclude=request.exclude,
+        only=request.only,
         k=request.k,
         decision_id=request.decision_id,
     )
     return PendingResult((200, encode(decision_answer(decision))), seq)
+
+
+def _decides_quickly(live: LivePolicy, request: messages.DecisionRequest) -> bool:
+    """Tell whether nothing has to be looked up: an id that a client gives may have been used before."""
+    return request.decision_id is None and not _searches_long(live, request)
+
+
+def _searches_long(live: LivePolicy, request: messages.DecisionRequest) -> bool:
+    """Tell whether a decision is among a catalogue so large that other requests should not wait for it."""
+    if request.items is not None or request.arms is not None:
+        return False
+    return len(live.state.items) * live.state.settings.dim >= MANY_NUMBERS
 
 
 def decision_answer(decision: Decision) -> messages.DecisionAnswer:
@@ -72,7 +122,7 @@ def decision_answer(decision: Decision) -> messages.DecisionAnswer:
     )
 
 
-def by_id(arms: list[messages.Arm], name: str) -> dict[str, Any]:
+def by_id(arms: Sequence[messages.Arm | messages.Item], name: str) -> dict[str, Any]:
     """Return vectors by id; the same id twice is refused."""
     found = {arm.id: arm.x for arm in arms}
     if len(found) != len(arms):
@@ -82,10 +132,11 @@ def by_id(arms: list[messages.Arm], name: str) -> dict[str, Any]:
     return found
 
 
-def reward(engine: PolicyEngine, policy: str, body: bytes) -> PendingResult[tuple[int, bytes]]:
+def reward(engine: PolicyEngine, policy: str, request: messages.Rewards) -> Answer:
     """Take rewards; each has its own result, which counts once it is durable."""
-    request = rewards_decoder.decode(body)
     live = engine.find(policy)
+    if len(request.rewards) > engine.limiter.most("batch"):
+        raise Refusal(422, f"{engine.limiter.reached('batch')}: {len(request.rewards)} came")
     with live.reading():  # no recovery comes between two rewards, so the last one's number stands for all
         pending = [_reward_one(live, one) for one in request.rewards]
     results = [one.result for one in pending]
@@ -96,14 +147,27 @@ def reward(engine: PolicyEngine, policy: str, body: bytes) -> PendingResult[tupl
     return PendingResult((status, answer), max((one.seq for one in pending), default=0))
 
 
+def _rewards_quickly(live: LivePolicy, request: messages.Rewards) -> bool:
+    """Tell whether all rewards are for decisions that wait, or have no id: others are looked up."""
+    return (
+        len(request.rewards) <= QUICK_REWARDS
+        and live.state.settings.late != "correct"  # a reward that has just come too late would replay the log
+        and all(
+            one.id is None if one.decision_id is None else live.awaits(one.decision_id)
+            for one in request.rewards
+        )
+    )
+
+
 def _reward_one(live: LivePolicy, request: messages.Reward) -> PendingResult[messages.RewardAnswer]:
     """Take one reward; a store that fails refuses the whole request."""
     try:
         result, seq = _give(live, request)
         return PendingResult(messages.RewardAnswer(id=result.id, status=result.status), seq)
-    except StoreError:
-        raise
     except CoterieError as error:
+        # What keeps the store from writing keeps all rewards out; a new name too many only this one.
+        if isinstance(error, StoreError) and not (isinstance(error, LimitReached) and error.limit in NAMES):
+            raise
         named = request.decision_id or request.id
         code = status_of(error)
         return PendingResult(
@@ -121,5 +185,10 @@ def _give(live: LivePolicy, request: messages.Reward) -> PendingResult[RewardRes
     return live.feedback(request.user, request.reward, item=request.item, x=request.x, feedback_id=request.id)
 
 
-HANDLERS: dict[str, Handler] = {"decisions": decide, "rewards": reward}
+HANDLERS: dict[str, Handler[Any]] = {
+    "decisions": Handler(
+        msgspec.json.Decoder(messages.DecisionRequest).decode, _decides_quickly, decide, _searches_long
+    ),
+    "rewards": Handler(msgspec.json.Decoder(messages.Rewards).decode, _rewards_quickly, reward),
+}
 """Handlers by the part of the path after the policy's name."""

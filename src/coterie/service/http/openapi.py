@@ -97,6 +97,8 @@ def _query_parameter(name: str) -> dict[str, Any]:
         return {"name": name, "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": 10_000}}
     if name == "format":
         return {"name": name, "in": "query", "schema": {"type": "string", "enum": ["jsonl", "parquet"]}}
+    if name == "table":
+        return {"name": name, "in": "query", "schema": {"type": "string", "enum": ["decisions", "items"]}}
     schema = {"type": "array", "items": {"type": "string"}}
     return {"name": name, "in": "query", "schema": schema, "style": "form", "explode": True}
 

@@ -49,7 +49,7 @@ encode = msgspec.json.Encoder().encode
 async def show_page(request: Request) -> Response:
     """Return the page, or a file that it needs; no other file can be requested."""
     name = request.path_params.get("file", "index.html")
-    content = _static_file(name)
+    content = _static_files().get(name)
     if content is None:
         raise Refusal(404, "no such file")
     headers = {"content-security-policy": CONTENT_POLICY}
@@ -57,9 +57,8 @@ async def show_page(request: Request) -> Response:
 
 
 @cache
-def _static_file(name: str) -> bytes | None:
-    known = {path.name: path for path in FOLDER.iterdir() if path.suffix in MEDIA_TYPES}
-    return known[name].read_bytes() if name in known else None
+def _static_files() -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in FOLDER.iterdir() if path.suffix in MEDIA_TYPES}
 
 
 async def stream(request: Request) -> Response:
@@ -111,12 +110,11 @@ class PolicyMonitors:
 
     def response(self, live: LivePolicy) -> SampleStream:
         """Return the samples of a policy for one more page."""
-        metrics, most = self._service.metrics, self._service.limits.streams
-        if metrics.streams >= most:
-            metrics.limited["streams"] += 1
-            raise Refusal(503, f"{most} pages are open, and no more may be; try again")
+        metrics = self._service.metrics
+        self._service.limiter.check("stream", metrics.streams)
+        self._monitors = {name: one for name, one in self._monitors.items() if not one.ended}
         found = self._monitors.get(live.name)
-        if found is None or found.ended:
+        if found is None:
             found = self._monitors[live.name] = PolicyMonitor(live, self._service)
         return SampleStream(found, metrics)
 
@@ -176,7 +174,7 @@ class PolicyMonitor:
         with self._live.reading() as state:  # decisions wait meanwhile: what takes long comes afterwards
             labels, epoch = user_labels(self._live), self._live.snapshots.epoch
             users = self._users_on_map() if self.viewers else None
-            numbers = {"users": len(state.users), "items": len(state.catalogue), **self._numbers()}
+            numbers = {"users": len(state.users), "items": len(state.items), **self._numbers()}
         self._changes.compare(labels, epoch)
         _, firsts, inverse, sizes = np.unique(
             labels, return_index=True, return_inverse=True, return_counts=True

@@ -89,6 +89,8 @@ def refused(error: Exception, where: str) -> tuple[int, str]:
         return 400, f"the body is not JSON: {error}"
     if isinstance(error, RecursionError):  # raised by the decoder: nothing else here is recursive
         return 400, "the body is nested too deeply"
+    if isinstance(error, MemoryError):
+        return 503, "there is not enough memory for this request"
     logger.error("%s failed", where, exc_info=error)
     return 500, "the service has failed to answer this request; its log says why"
 

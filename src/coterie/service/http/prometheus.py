@@ -10,13 +10,10 @@ from collections.abc import Iterator
 from coterie.errors import StoreError
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.queries import summary
+from coterie.service.limits import LIMITED
 
 BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 """Upper ends of the buckets of latencies, in seconds."""
-
-
-LIMITS = ("in_flight", "bodies", "head", "streams", "exports", "connections")
-"""Limits of the settings whose refusals are counted."""
 
 
 class Histogram:
@@ -65,7 +62,6 @@ class Metrics:
         self.responses: Counter[int] = Counter()
         self.in_flight = self.body_bytes = self.connections = 0
         self.streams = self.exports = 0
-        self.limited: Counter[str] = Counter()
 
 
 def exposition(engine: PolicyEngine, metrics: Metrics) -> str:
@@ -90,9 +86,7 @@ def _service_lines(engine: PolicyEngine, metrics: Metrics) -> Iterator[str]:
     ):
         yield from _typed(name, "gauge", help_text)
         yield f"{name} {value}"
-    yield from _typed("coterie_limited_total", "counter", "Refusals by the limit that was reached.")
-    for limit in LIMITS:
-        yield f'coterie_limited_total{{limit="{limit}"}} {metrics.limited[limit]}'
+    yield from _limit_lines(engine, metrics)
     for name, amount, help_text in (
         ("coterie_commits_total", float(journal.commits), "Commits of groups of events."),
         ("coterie_commit_seconds_total", journal.commit_seconds, "Seconds that commits took."),
@@ -105,6 +99,37 @@ def _service_lines(engine: PolicyEngine, metrics: Metrics) -> Iterator[str]:
     ):
         yield from _typed(name, "histogram", help_text)
         yield from histogram.lines(name)
+
+
+def _limit_lines(engine: PolicyEngine, metrics: Metrics) -> Iterator[str]:
+    """Yield each limit, how much of it is used, and how often it was reached."""
+    limiter = engine.limiter
+    yield from _typed("coterie_limit", "gauge", "Limits of the settings.")
+    for name in LIMITED:
+        yield f'coterie_limit{{limit="{name}"}} {limiter.most(name)}'
+    yield from _typed("coterie_limit_used", "gauge", "What is held of that which has a limit.")
+    for name, held in (
+        ("policy", len(engine.policies) + len(engine.quarantined)),
+        ("queue", engine.journal.queued_bytes),
+        ("bodies", metrics.body_bytes),
+        ("in_flight", metrics.in_flight),
+        ("stream", metrics.streams),
+        ("export", metrics.exports),
+        ("connection", metrics.connections),
+    ):
+        yield f'coterie_limit_used{{limit="{name}"}} {held}'
+    for policy, live in list(engine.policies.items()):
+        state = live.state  # not lent: four numbers are read, whatever happens meanwhile
+        for name, held in (
+            ("user", len(state.users)),
+            ("item", len(state.items)),
+            ("known_item", len(state.items.known)),
+            ("waiting", state.waiting_bytes),
+        ):
+            yield f'coterie_limit_used{{limit="{name}",policy="{policy}"}} {held}'
+    yield from _typed("coterie_limited_total", "counter", "Refusals by the limit that was reached.")
+    for name in LIMITED:
+        yield f'coterie_limited_total{{limit="{name}"}} {limiter.refusals[name]}'
 
 
 GAUGES = {

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from coterie.errors import StoreError, UnknownName
 from coterie.service import messages
+from coterie.service.core import imports
 from coterie.service.core import queries as inspection
 from coterie.service.core.live_policy import LivePolicy
 from coterie.service.http import decision_routes, page
@@ -27,6 +28,8 @@ from coterie.service.http.prometheus import exposition
 from coterie.service.http.service import HTTPService, policy_of, raw_body, service_of
 from coterie.service.settings import PolicySettings
 from coterie.service.storage import export as exports
+from coterie.service.storage.event_store import EventStore
+from coterie.service.storage.journal import PendingResult
 
 M = TypeVar("M")
 T = TypeVar("T")
@@ -119,9 +122,12 @@ async def retire_policy(request: Request) -> Response:
 
 
 def list_items(request: Request) -> Response:
-    """List the ids of the catalogue."""
+    """List ids of the catalogue."""
+    start = integer_parameter(request, "start", 0, 2**31)
+    end = start + integer_parameter(request, "limit", messages.MOST_ITEMS, messages.MOST_ITEMS)
     with policy_of(request).reading() as state:
-        return json_response(messages.ItemsAnswer(count=len(state.catalogue), ids=state.catalogue.ids))
+        count, ids = len(state.items), state.items.known.named(state.items.catalogue.ids[start:end].tolist())
+    return json_response(messages.ItemsAnswer(count=count, ids=ids, next=end if end < count else None))
 
 
 async def put_items(request: Request) -> Response:
@@ -135,11 +141,17 @@ async def patch_items(request: Request) -> Response:
 
 
 async def _set_items(request: Request, replace_all: bool) -> Response:
-    body = await body_of(request, items_decoder)
-    live, items = policy_of(request), by_id(body.items, "items")
-    pending = await run_in_threadpool(live.change_items, items, replace_all=replace_all)
+    body = await raw_body(request)
+    pending = await run_in_threadpool(_change_items, policy_of(request), body, replace_all)
     count = await service_of(request).durable(pending)
     return json_response(messages.ItemsAnswer(count=count))
+
+
+def _change_items(live: LivePolicy, body: bytes, replace_all: bool) -> PendingResult[int]:
+    """Set the items of a body, which a thread decodes: megabytes of numbers would block the event loop."""
+    items = items_decoder.decode(body).items
+    tags = {one.id: one.tags for one in items if one.tags is not UNSET}
+    return live.change_items(by_id(items, "items"), tags=tags or None, replace_all=replace_all)
 
 
 async def delete_items(request: Request) -> Response:
@@ -213,15 +225,22 @@ async def export_log(request: Request) -> Response:
     form = request.query_params.get("format", "jsonl")
     if form not in ("jsonl", "parquet"):
         raise Refusal(422, f"format must be jsonl or parquet, got {form[:40]!r}")
+    table = request.query_params.get("table", "decisions")
+    if table not in EXPORTED:
+        raise Refusal(422, f"table must be one of {', '.join(EXPORTED)}, got {table[:40]!r}")
     service, live = service_of(request), policy_of(request)
-    metrics, most = service.metrics, service.limits.exports
-    if metrics.exports >= most:
-        metrics.limited["exports"] += 1
-        raise Refusal(503, f"{most} exports are under way, and no more may be; try again")
-    rows = _until_closing(
-        service, exports.export_rows(service.engine.store, live.name, live.state.settings.dim)
-    )
-    return ExportResponse(service, rows, parquet=form == "parquet")
+    service.limiter.check("export", service.metrics.exports)
+    read, kind = EXPORTED[table]
+    rows = _until_closing(service, read(service.engine.store, live.name, live.state.settings.dim))
+    return ExportResponse(service, rows, kind, parquet=form == "parquet")
+
+
+Row: TypeAlias = exports.ExportRow | exports.ItemRow
+EXPORTED: dict[str, tuple[Callable[[EventStore, str, int], Iterator[Row]], type[Row]]] = {
+    "decisions": (exports.export_rows, exports.ExportRow),
+    "items": (exports.item_rows, exports.ItemRow),
+}
+"""What may be exported: the rows of a table, and their kind."""
 
 
 def _until_closing(service: HTTPService, rows: Iterator[T]) -> Iterator[T]:
@@ -235,9 +254,12 @@ def _until_closing(service: HTTPService, rows: Iterator[T]) -> Iterator[T]:
 class ExportResponse(StreamingResponse):
     """Rows of the log, read and written by threads; a Parquet file is on the disk before it is sent."""
 
-    def __init__(self, service: HTTPService, rows: Iterator[exports.ExportRow], *, parquet: bool) -> None:
+    def __init__(
+        self, service: HTTPService, rows: Iterator[Row], row_type: type[Row], *, parquet: bool
+    ) -> None:
         """Count one more export."""
         self._metrics, self._rows, self._parquet = service.metrics, rows, parquet
+        self._row_type = row_type
         self._folder = service.engine.store.folder
         kind = "application/vnd.apache.parquet" if parquet else "application/x-ndjson"
         super().__init__(exports.json_lines(rows), media_type=kind)
@@ -251,7 +273,7 @@ class ExportResponse(StreamingResponse):
                 return
             with TemporaryDirectory(dir=self._folder, prefix="export-") as folder:
                 file = Path(folder, "log.parquet")
-                await run_in_threadpool(exports.write_parquet, self._rows, file)
+                await run_in_threadpool(exports.write_parquet, self._rows, file, self._row_type)
                 self.headers["content-length"] = str(file.stat().st_size)
                 with file.open("rb") as content:
                     self.body_iterator = iterate_in_threadpool(iter(partial(content.read, PIECE), b""))
@@ -262,9 +284,8 @@ class ExportResponse(StreamingResponse):
 
 async def import_log(request: Request) -> Response:
     """Import a log of JSON lines."""
-    lines = (await raw_body(request)).split(b"\n")
-    pending = await run_in_threadpool(exports.import_lines, policy_of(request), lines)
-    found = await service_of(request).durable(pending)
+    body = await raw_body(request)
+    found = await run_in_threadpool(imports.import_log, policy_of(request), body)
     return json_response(messages.ImportAnswer(counted=found.counted, duplicates=found.duplicates))
 
 
@@ -287,6 +308,8 @@ async def ready_check(request: Request) -> Response:
     warnings = [
         f"snapshots fail, {one.failures} in a row by now: {one.reason}" for one in retries if one.failures
     ]
+    if engine.erasure.retry.failures:
+        warnings.append(f"a removed user is still in the files of the store: {engine.erasure.retry.reason}")
     if broken := engine.out_of_service():
         warnings.append(f"policies out of service: {len(broken)}; the list of policies says why")
     return json_response(
@@ -342,7 +365,15 @@ ROUTES: list[Endpoint] = [
         messages.PolicyAnswer,
     ),
     Endpoint("DELETE", ONE, retire_policy, "admin", "Retire a policy", status=204),
-    Endpoint("GET", f"{ONE}/items", list_items, "reader", "List the catalogue", answer=messages.ItemsAnswer),
+    Endpoint(
+        "GET",
+        f"{ONE}/items",
+        list_items,
+        "reader",
+        "List the catalogue",
+        answer=messages.ItemsAnswer,
+        query=("start", "limit"),
+    ),
     Endpoint(
         "PUT",
         f"{ONE}/items",
@@ -432,7 +463,7 @@ ROUTES: list[Endpoint] = [
         "Users of a cluster",
         answer=messages.MembersAnswer,
     ),
-    Endpoint("GET", f"{ONE}/export", export_log, "admin", "The log as a table", query=("format",)),
+    Endpoint("GET", f"{ONE}/export", export_log, "admin", "The log as a table", query=("format", "table")),
     Endpoint("POST", f"{ONE}/import", import_log, "admin", "Learn from a log", answer=messages.ImportAnswer),
     Endpoint("GET", f"{ONE}/live", page.stream, "reader", "Samples for the page, as server-sent events"),
     Endpoint("GET", "/health/live", live_check, None, "Does the process run?", answer=messages.Health),

@@ -7,20 +7,22 @@ import logging
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from ipaddress import ip_address
 from signal import SIGINT, SIGTERM, signal
 from socket import AI_PASSIVE, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, getaddrinfo, socket
 from threading import current_thread, main_thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from coterie.errors import ArgumentError
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.settings import PolicySettings, ServerSettings
 from coterie.service.storage.location import open_store
 
-if TYPE_CHECKING:
-    from coterie.service.http.service import HTTPLimits
-
+BACKLOG = 100
+"""Connections that wait to be accepted; all of them may be accepted before the first one is looked at."""
+OTHER_FILES = 64
+"""File descriptors that the store, temporary files and libraries may use."""
 SWITCH_INTERVAL = 0.0005
 """Seconds that requests may keep commits waiting; Python's 0.005 is as long as a commit."""
 logger = logging.getLogger(__name__)
@@ -34,11 +36,29 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def most_connections() -> int:
+    """Return how many connections leave file descriptors for the store and for those being accepted."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return 2**31
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if allowed == resource.RLIM_INFINITY:
+        return 2**31
+    return max(int(allowed) - OTHER_FILES - BACKLOG, 16)
+
+
 def open_engine(settings: ServerSettings) -> PolicyEngine:
     """Return the engine of a service, with a first policy; refused if others could use it without a key."""
     from coterie.service.http.api_keys import list_keys
 
-    engine = PolicyEngine(open_store(settings.store), snapshot_every=settings.snapshot_every, patience=0.25)
+    limits = settings.limits
+    engine = PolicyEngine(
+        open_store(settings.store),
+        snapshot_every=settings.snapshot_every,
+        patience=0.25,
+        limits=replace(limits, connection_limit=min(limits.connection_limit, most_connections())),
+    )
     try:
         if not (is_loopback(settings.host) or settings.insecure or list_keys(engine.store)):
             raise ArgumentError(
@@ -90,18 +110,16 @@ def tune_process() -> None:
     gc.set_threshold(20_000, 20, 100)
 
 
-def make_server(settings: ServerSettings, engine: PolicyEngine, limits: HTTPLimits | None = None) -> Any:
-    """Return a server of uvicorn that is not running yet; `limits` replaces those of the settings."""
+def make_server(settings: ServerSettings, engine: PolicyEngine) -> Any:
+    """Return a server of uvicorn that is not running yet."""
     import uvicorn
 
     from coterie.service.http.admission import Admission
     from coterie.service.http.application import build_app
     from coterie.service.http.connection import connection_type
-    from coterie.service.http.service import BACKLOG, HTTPLimits
 
-    limits = limits or HTTPLimits.of(settings)
     admission = Admission.to(settings.host, settings.allowed_host)
-    app = build_app(engine, limits, admission=admission, insecure=settings.insecure)
+    app = build_app(engine, admission=admission, insecure=settings.insecure)
 
     class Server(uvicorn.Server):
         """A server after whose end the process goes on, to close the engine."""
@@ -132,7 +150,7 @@ def make_server(settings: ServerSettings, engine: PolicyEngine, limits: HTTPLimi
             ws="none",  # a WebSocket library that is installed would get requests before any check
             lifespan="off",
             backlog=BACKLOG,
-            timeout_keep_alive=limits.idle_seconds,
+            timeout_keep_alive=settings.limits.idle_timeout,
             timeout_graceful_shutdown=settings.stop_timeout,
         )
     )

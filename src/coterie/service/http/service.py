@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TypeVar
 
@@ -19,86 +19,15 @@ from coterie.service.http.admission import Admission
 from coterie.service.http.api_keys import APIKeys
 from coterie.service.http.problems import SECURITY_HEADERS, Refusal, header, problem
 from coterie.service.http.prometheus import Metrics
-from coterie.service.settings import ServerSettings
 from coterie.service.storage.journal import Acknowledge, Acknowledgements, PendingResult
 
 R = TypeVar("R")
 STREAM = re.compile(r"/v1/policies/[^/]+/live")
 """Paths whose responses last as long as a page is open; their number has a limit of its own."""
+REQUEST_THREADS = 64
+"""Threads for decisions and rewards that look something up, or wait for their turn."""
 BODY_BYTES = "coterie.body_bytes"
 """Name in the scope of a request for the bytes of its body that have been read."""
-BACKLOG = 100
-"""Connections that wait to be accepted; all of them may be accepted before the first one is looked at."""
-OTHER_FILES = 64
-"""File descriptors that the store, temporary files and libraries may use."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HTTPLimits:
-    """Limits on what all clients use together; what goes beyond is refused.
-
-    Parameters
-    ----------
-    body : int
-        Bytes of the body of one request.
-    bodies : int
-        Bytes of the bodies of all requests that are being answered.
-    head : int
-        Bytes of the first line and the headers of a request, and of the trailers of a chunked body.
-    in_flight : int
-        Requests that are being answered; more get 503.
-    streams : int
-        Pages that are open.
-    exports : int
-        Exports that are under way.
-    connections : int
-        Connections, apart from a few that are kept for health checks.
-    idle_seconds : int
-        Seconds after which a connection without requests is closed.
-    commit_seconds : int
-        Seconds after which a request whose event is not durable gets 503.
-    request_seconds : int
-        Seconds in which a request must have come, and in which a client must have read a part of its answer.
-    """
-
-    body: int = 4 * 2**20
-    bodies: int = 128 * 2**20
-    head: int = 65_536
-    in_flight: int = 1_024
-    streams: int = 100
-    exports: int = 4
-    connections: int = 1_000
-    idle_seconds: int = 5
-    request_seconds: int = 30
-    commit_seconds: int = 15
-
-    @classmethod
-    def of(cls, settings: ServerSettings) -> HTTPLimits:
-        """Return the limits of the settings, with no more connections than the process may open files."""
-        return cls(
-            body=settings.body_limit,
-            bodies=settings.bodies_limit,
-            head=settings.head_limit,
-            in_flight=settings.in_flight_limit,
-            streams=settings.stream_limit,
-            exports=settings.export_limit,
-            connections=min(settings.connection_limit, most_connections()),
-            idle_seconds=settings.idle_timeout,
-            request_seconds=settings.request_timeout,
-            commit_seconds=settings.commit_timeout,
-        )
-
-
-def most_connections() -> int:
-    """Return how many connections leave file descriptors for the store and for those being accepted."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limit
-        return 2**31
-    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    if allowed == resource.RLIM_INFINITY:
-        return 2**31
-    return max(int(allowed) - OTHER_FILES - BACKLOG, 16)
 
 
 class Unsettled:
@@ -125,8 +54,6 @@ class HTTPService:
     ----------
     engine : PolicyEngine
         Open.
-    limits : HTTPLimits
-        On bodies, requests and pages.
     admission : Admission
         Decides which requests come in.
     insecure : bool
@@ -140,16 +67,19 @@ class HTTPService:
     app: ASGIApp
     """All routes; set by `build_app`, since handlers need the service."""
 
-    def __init__(
-        self, engine: PolicyEngine, limits: HTTPLimits, *, admission: Admission, insecure: bool = False
-    ) -> None:
+    def __init__(self, engine: PolicyEngine, *, admission: Admission, insecure: bool = False) -> None:
         """Read the keys of the engine's store."""
         self.engine = engine
         self.keys = APIKeys(engine.store, insecure=insecure)
         self.admission = admission
         self.metrics = Metrics()
-        self.limits = limits
+        self.limiter, self.limits = engine.limiter, engine.limiter.limits
         self.closing = False
+        # Many: while a store hangs, a request waits for its turn before it is refused.
+        self.threads = ThreadPoolExecutor(REQUEST_THREADS, "coterie-request")
+        # One: searches take turns anyway, and those that wait here do not wait for the lock of requests, for
+        # which patience is short.
+        self.search_thread = ThreadPoolExecutor(1, "coterie-search")
         self._unsettled: deque[Unsettled] = deque()
         self._sweep: asyncio.TimerHandle | None = None
 
@@ -167,11 +97,7 @@ class HTTPService:
         if STREAM.fullmatch(path):
             await self.app(scope, receive, send)
         elif not self.has_room() and not path.startswith("/health"):
-            metrics.limited["in_flight"] += 1
-            refusal = problem(
-                503, f"{metrics.in_flight} requests are in flight, and no more may be; try again"
-            )
-            await refusal(scope, receive, send)
+            await problem(503, str(self.limiter.reached("in_flight")))(scope, receive, send)
         else:
             metrics.in_flight += 1
             try:
@@ -181,12 +107,14 @@ class HTTPService:
                 metrics.body_bytes -= scope.get(BODY_BYTES, 0)
 
     def close(self) -> None:
-        """Stop reading keys."""
+        """Stop reading keys, and take no more requests."""
         self.keys.close()
+        for pool in (self.threads, self.search_thread):
+            pool.shutdown(wait=False)
 
     def has_room(self) -> bool:
         """Tell whether one more request may be answered."""
-        return self.metrics.in_flight < self.limits.in_flight
+        return self.metrics.in_flight < self.limits.in_flight_limit
 
     def _with_headers(self, send: Send) -> Send:
         """Count responses and add the headers that all of them have."""
@@ -204,7 +132,7 @@ class HTTPService:
     def when_durable(self, seq: int, acknowledge: Acknowledge) -> None:
         """Call this once the event of this number is durable, or with an error if it is not in time."""
         loop = asyncio.get_running_loop()
-        waiting = Unsettled(acknowledge, loop.time() + self.limits.commit_seconds)
+        waiting = Unsettled(acknowledge, loop.time() + self.limits.commit_timeout)
         self.acknowledgements.when_durable(seq, waiting.settle)
         if waiting.acknowledge is None:
             return
@@ -216,7 +144,7 @@ class HTTPService:
 
     def _answer_overdue(self) -> None:
         """Answer requests whose commit takes too long: a store that hangs must not keep clients waiting."""
-        loop, seconds = asyncio.get_running_loop(), self.limits.commit_seconds
+        loop, seconds = asyncio.get_running_loop(), self.limits.commit_timeout
         overdue = StoreError(
             f"the store has not confirmed this for {seconds} s, and it may still be counted; "
             "send it again with the same id"
@@ -252,8 +180,8 @@ class HTTPService:
         """
         limits, metrics = self.limits, self.metrics
         announced = header(scope["headers"], b"content-length")
-        if announced.isdigit() and len(announced) < 20 and int(announced) > limits.body:
-            raise Refusal(413, f"a body may have {limits.body} bytes, got {int(announced)}")
+        if announced.isdigit() and len(announced) < 20 and int(announced) > limits.body_limit:
+            raise Refusal(413, str(self.limiter.reached("body")))
         pieces: list[bytes] = []
         size, more = 0, True
         while more:
@@ -264,13 +192,10 @@ class HTTPService:
             size += len(pieces[-1])
             metrics.body_bytes += len(pieces[-1])
             scope[BODY_BYTES] = size
-            if size > limits.body:
-                raise Refusal(413, f"a body may have {limits.body} bytes, got more")
-            if metrics.body_bytes > max(limits.bodies, limits.body):
-                metrics.limited["bodies"] += 1
-                raise Refusal(
-                    503, f"{limits.bodies} bytes of bodies are in flight, and no more may be; try again"
-                )
+            if size > limits.body_limit:
+                raise Refusal(413, str(self.limiter.reached("body")))
+            if metrics.body_bytes > max(limits.bodies_limit, limits.body_limit):
+                raise self.limiter.reached("bodies")
             more = message.get("more_body", False)
         return b"".join(pieces)
 

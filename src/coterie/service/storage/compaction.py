@@ -9,8 +9,8 @@ from typing import NamedTuple
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import COLUMNS, Event, EventStore, checked_event, encode_detail
 
-KEPT = ("ranking", "drawn", "generator", "version")
-"""Fields of a decision that are needed to learn from it again."""
+KEPT = ("ranking", "drawn", "generator", "version", "request", "catalogue", "unnamed")
+"""Fields of a decision that are needed to learn from it again, and to recognise its request."""
 ROWS_PER_TRANSACTION = 1_000
 """Decisions that are written in one transaction."""
 
@@ -27,7 +27,7 @@ def compact(store: EventStore, before: float) -> Compacted:
 
     State, rewards that come again, late rewards and the removal of users are as before. What goes: the arms
     that were offered and not chosen, scores and propensities. So such a decision is no longer exported, and
-    asking for it again by its id is a conflict. The store is open, and no service uses it.
+    asking for it again by its id is a conflict that says so. The store is open, and no service uses it.
     """
     count = saved = 0
     dims = {name: json.loads(text)["dim"] for name, text in _created(store)}
@@ -60,7 +60,7 @@ def _pages(store: EventStore, before: float) -> Iterator[list[Event]]:
     while rows := store.query(statement, (after, events.DECISION, before, events.REWARD, events.EXPIRED)):
         page = [checked_event(row) for row in rows]
         after = page[-1].seq
-        if whole := [event for event in page if "offered" in event.fields()]:
+        if whole := [event for event in page if "scores" in event.fields()]:
             yield whole
 
 

@@ -52,14 +52,22 @@ RETIRED = "retired"
 REWARDED = (REWARD, FEEDBACK)
 """Kinds of event that settle a decision's id with a reward."""
 
-FORMAT = 3
-"""The version of the tables. A store of another version is refused: nothing was released that wrote one."""
+FORMAT = 4
+"""The version of the tables and of what events say; other versions are refused, but for the former one."""
+FORMER_FORMAT = 3
+"""A store of this version becomes one of the present when a service opens it.
+
+Its decisions name all that was offered, and its snapshots know no numbers of items: these are dropped, and
+the log is replayed.
+"""
 PAGE = 5_000
 """Events that are read at a time."""
 BLOCK = 1_024
 """Events whose users are indexed together: a commit writes a few pages of the last block, not one a user."""
 COLUMNS = "seq, policy, kind, at, decision, user_id, item, reward, x, detail, checksum"
 """The fields of an event, then the checksum of them."""
+IMPORT = "import "
+"""What the name of the mark of an import begins with, before that of the policy."""
 OWNER = "SELECT value FROM meta WHERE name = 'owner'"
 """How often the store was opened to be written; whoever opened it last owns it."""
 TABLES = (
@@ -123,6 +131,19 @@ class Event(NamedTuple):
         rows, picked = self.vectors(dim), self.fields().get("arms")
         return rows if picked is None else rows[picked]
 
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes in memory."""
+        return 600 + len(self.x or b"") + text_size(self.detail or "")
+
+
+def text_size(text: str) -> int:
+    """Return about how many bytes a text takes in memory.
+
+    Not `sys.getsizeof`, whose answer changes: Python keeps the UTF-8 form of a text once it was needed.
+    """
+    return 50 + len(text) if text.isascii() else 80 + 8 * len(text)
+
 
 def checksum(event: Event) -> int:
     """Return 64 bits of the BLAKE2b hash of an event's fields, to notice bits that changed on the disk."""
@@ -155,6 +176,9 @@ def encode_detail(fields: dict[str, Any]) -> str:
 
 _DETAILS: dict[str, dict[str, Any]] = {}
 """The latest details: an event is read several times in a row while it is handled."""
+DETAILS_KEPT = 100
+LONGEST_KEPT = 2**16
+"""Characters of a detail that is kept: the ids of a catalogue may be megabytes, and are read once."""
 
 
 def _decoded(text: str) -> dict[str, Any]:
@@ -166,9 +190,10 @@ def _decoded(text: str) -> dict[str, Any]:
 
 
 def _cache_detail(text: str, fields: dict[str, Any]) -> None:
-    if len(_DETAILS) >= 100:
+    if len(_DETAILS) >= DETAILS_KEPT:
         _DETAILS.clear()
-    _DETAILS[text] = fields
+    if len(text) <= LONGEST_KEPT:
+        _DETAILS[text] = fields
 
 
 def first(events: Sequence[Event], *kinds: str) -> Event | None:
@@ -339,7 +364,8 @@ class EventStore(ABC):
     def forget_user(self, policy: str, user: str, settings: Sequence[tuple[int, str]] = ()) -> None:
         """Remove all events of a user, and the snapshots, which contain the user.
 
-        `settings` replaces the details of events, by number, that name the user.
+        `settings` replaces the details of events, by number, that name the user. The rows may be in a file
+        until `finish_erasure` was called; a mark says so.
         """
         with self.transaction():
             theirs = OF_USER.format(columns="seq")
@@ -348,7 +374,18 @@ class EventStore(ABC):
                 (row,) = self.fetch(f"SELECT {COLUMNS} FROM log WHERE seq = ?", (seq,))
                 self.rewrite_events([checked_event(row)._replace(detail=text)])
             self._drop_snapshots(policy)
+            self.execute("DELETE FROM meta WHERE name = 'erasing'")
+            self.execute("INSERT INTO meta VALUES ('erasing', '1')")
+
+    def erasure_is_pending(self) -> bool:
+        """Tell whether rows of a removed user may still be in a file."""
+        return bool(self.query("SELECT 1 FROM meta WHERE name = 'erasing'"))
+
+    def finish_erasure(self) -> None:
+        """Overwrite what was removed, and take the mark away."""
         self.erase_removed()
+        with self.transaction():
+            self.execute("DELETE FROM meta WHERE name = 'erasing'")
 
     @abstractmethod
     def erase_removed(self) -> None:
@@ -361,6 +398,32 @@ class EventStore(ABC):
             self.execute("DELETE FROM log WHERE policy = ? AND decision = ? AND kind = ?", [which])
             self.insert([event])
             self._drop_snapshots(event.policy)
+
+    # Imports: rows are written some at a time, so that other events are committed between. A mark, set before
+    # the first and removed after the last, tells a process that starts later which rows do not count.
+
+    def begin_import(self, policy: str, after: int) -> None:
+        """Let events of a policy after this number not count until `end_import`."""
+        with self.transaction():
+            self.execute("INSERT INTO meta VALUES (?, ?)", [(IMPORT + policy, str(after))])
+
+    def end_import(self, policy: str) -> None:
+        """Let all events of an import count."""
+        with self.transaction():
+            self.execute("DELETE FROM meta WHERE name = ?", [(IMPORT + policy,)])
+
+    def unfinished_imports(self) -> list[str]:
+        """Return the policies with an import that has not ended."""
+        found = self.query("SELECT name FROM meta WHERE name LIKE ?", (f"{IMPORT}%",))
+        return [str(name).removeprefix(IMPORT) for (name,) in found]
+
+    def remove_import(self, policy: str) -> None:
+        """Remove the events of an import that has not ended."""
+        mark = IMPORT + policy
+        with self.transaction():
+            for (after,) in self.fetch("SELECT value FROM meta WHERE name = ?", (mark,)):
+                self.execute("DELETE FROM log WHERE policy = ? AND seq > ?", [(policy, int(after))])
+            self.execute("DELETE FROM meta WHERE name = ?", [(mark,)])
 
     def _drop_snapshots(self, policy: str) -> None:
         self.execute("DELETE FROM snapshot WHERE policy = ?", [(policy,)])
@@ -427,14 +490,24 @@ class EventStore(ABC):
         if not self.has_table("meta"):
             return
         found = self.query("SELECT value FROM meta WHERE name = 'format'")
-        if found and found[0][0] != str(FORMAT):
-            raise ValueError(f"it has format {found[0][0]}, and this Coterie reads format {FORMAT}")
+        if found and found[0][0] not in (str(FORMAT), str(FORMER_FORMAT)):
+            raise ValueError(
+                f"it has format {found[0][0]}, and this Coterie reads formats {FORMER_FORMAT} and {FORMAT}"
+            )
 
     def set_format(self) -> None:
         """Enter the version of the tables in a new store."""
         if not self.query("SELECT value FROM meta WHERE name = 'format'"):
             with self.transaction():
                 self.execute("INSERT INTO meta VALUES ('format', ?)", [(str(FORMAT),)])
+
+    def convert(self) -> None:
+        """Make a store of the former version one of the present; called by its owner."""
+        if self.query("SELECT value FROM meta WHERE name = 'format'") == [(str(FORMER_FORMAT),)]:
+            with self.transaction():
+                for name in self.chunk_owners():
+                    self._drop_snapshots(name)
+                self.execute("UPDATE meta SET value = ? WHERE name = 'format'", [(str(FORMAT),)])
 
 
 def taken_over() -> StoreTakenOver:

@@ -70,6 +70,9 @@ class Journal:
         self._given_up: StoreError = unavailable("the commit failed")
         self.commits = 0
         self.commit_seconds = 0.0
+        # Two counters, since two threads count: each has one writer.
+        self._bytes_queued = self._bytes_settled = 0
+        self._remove_unfinished_imports()
         self.last, self._start = store.last()
         self.durable = self.base = self.acknowledged = self.last
         self._set_clock()
@@ -107,6 +110,11 @@ class Journal:
         """Events that are not durable yet."""
         return self.last - self.durable
 
+    @property
+    def queued_bytes(self) -> int:
+        """What the events that are not durable yet take in memory."""
+        return self._bytes_queued - self._bytes_settled
+
     def append(self, event: Event) -> None:
         """Queue an event whose number is `next_seq`; it is committed after the next `wake` or `wait`.
 
@@ -115,15 +123,8 @@ class Journal:
         self.last = event.seq
         if not self._queue:
             self._queued_at = time.monotonic()
+        self._bytes_queued += event.size
         self._queue.append(event)
-
-    def append_together(self, events: Sequence[Event]) -> None:
-        """Queue events that are committed in one transaction, all or none; as `append` otherwise."""
-        if events:
-            self.last = events[-1].seq
-            if not self._queue:
-                self._queued_at = time.monotonic()
-            self._queue.extend(events)  # at once: the thread takes all that is queued, or nothing of it
 
     def wake(self) -> None:
         """Let the thread commit what is queued, unless it is busy and will look again anyway."""
@@ -252,12 +253,20 @@ class Journal:
             logger.critical("%s", lost)
             self.lifecycle.fail(lost)
             raise lost
+        self._remove_unfinished_imports()  # after that check: their events are missing from now on
+        self.acknowledged, _ = self.store.last()
         with self._changed:
             self._queue.clear()
+            self._bytes_settled = self._bytes_queued
             self._start = max(self.now(), min(at, time.time() + FARTHEST_AHEAD))
             self._ticks = time.monotonic()
             self.last = max(self.last, stored) + 1  # after all that was given up
             self.durable = self.base = self.last
+
+    def _remove_unfinished_imports(self) -> None:
+        for policy in self.store.unfinished_imports():
+            logger.warning("an import of policy %s had not ended: nothing of it is counted", policy)
+            self.store.remove_import(policy)
 
     def close(self) -> None:
         """Commit what is queued, end the thread, close the store."""
@@ -303,6 +312,7 @@ class Journal:
             self._committing_since = None
         self.commits += 1
         self.commit_seconds += time.perf_counter() - began
+        self._bytes_settled += sum([one.size for one in events])
         with self._changed:
             self.durable = self.acknowledged = events[-1].seq
             self._changed.notify_all()
@@ -345,8 +355,6 @@ class Holder(Enum):
     """A moment, after which the request can be answered: wait however long it takes."""
     REWRITE = "is learning anew from its log"
     """As long as learning took: do not wait."""
-    IMPORT = "is learning from an imported log"
-    """As long as learning from all lines takes: do not wait."""
 
 
 class RequestLock:

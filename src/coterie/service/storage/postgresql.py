@@ -122,6 +122,7 @@ class PostgresStore(EventStore):
             self.set_format()
             if lock:
                 self.claim()
+                self.convert()
         except (self._psycopg.Error, OSError, ValueError) as error:
             self.close()
             if isinstance(error, StoreError):

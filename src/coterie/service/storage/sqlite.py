@@ -93,6 +93,7 @@ class SQLiteStore(EventStore):
         if self.path is not None:
             if owner:
                 self.claim()
+                self.convert()
             real = self.path.resolve()
             wal = real.with_name(f"{real.name}-wal")
             self._inodes = {self.path: _inode(self.path)}

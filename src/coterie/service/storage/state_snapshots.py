@@ -28,10 +28,11 @@ from coterie.policies.array_files import (
     PrefixedArrays,
     pieces,
 )
-from coterie.service.core.state import Catalogue, PolicyState, Users, Waiting
+from coterie.service.core.known_items import KnownItems, Numbering
+from coterie.service.core.state import UNKNOWN_USER, PolicyState, Waiting
 from coterie.service.settings import PolicySettings
 from coterie.service.storage.event_store import EventStore, digest_of
-from coterie.types import Floats
+from coterie.types import Floats, Ints
 
 CHUNK = 2**14
 """Bytes of a chunk. Smaller ones share more between snapshots; larger ones make fewer rows: 65,536 a GB."""
@@ -190,8 +191,11 @@ class Capture(NamedTuple):
     policy: Arrays
     arrays: dict[str, FileArray]
     users: tuple[str, ...]
-    items: list[str]
+    known_items: tuple[str, ...]
+    listed_items: list[int]
+    items: Ints
     vectors: Floats
+    tags: dict[str, list[str]]
     waiting: dict[str, Waiting]
     counts: dict[str, int]
     seq: int
@@ -200,14 +204,17 @@ class Capture(NamedTuple):
 
 def capture(state: PolicyState, arrays: Mapping[str, FileArray]) -> Capture:
     """Copy a state whose policy's arrays were copied to files; nothing may change meanwhile."""
-    items = state.catalogue.ids
+    catalogue = state.items.catalogue
     return Capture(
         settings=state.settings,
         policy=snapshot_format.content_of(snapshot_format.shared(state.policy)._replace(arrays={})),
         arrays={f"state/{name}": array for name, array in arrays.items()},
         users=state.users.ids,
-        items=items,
-        vectors=state.catalogue.vectors(items) if items else np.empty((0, state.settings.dim)),
+        known_items=state.items.known.ids,
+        listed_items=list(state.items.listed),
+        items=catalogue.ids.copy(),
+        vectors=catalogue.vectors.copy(),
+        tags=state.items.tags,
         waiting=dict(state.waiting),
         counts=dict(state.counts),
         seq=state.seq,
@@ -220,9 +227,9 @@ def arrays_of(captured: Capture) -> dict[str, Array | FileArray]:
     waiting = captured.waiting
     header = {
         "settings": captured.settings.to_json(),
-        "items": captured.items,
         "waiting": [
-            [key, one.user, one.items, len(one.items), one.expires, one.drawn] for key, one in waiting.items()
+            [key, one.user, one.items, len(one.items), one.expires, one.drawn, one.named]
+            for key, one in waiting.items()
         ],
         "counts": captured.counts,
         "seq": captured.seq,
@@ -232,7 +239,11 @@ def arrays_of(captured: Capture) -> dict[str, Array | FileArray]:
     arrays: dict[str, Array | FileArray] = {
         "header": _json_array(header),
         "users": _json_array(captured.users),
-        "items": captured.vectors,
+        "known_items": _json_array(captured.known_items),
+        "listed_items": np.array(captured.listed_items, np.int64),
+        "items": captured.items,
+        "vectors": captured.vectors,
+        "tags": _json_array(captured.tags),
         "waiting": np.frombuffer(vectors).reshape(-1, captured.settings.dim),
     }
     policy = captured.arrays | captured.policy
@@ -258,12 +269,15 @@ def _rebuild(source: ArraySource) -> PolicyState:
     header = json.loads(source.read("header").tobytes())
     policy = policy_snapshots.from_arrays(PrefixedArrays(source, POLICY))
     state = PolicyState(PolicySettings.from_json(header["settings"]), policy)
-    state.users = Users(json.loads(source.read("users").tobytes()))
-    state.catalogue = Catalogue(state.settings.dim, header["items"], source.read("items"))
+    state.users = Numbering(json.loads(source.read("users").tobytes()), UNKNOWN_USER)
+    state.items = KnownItems(state.settings.dim, json.loads(source.read("known_items").tobytes()))
+    state.items.listed = {one: place for place, one in enumerate(source.read("listed_items").tolist())}
+    ids = state.items.known.named(source.read("items").tolist())
+    state.items.put(ids, source.read("vectors"), json.loads(source.read("tags").tobytes()))
     start, vectors_of_all = 0, source.read("waiting")
-    for key, user, ids, count, expires, drawn in header["waiting"]:  # a list has several vectors
+    for key, user, ids, count, expires, drawn, named in header["waiting"]:  # a list has several vectors
         x = vectors_of_all[start : start + count].tobytes()
-        state.start_waiting(key, Waiting(user, tuple(ids), x, expires, drawn))
+        state.start_waiting(key, Waiting(user, tuple(ids), x, expires, drawn, named))
         start += count
     state.counts = Counter(header["counts"])
     state.seq, state.at = header["seq"], header["at"]

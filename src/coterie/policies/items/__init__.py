@@ -1,0 +1,1 @@
+"""ItemUCB and ItemTS: a mean reward for each item, the same for all users."""
