@@ -25,7 +25,7 @@ class Base(Protocol):
 
 
 class Known(NamedTuple):
-    """What is known of a key: b̂, the part of its variance that is explored, and what its own values count for."""
+    """Of a key: b̂, the part of its variance that is explored, and what its own values count for."""
 
     mean: float
     variance: float

@@ -163,6 +163,4 @@ def _parts(
     elsewhere = (1.0 - people) * beside
     common = np.full(len(arms), (1.0 - people) * offset)
     cluster = modelled - common - elsewhere - degrees
-    return ScoreParts(
-        common, cluster, elsewhere, degrees, with_items - modelled, mean - with_items, bonus
-    )
+    return ScoreParts(common, cluster, elsewhere, degrees, with_items - modelled, mean - with_items, bonus)
