@@ -122,6 +122,7 @@ def waits_of_others(port: int, act: Callable[[Asking], Callable[[int], None]]) -
 
 def measure(policy: str, items: int) -> list[str]:
     """Return a row of the table."""
+    cores = os.sched_getaffinity(0)
     with TemporaryDirectory() as folder:
         timings = os.path.join(folder, "alone.json")
         server = Served(
@@ -149,6 +150,7 @@ def measure(policy: str, items: int) -> list[str]:
             deciding = waits_of_others(server.port, lambda other: partial(other.decide, items=few))
         finally:
             server.stop()
+            os.sched_setaffinity(0, cores)  # or the next server would have to share the core of this client
     cells = [f"{np.median(times['few']):.2f}", f"{min(cpu['few']):.2f}"]
     for kind in ("all", "exclude"):
         http, used = float(np.median(times[kind])), min(cpu[kind])

@@ -30,7 +30,7 @@ from coterie.service.core import decisions, live_policy, recovery
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.live_policy import LivePolicy
 from coterie.service.http import decision_routes
-from coterie.service.storage import postgresql, snapshot_writer
+from coterie.service.storage import event_store, postgresql, snapshot_writer
 from coterie.service.storage.event_store import EventStore
 from coterie.service.storage.journal import Holder, PendingResult
 from coterie.service.storage.snapshot_writer import DiskCopy
@@ -130,6 +130,25 @@ def wait_in_searches(patch: pytest.MonkeyPatch, begun: Signal, go_on: Signal) ->
         return recommend(*arguments)
 
     patch.setattr(decisions.CatalogueOffer, "recommend", waiting)
+
+
+def read_pages_of(size: int, patch: pytest.MonkeyPatch) -> None:
+    """Read the log in pages of about so many bytes."""
+    patch.setattr(event_store, "PAGE_BYTES", size)
+
+
+def answers_of(store: EventStore, patch: pytest.MonkeyPatch) -> list[int]:
+    """The bytes of vectors in each answer of the store from now on."""
+    sizes: list[int] = []
+    query = store.query
+
+    def noted(*arguments: Any) -> list[tuple[Any, ...]]:
+        found = query(*arguments)
+        sizes.append(sum(len(value) for row in found for value in row if isinstance(value, bytes)))
+        return found
+
+    patch.setattr(store, "query", noted)
+    return sizes
 
 
 def known_items(recommender: Recommender) -> tuple[str, ...]:
@@ -332,6 +351,13 @@ def before_commits(engine: PolicyEngine, call: Callable[[], object]) -> None:
         append(events)
 
     patch.object(engine.store, "append", call_and_append).start()
+
+
+def age_commit(engine: PolicyEngine, seconds: float) -> None:
+    """Let the commit under way have waited longer."""
+    since = engine.journal._committing_since
+    assert since is not None
+    engine.journal._committing_since = since - seconds
 
 
 def learner_of(policy: LinearBandit) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import coterie
 from contracts.examples import ALL, changed, make
 from coterie import Catalogue, LinearBandit
 from coterie.types import Floats
@@ -84,3 +86,16 @@ def test_a_choice_among_a_catalogue_is_one_among_its_arms(example: str, wishes: 
             expect_same(policy, catalogue, user, exclude=catalogue.ids[1:].tolist())
             expect_same(policy, catalogue, user, exclude=catalogue.ids[::3], only=catalogue.ids[1::2])
     expect_same(policy, catalogue, 0)
+
+
+@pytest.mark.parametrize("example", ALL)
+def test_a_snapshot_decides_alike_among_any_catalogue(example: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    policy, catalogue = make(example), Catalogue(vectors(rng, 150, 90, 1.0))
+    for item in range(40):
+        policy.update(item % 6, catalogue, float(rng.random()), item=item)
+    policy.recommend(0, catalogue)
+    policy.save(tmp_path / "policy")
+    loaded, same = coterie.load(tmp_path / "policy"), Catalogue(catalogue.vectors, ids=catalogue.ids)
+    assert loaded.recommend(0, same, k=3).tolist() == policy.recommend(0, catalogue, k=3).tolist()
+    assert changed(policy, loaded) == []

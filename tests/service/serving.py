@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import time
@@ -43,6 +44,15 @@ def served(store: Any, port: int = 0, **options: Any) -> Iterator[Served]:
         thread.join()
         server.config.app.close()
         engine.close()
+
+
+def in_event_loop() -> bool:
+    """Tell whether the caller runs in an event loop, which nothing slow may do."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 class LossyProxy:

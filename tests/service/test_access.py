@@ -267,6 +267,13 @@ def test_a_body_needs_the_content_type_of_json(service: Served, send: Send) -> N
 # Headers.
 
 
+@pytest.mark.parametrize("value", [b"a\x00b", b"a\x01", b"a\rb", b"\x7f"])
+def test_a_control_character_in_a_header_is_refused_even_if_the_parser_lets_it_pass(value: bytes) -> None:
+    headers = [(b"host", b"localhost"), (b"x-a", value)]
+    with pytest.raises(Refusal, match="the header 'x-a' has a control character in its value"):
+        Admission().check("GET", "/v1/policies", headers)
+
+
 @BOTH_WAYS
 @pytest.mark.parametrize(
     ("headers", "sentence"),

@@ -6,6 +6,7 @@ import pytest
 
 from coterie import Recommender
 from coterie.service.core.imports import import_log
+from coterie.service.core.live_policy import IMPORTED_AT_ONCE
 from inspection import live_of, store_of
 from service import crash_child
 from service.crash_child import CrashPoint, arm
@@ -73,7 +74,7 @@ def _import(where: str, point: CrashPoint) -> None:
         ("COMMIT", 1, False),
         ("COMMIT", 14, False),
         ("DELETE FROM meta", 1, False),
-        ("COMMIT", 22, True),  # of the mark, then of 20 pieces, then without the mark
+        ("COMMIT", 2 + 2_000 // IMPORTED_AT_ONCE, True),  # of the mark, of all pieces, then without the mark
     ],
 )
 def test_an_import_counts_all_its_lines_or_none(

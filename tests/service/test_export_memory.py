@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
 import sys
@@ -20,7 +19,7 @@ from coterie.service.settings import PolicySettings
 from coterie.service.storage.event_store import Event
 from coterie.service.storage.export import ExportRow, export_rows
 from coterie.service.storage.sqlite import SQLiteStore
-from service.serving import served
+from service.serving import in_event_loop, served
 from service.shops import ITEMS
 
 DIM, ARMS, FEW, MANY = 16, 10, 5_000, 40_000
@@ -83,7 +82,7 @@ def test_rows_are_read_in_threads(tmp_path: Path, form: str, monkeypatch: pytest
 
     def noted(*arguments: Any) -> Iterator[ExportRow]:
         for row in export_rows(*arguments):
-            in_loop.append(asyncio._get_running_loop() is not None)
+            in_loop.append(in_event_loop())
             yield row
 
     monkeypatch.setitem(routes.EXPORTED, "decisions", (noted, ExportRow))

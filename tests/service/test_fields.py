@@ -65,6 +65,8 @@ WRONG: list[tuple[str, str, Any, str]] = [
     ("DecisionRequest", "exclude", ["milk"], "no item 'milk': it was never in the catalogue"),
     ("DecisionRequest", "exclude", "tea", "exclude: expected array | null, got str"),
     ("DecisionRequest", "exclude", ["tea", "coffee", "cocoa"], "no item of the catalogue is left"),
+    ("DecisionRequest", "exclude", ["tea"] * 50_001, "exclude: expected array of length <= 50000"),
+    ("DecisionRequest", "only", ["hot"] * 1_001, "only: expected array of length <= 1000"),
     ("DecisionRequest", "only", [], "only: expected array of length >= 1"),
     ("DecisionRequest", "only", ["cold"], "no item of the catalogue is left"),
     ("DecisionRequest", "only", ["a" * 101], "only[0]: expected str of length <= 100"),

@@ -313,3 +313,22 @@ def test_what_was_copied_before_the_store_failed_never_becomes_a_snapshot(tmp_pa
     assert store_of(one).chunk_digests("default") == set()
     assert live_of(one).snapshots.seq == 0
     one.close()
+
+
+def test_an_export_without_room_is_refused_and_a_broken_one_is_not_kept(tmp_path: Path) -> None:
+    with (
+        served(str(tmp_path / "a.db")) as service,
+        httpx.Client(base_url=service.url, trust_env=False) as http,
+    ):
+        body = {"user": "alice", "arms": [{"id": "a", "x": [1.0] * 8}]}
+        decision = http.post("/v1/policies/default/decisions", json=body).json()["decision_id"]
+        http.post("/v1/policies/default/rewards", json={"rewards": [{"decision_id": decision, "reward": 1}]})
+        with small_files(100):
+            refused = http.get("/v1/policies/default/export?format=parquet")
+        assert refused.status_code == 503
+        assert "the export cannot be written to the disk" in refused.json()["detail"]
+        with service.engine.store.export_folder() as folder:
+            left = Path(folder).rename(f"{folder}-left")  # as after a kill
+    assert left.exists()
+    PolicyEngine(SQLiteStore(tmp_path / "a.db")).close()
+    assert not left.exists()

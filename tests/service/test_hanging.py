@@ -5,8 +5,8 @@ No test measures time: whatever hangs here hangs until the test has seen that th
 
 from __future__ import annotations
 
-import asyncio
 import json
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -20,8 +20,8 @@ import pytest
 from coterie.service.http import routes
 from coterie.service.http.routes import ROUTES
 from coterie.service.limits import Limits
-from inspection import never_keep_house
-from service.serving import Served, served
+from inspection import age_commit, never_keep_house
+from service.serving import Served, in_event_loop, served
 from service.shops import ITEMS
 
 ONE = "/v1/policies/default"
@@ -118,7 +118,7 @@ def test_no_request_asks_the_store_in_the_event_loop(tmp_path: Path, monkeypatch
         for name in ("query", "fetch", "execute"):
             noted = request_threads_only(
                 getattr(one.engine.store, name),
-                lambda: in_loop.append(asyncio._get_running_loop() is not None),
+                lambda: in_loop.append(in_event_loop()),
             )
             monkeypatch.setattr(one.engine.store, name, noted)
         statuses = [send() for send in asked.requests()]
@@ -167,45 +167,53 @@ def test_the_loop_answers_while_a_query_of_any_route_hangs(
 def test_a_commit_that_hangs_gets_503_and_the_service_is_not_ready(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(routes, "STALLED", 0.5)
-    limits = Limits(commit_timeout=1)
+    monkeypatch.setattr(routes, "STALLED", 90.0)  # far more than this test takes
     with (
-        served(str(tmp_path / "a.db"), dim=2, limits=limits) as one,
-        httpx.Client(base_url=one.url, trust_env=False) as http,
+        served(str(tmp_path / "a.db"), dim=2, limits=Limits(commit_timeout=1)) as one,
+        httpx.Client(base_url=one.url, trust_env=False, timeout=PATIENT) as http,
     ):
-        one.engine.find("default").change_items(ITEMS)
+        one.engine.settle(one.engine.find("default").change_items(ITEMS))
         assert http.post(DECISIONS, json={"user": "alice"}).status_code == 200
-        ready = http.get("/health/ready").json()
-        assert ready["uncommitted_seconds"] < 0.5
-        append, hanging = one.engine.store.append, threading.Event()
+        assert http.get("/health/ready").json()["uncommitted_seconds"] == 0.0
+        append, reached, go_on = one.engine.store.append, threading.Event(), threading.Event()
 
         def hang(events: Sequence[Any]) -> None:
-            hanging.wait()
+            reached.set()
+            go_on.wait()
             append(events)
 
         monkeypatch.setattr(one.engine.store, "append", hang)
         answers: list[httpx.Response] = []
+        bob = {"user": "bob", "decision_id": "d1"}
 
         def decide() -> None:
-            answers.append(
-                httpx.post(one.url + DECISIONS, json={"user": "bob", "decision_id": "d1"}, trust_env=False)
-            )
+            answers.append(httpx.post(one.url + DECISIONS, json=bob, trust_env=False, timeout=PATIENT))
 
         deciding = threading.Thread(target=decide)
         deciding.start()
-        ready_answers: list[httpx.Response] = []
-        while deciding.is_alive():
+        reached.wait()
+        try:
+            age_commit(one.engine, 3.0)
+            waits = http.get("/health/ready")
+            age_commit(one.engine, 100.0)
+            refused = http.get("/health/ready")
             assert http.get("/health/live").status_code == 200
-            ready_answers.append(http.get("/health/ready"))
-        deciding.join()
-        refused = [one.json()["detail"] for one in ready_answers if one.status_code == 503]
-        assert "an event has waited" in refused[-1]
+            deciding.join()
+        finally:
+            go_on.set()
+        assert waits.status_code == 200
+        assert waits.json()["uncommitted_seconds"] >= 3.0
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        assert re.fullmatch(
+            r"the store does not answer: an event has waited 1\d\d\.\d s for its commit",
+            refused.json()["detail"],
+        )
         assert answers[0].status_code == 503
         assert "it may still be counted; send it again with the same id" in answers[0].json()["detail"]
-        hanging.set()
-        again = http.post(DECISIONS, json={"user": "bob", "decision_id": "d1"})
+        again = http.post(DECISIONS, json=bob)
         assert (again.status_code, again.json()["decision_id"]) == (200, "d1")
-        assert http.get("/health/ready").status_code == 200
+        ready = http.get("/health/ready")
+        assert (ready.status_code, ready.json()["uncommitted_seconds"]) == (200, 0.0)
 
 
 def test_the_event_loop_does_not_wait_for_a_thread_that_has_the_state(tmp_path: Path) -> None:

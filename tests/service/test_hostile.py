@@ -145,6 +145,7 @@ def test_hostile_paths_get_an_answer_below_500(http: httpx.Client, route: Any) -
     ("fields", "sentence"),
     [
         ({"params": {"ridge": "@DEEP"}}, "nested"),
+        ({"params": {"ridge": [[[[[[[[[1]]]]]]]]]}}, "params may be nested 8 deep"),
         ({"params": {"ridge": "@HUGE"}}, "ridge must be"),
         ({"policy": "DynUCB", "params": {"n_clusters": 10**9}}, "n_clusters must be at most 1048576"),
         ({"policy": "DynUCB", "params": {"n_clusters": "@HUGE"}}, "n_clusters must be at most 1048576"),

@@ -17,8 +17,9 @@ import pytest
 from coterie import Recommender, StoreError
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.lifecycle import Phase
+from coterie.service.storage import sqlite
 from coterie.service.storage.sqlite import SQLiteStore
-from inspection import engine_of, live_of, never_keep_house, release_lock, store_of
+from inspection import abandon, engine_of, live_of, never_keep_house, release_lock, store_of
 from service.shops import ITEMS, same_state, shop
 from service.test_faults import eventually
 
@@ -45,7 +46,54 @@ def test_no_other_path_leads_into_a_store_that_is_in_use(tmp_path: Path) -> None
             assert "is in use by another process; one store has one service" in told.stderr
             with pytest.raises(StoreError, match="is in use by another process"):
                 Recommender(store=tmp_path / other)
+    (tmp_path / "hard.db").unlink()
     assert opened_elsewhere(tmp_path / "soft.db").returncode == 0
+
+
+def test_a_store_with_another_name_is_refused_since_that_name_has_another_write_ahead_log(
+    tmp_path: Path,
+) -> None:
+    one = shop(store=tmp_path / "a.db")
+    one.feedback("alice", 1.0, item="tea", feedback_id="f1")
+    abandon(one)  # the latest commits are in a.db-wal
+    os.link(tmp_path / "a.db", tmp_path / "hard.db")
+    for name in ("hard.db", "a.db"):
+        with pytest.raises(StoreError, match="has another name, a hard link"):
+            Recommender(store=tmp_path / name)
+    (tmp_path / "hard.db").unlink()
+    with Recommender(store=tmp_path / "a.db") as again:
+        assert again.policy.rounds == 1
+
+
+def test_a_store_that_is_mounted_as_a_single_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    shop(store=folder / "a.db").close()
+    mounted = os.fspath(folder.resolve()).replace(" ", "\\040")
+    listed = tmp_path / "mountinfo"
+    monkeypatch.setattr(sqlite, "MOUNTS", listed)
+    listed.write_text(f"36 35 98:0 /x {mounted} rw,noatime - ext4 /dev/root rw\n")
+    Recommender(store=folder / "a.db").close()
+    listed.write_text(f"36 35 98:0 /x {mounted}/a.db rw,noatime - ext4 /dev/root rw\n")
+    with pytest.raises(StoreError, match="is mounted as a single file"):
+        Recommender(store=folder / "a.db")
+
+
+@pytest.mark.parametrize("name", ["a.db", "a.db-wal"])
+def test_a_file_that_was_cut_stops_acknowledgements(name: str, tmp_path: Path) -> None:
+    one = shop(store=tmp_path / "a.db")
+    for number in range(600):  # enough for SQLite to copy commits to the main file
+        one.feedback("alice", 1.0, item="tea", feedback_id=f"f{number}")
+    os.truncate(tmp_path / name, 4096 if name == "a.db" else 0)
+    with pytest.raises(StoreError):
+        one.feedback("alice", 0.0, item="tea", feedback_id="next")
+    until = time.monotonic() + 20
+    while engine_of(one).lifecycle.serving:  # housekeeping looks at the files
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    abandon(one)
 
 
 def test_an_owner_whose_store_was_taken_over_acknowledges_nothing(

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -52,15 +52,19 @@ def process(folder: Path, *options: str, end: signal.Signals = signal.SIGINT) ->
 
 @contextmanager
 def server_process(
-    folder: Path, *options: str, prepare: Callable[[], None] | None = None
+    folder: Path,
+    *options: str,
+    prepare: Callable[[], None] | None = None,
+    program: Sequence[str] = ("-m", "coterie"),
+    stderr: int = subprocess.PIPE,
 ) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """A process of `coterie serve` that answers: its address, and itself. It is killed if it still runs."""
     port = free_port()
-    words = [sys.executable, "-m", "coterie", "serve", "--port", str(port), *options]
+    words = [sys.executable, *program, "serve", "--port", str(port), *options]
     with subprocess.Popen(
         words,
         cwd=folder,
-        stderr=subprocess.PIPE,
+        stderr=stderr,
         env={**os.environ, "NO_COLOR": "1"},
         preexec_fn=prepare,
     ) as running:

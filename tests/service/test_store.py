@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from coterie import ArgumentError, Recommender
-from coterie.service.storage.event_store import BLOCK, DECISION, Event
+from coterie.service.storage.event_store import BLOCK, DECISION, Event, EventStore
 from coterie.service.storage.location import open_store
+from inspection import answers_of, read_pages_of
 
 
 def events(start: int, count: int) -> list[Event]:
@@ -71,3 +72,14 @@ def test_a_sqlite_url_names_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         Recommender(2, store=where).close()
         assert file.is_file()
         Recommender(store=file).close()
+
+
+def test_the_log_is_read_in_pages_of_bounded_size(store: EventStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Changes of a catalogue have megabytes each, and a start must not hold thousands of them."""
+    read_pages_of(2_500, monkeypatch)
+    added = [Event(n, "a", "items", 1.0, x=b"x" * (1_000 if n % 7 else 9_000)) for n in range(1, 40)]
+    store.append(added)
+    held = answers_of(store, monkeypatch)
+    assert list(store.read("a")) == added
+    assert list(store.read("a", after=20)) == added[20:]
+    assert max(held) <= 2_500 + 9_000

@@ -77,7 +77,10 @@ def evaluate(
     ] = None,
     items: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Table of item vectors (id, features), if `arms` holds ids."),
+        typer.Option(
+            metavar="FILE",
+            help="Table of item vectors (id, features), if `arms` holds ids; or a service's export of items.",
+        ),
     ] = None,
     uniform: Annotated[
         bool, typer.Option("--uniform", help="Arms were drawn uniformly: the propensity is 1/K.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from dataclasses import fields, replace
 from pathlib import Path
 from signal import SIGTERM, signal
@@ -188,12 +189,13 @@ def read_server_settings(
 
 def run_server(settings: ServerSettings, *, demo: bool) -> None:
     """Serve until SIGTERM or SIGINT; then answer what is in flight, take snapshots and close the store."""
+    from coterie.service.http.background_log import logging_in_background
     from coterie.service.http.server import address_of, listen, make_server, open_engine, tune_process
     from coterie.service.storage.location import shown_store
 
     # The server handles both signals while it runs. Before and after, SIGTERM must not skip `finally`.
     signal(SIGTERM, _end)
-    with listen(settings) as listening:
+    with listen(settings) as listening, ExitStack() as last:
         engine = open_engine(settings)
         try:
             server = make_server(settings, engine)
@@ -201,6 +203,7 @@ def run_server(settings: ServerSettings, *, demo: bool) -> None:
             url = address_of(listening)
             where = shown_store(settings.store)
             print_note(f"serving {', '.join(engine.policies)} from {where} on {url}; Ctrl-C ends it")
+            last.enter_context(logging_in_background())
             if demo:
                 _start_demo(url, engine)
             server.run(sockets=[listening])

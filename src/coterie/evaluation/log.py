@@ -129,8 +129,8 @@ class Log:
         )
         for name, values in (("reward", self.rewards), ("time", self.times)):
             _refuse_unknown(name, values)
-        usable = np.abs(self.items) < LARGEST
-        wrong = ~np.all(usable[self.offers], axis=1)
+        unusable = ~np.all(np.abs(self.items) < LARGEST, axis=1)
+        wrong = unusable[self.offers]  # a flag for each arm that was offered: these may be many millions
         if wrong.any():
             event = int(np.searchsorted(self.starts, int(np.argmax(wrong)), "right")) - 1
             raise DataError(f"event {event} (from 0): arms must hold finite numbers only")

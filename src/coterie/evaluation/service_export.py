@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 DECISION_COLUMNS = ("user", "item", "x", "catalogue", "exclude", "only", "arms", "arm")
 ITEM_COLUMNS = ("id", "since", "until", "x", "tags")
-MOST_OFFERED = 2**27
-"""Arms that the decisions of a log may have been offered in all: 8 bytes each."""
+MOST_OFFERED = 2**26
+"""Arms that the decisions of a log may have been offered in all: 8 bytes each, in a few arrays."""
 
 
 class ReadOffers(NamedTuple):

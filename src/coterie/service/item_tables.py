@@ -19,8 +19,8 @@ from coterie.validation import as_array, counted, finite, shown
 
 ROWS_AT_ONCE = 10_000
 """Items that are checked or sent at a time, at most."""
-NUMBERS_AT_ONCE = 2**19
-"""Numbers of their vectors, at most: 4 MB as the log keeps them."""
+NUMBERS_AT_ONCE = 2**17
+"""Numbers of their vectors, at most: 1 MB as the log keeps them."""
 TAG_SEPARATOR = ";"
 """Separates tags in a text."""
 FILES = (".npy", ".parquet", ".csv")
@@ -177,6 +177,11 @@ def _check(table: ItemTable) -> None:
         if one in seen:
             raise ArgumentError(f"items must name each id once, got {shown(one)} twice")
         seen.add(one)
+    if table.tags is not None:
+        if not isinstance(table.tags, Mapping):
+            raise ArgumentError(f"tags must be a list of tags for each item's id, got {shown(table.tags)}")
+        for one in set(table.tags) - seen:
+            raise ArgumentError(f"tags must be of items that are put, got {shown(one)}")
     if len(table) and (table.vectors.ndim != 2 or table.vectors.dtype.kind not in "fiu"):
         wanted = "vectors of real numbers of one length"
         got = f"{table.vectors.dtype} of shape {table.vectors.shape}"

@@ -14,6 +14,9 @@ from coterie.service.settings import Late, LogOffers, Mode
 
 MOST_ITEMS = 10_000
 MOST_DIM = 4_096
+MOST_EXCLUDED = 50_000
+MOST_ONLY = 1_000
+"""Items that a decision may exclude, and tags that it may name; other requests wait meanwhile."""
 
 Id = Annotated[
     str, Meta(min_length=1, max_length=LONGEST_ID, description="1 to 256 characters, no control characters")
@@ -127,8 +130,8 @@ class DecisionRequest(Message):
     user: Id
     items: Annotated[list[Id], Meta(min_length=1)] | None = None
     arms: Annotated[list[Arm], Meta(min_length=1)] | None = None
-    exclude: list[Id] | None = None
-    only: Annotated[list[Tag], Meta(min_length=1)] | None = None
+    exclude: Annotated[list[Id], Meta(max_length=MOST_EXCLUDED)] | None = None
+    only: Annotated[list[Tag], Meta(min_length=1, max_length=MOST_ONLY)] | None = None
     k: Annotated[int, Meta(ge=1)] = 1
     decision_id: Id | None = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from threading import Thread
 from typing import Any
@@ -213,3 +214,20 @@ def test_items_come_and_go_while_policies_decide() -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_tags_that_no_item_has_any_more_are_forgotten() -> None:
+    catalogue = Catalogue(np.eye(3), tags=["stays", (), ("a", "b")])
+    tracemalloc.start()
+    try:
+        for change in range(4_000):
+            catalogue.put([1], np.eye(3)[[1]], [[f"{change}-{tag}" for tag in range(20)]])
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 10 * 2**20  # 4,000 sets would take 20 MB
+    assert catalogue.tags_of(0) == {"stays"}
+    assert catalogue.tags_of(1) == {f"3999-{tag}" for tag in range(20)}
+    assert catalogue.tags_of(2) == {"a", "b"}
+    assert catalogue.arms(only="b").ids.tolist() == [2]
+    assert catalogue.arms(only=["stays", "3999-7"]).ids.tolist() == [0, 1]

@@ -88,3 +88,12 @@ void bound_scores(const score_bound *bound, const int32_t *restrict products, co
         }
     }
 }
+
+FOR_EVERY_TARGET
+void finish_bounds(const double *linear, const double *widths, size_t n, double slack, double limit, double *out) {
+    for (size_t k = 0; k < n; k++) {
+        double bound = linear[k] + widths[k];
+        bound += slack * fabs(bound);
+        out[k] = bound < limit ? bound : limit;
+    }
+}

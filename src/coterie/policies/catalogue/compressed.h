@@ -36,8 +36,11 @@ typedef struct {
     size_t n_widths;
 } score_bound;
 
-/* Bounds of n rows without effects of items */
+/* Both parts of the bounds of n rows, so that effects of items can be added to each */
 void bound_scores(const score_bound *bound, const int32_t *products, const float *steps, const float *errors, const float *norms,
                   const int64_t *rows, size_t first, size_t n, double *linear, double *widths);
+
+/* The sums of both parts, raised by what rounding can add, and at most `limit`; `out` may be `linear` */
+void finish_bounds(const double *linear, const double *widths, size_t n, double slack, double limit, double *out);
 
 #endif

@@ -29,6 +29,9 @@ cdef extern from "compressed.h":
         const score_bound *bound, const int32_t *products, const float *steps, const float *errors, const float *norms,
         const int64_t *rows, size_t first, size_t n, double *linear, double *widths
     ) noexcept nogil
+    void finish_bounds(
+        const double *linear, const double *widths, size_t n, double slack, double limit, double *out
+    ) noexcept nogil
 
 
 cdef extern from "widths.h":

@@ -12,5 +12,6 @@ cdef class CompressedRows:
     cdef float *steps
     cdef float *errors
     cdef float *norms
+    cdef double *squares
 
     cdef int bind(self) except -1

@@ -10,9 +10,18 @@ from coterie.policies.catalogue.compressed cimport CODES_AT_A_TIME, compress
 cnp.import_array()
 
 
+cdef double sum_of_squares(double total, const double *x, Py_ssize_t d) noexcept nogil:
+    """Add the squares of a row to a number, from first to last."""
+    cdef Py_ssize_t i
+    for i in range(d):
+        total += x[i] * x[i]
+    return total
+
+
 cdef class CompressedRows:
     """Codes of one byte a number, and the step, error and length of every row.
 
+    `squares` are zᵀz of every row for z = x and for z = (1, x), with the rounding of `linalg.quadratic`.
     `most_norm` is at least the length of the longest vector that was ever put.
     """
 
@@ -23,6 +32,7 @@ cdef class CompressedRows:
             "steps": np.zeros(0, np.float32),
             "errors": np.zeros(0, np.float32),
             "norms": np.zeros(0, np.float32),
+            "squares": np.zeros((0, 2)),
         }
         self.bind()
 
@@ -31,6 +41,7 @@ cdef class CompressedRows:
         self.steps = <float *> cnp.PyArray_DATA(self._arrays["steps"])
         self.errors = <float *> cnp.PyArray_DATA(self._arrays["errors"])
         self.norms = <float *> cnp.PyArray_DATA(self._arrays["norms"])
+        self.squares = <double *> cnp.PyArray_DATA(self._arrays["squares"])
         return 0
 
     @property
@@ -61,6 +72,8 @@ cdef class CompressedRows:
                     self.steps + row, self.errors + row, self.norms + row
                 )
                 self.most_norm = max(self.most_norm, self.norms[row])
+                self.squares[2 * row] = sum_of_squares(0.0, &vectors[k, 0], self.dim)
+                self.squares[2 * row + 1] = sum_of_squares(1.0, &vectors[k, 0], self.dim)
 
     def move(self, to, rows):
         """Copy rows to other places."""

@@ -22,6 +22,8 @@ A = TypeVar("A", bound=np.ndarray[Any, Any])
 
 MOST_NUMBERS = 2**20
 """Length of the longest vector."""
+SPARE_SETS = 1_000
+"""Sets of tags that no item may have any more, besides one for each item and the one that it has."""
 Only: TypeAlias = str | Iterable[str] | ArrayLike
 """Which items are eligible: those with a tag, with any of several tags, or with these ids."""
 
@@ -258,6 +260,9 @@ class Catalogue:
             self._row_of.add(self._ids, places[added])
             self._n += len(added)
             self._version += 1
+            if len(self._tag_sets) > 2 * self._n + SPARE_SETS:  # most are those that items had before
+                held = self._set_of[: self._n]
+                self._set_of[: self._n] = self._tag_sets.keep(np.unique(held))[held]
 
     def remove(self, ids: ArrayLike) -> None:
         """Remove items; the last rows take their places.

@@ -11,3 +11,11 @@ def best_rows(
     rows: Ints | None,
     k: int,
 ) -> Ints | None: ...
+def score_bounds(
+    learner: Learner,
+    user: int,
+    compressed: CompressedRows,
+    vectors: Floats,
+    ids: Ints,
+    sharply: bool = False,
+) -> Floats | None: ...

@@ -9,13 +9,15 @@ of the eigenvalues, then by the whole quadratic form in integers.
 
 import numpy as np
 
+cimport cython
 cimport numpy as cnp
-from libc.math cimport INFINITY, fabs, sqrt
+from libc.math cimport INFINITY, fabs, frexp, sqrt
 from libc.stdint cimport int16_t, int32_t, int64_t
+from libc.string cimport memcpy
 
 from coterie.policies.catalogue.compressed cimport (
     FORMS_AT_A_TIME, LONGEST_ROW, ROWS_AT_A_TIME, bound_scores, code_forms, code_products, compress_weights, factorise,
-    form_norms, score_bound, sharp_eigenvalue
+    finish_bounds, form_norms, score_bound, sharp_eigenvalue
 )
 from coterie.policies.catalogue.compressed_rows cimport CompressedRows
 from coterie.policies.kernel.learner cimport (
@@ -47,6 +49,7 @@ cdef struct Form:
     double whole
 
 
+@cython.final
 cdef class Search:
     """One decision: the arms, their bounds, and the best so far."""
 
@@ -232,9 +235,43 @@ cdef class Search:
                     return False
         return True
 
+    cdef bint knows_nothing(self) noexcept nogil:
+        """Is the score β√(zᵀz/λ), as before the first reward, with a λ that is a power of two?
+
+        Then it follows from the stored zᵀz, to the last bit. Without this, all vectors of the same length would be equally good up
+        to rounding, and all of them scored to find the best.
+        """
+        cdef WidthModel *width = &self.model.widths[0]
+        cdef Py_ssize_t i, p = self.compressed.dim + width.intercept
+        cdef double value = width.matrix[0]
+        cdef int exponent
+        if self.model.n_widths != 1 or self.model.constant != 0.0 or frexp(value, &exponent) != 0.5:
+            return False
+        if abs(exponent) > 500 or (self.learner.items is not None and self.learner.items.variance > 0.0):
+            return False
+        for i in range(self.compressed.dim):
+            if self.model.linear[i] != 0.0:
+                return False
+        for i in range(p * p):
+            if width.matrix[i] != (0.0 if i % (p + 1) else value):
+                return False
+        return True
+
+    cdef void score_without_data(self) noexcept nogil:
+        """Fill `upper` with the exact scores of a policy that knows nothing."""
+        cdef WidthModel *width = &self.model.widths[0]
+        cdef Py_ssize_t j
+        cdef double width2
+        for j in range(self.offer.n):
+            width2 = width.matrix[0] * self.compressed.squares[2 * self.row_of(j) + width.intercept]
+            self.upper[j] = min(width.beta * sqrt(raised(width2, width.usual)), self.learner.limit)
+
     cdef void bound_all(self) noexcept nogil:
         """Fill `upper` with a bound of the score of every arm."""
         cdef Py_ssize_t first = 0
+        if self.knows_nothing():
+            self.score_without_data()
+            return
         while first < self.offer.n:
             self.bound_some(NULL, first, min(<Py_ssize_t> ROWS_AT_A_TIME, self.offer.n - first), by_forms=False)
             first += ROWS_AT_A_TIME
@@ -252,8 +289,7 @@ cdef class Search:
     cdef void bound_some(self, const int64_t *arms, Py_ssize_t first, Py_ssize_t n, bint by_forms) noexcept nogil:
         """Fill `upper` for these arms; for n of them from `first` on where `arms` is NULL."""
         cdef Offer offer
-        cdef Py_ssize_t j, arm
-        cdef double limit = self.learner.limit, bound
+        cdef Py_ssize_t j
         cdef int32_t products[ROWS_AT_A_TIME]
         cdef int64_t ids[ROWS_AT_A_TIME]
         cdef int64_t chosen[ROWS_AT_A_TIME]
@@ -279,10 +315,12 @@ cdef class Search:
             for j in range(n):
                 linear[j] += self.learner.item_means[j] + SLACK * fabs(self.learner.item_means[j])
                 widths[j] = self.learner.with_effect(widths[j], self.model.scale, j)
-        for j in range(n):
-            arm = first + j if arms == NULL else arms[j]
-            bound = linear[j] + widths[j]
-            self.upper[arm] = min(bound + SLACK * fabs(bound), limit)
+        finish_bounds(linear, widths, n, SLACK, self.learner.limit, linear)
+        if arms == NULL:
+            memcpy(self.upper + first, linear, n * sizeof(double))
+        else:
+            for j in range(n):
+                self.upper[arms[j]] = linear[j]
 
     cdef void form_widths(self, const int64_t *rows, Py_ssize_t n, double *out) noexcept nogil:
         """Bounds of the bonuses: √(zᵀVz) = ‖Fᵀz‖, which is no more than that of both codes and what they leave out."""
@@ -321,8 +359,9 @@ cdef class Search:
     cdef bint too_many(self) noexcept nogil:
         """Can so many arms still be among the best that sharper bounds are worth their price?"""
         cdef Py_ssize_t j, count = 0
+        cdef double least = self.scores[self.k - 1]
         for j in range(self.offer.n):
-            count += self.can_win(self.upper[j], j)
+            count += self.upper[j] > least
         return count > MANY * self.compressed.dim
 
     cdef void insert(self, double score, int64_t arm) noexcept nogil:
@@ -370,13 +409,15 @@ cdef class Search:
         cdef Py_ssize_t j, count = 0
         cdef int64_t arms[ROWS_AT_A_TIME]
         for j in range(self.offer.n):
+            if self.upper[j] < self.scores[self.k - 1]:  # nearly always
+                continue
             if self.can_win(self.upper[j], j):
                 arms[count] = j
                 count += 1
-            if count == ROWS_AT_A_TIME or (j == self.offer.n - 1 and count > 0):
-                self.score_some(arms, count)
-                count = 0
-        return 0
+                if count == ROWS_AT_A_TIME:
+                    self.score_some(arms, count)
+                    count = 0
+        return self.score_some(arms, count)
 
     cdef int score_some(self, int64_t *arms, Py_ssize_t n) except -1 nogil:
         """Score those of some arms that sharper bounds leave over. Overwrites `arms`."""
@@ -389,6 +430,23 @@ cdef class Search:
             self.score(arms + j, min(<Py_ssize_t> AT_A_TIME, n - j))
             j += AT_A_TIME
         return 0
+
+
+def score_bounds(learner, user, compressed, vectors, ids, bint sharply=False):
+    """A bound of each item's score in lists, as it is at first or, `sharply`, where many are close; None if there is none."""
+    cdef Search search = Search(learner, user, compressed, vectors, ids, None, 2)
+    cdef int64_t arm
+    if not search.bounded():
+        return None
+    search.learner.reserve(ROWS_AT_A_TIME)
+    search.reserve()
+    search.bound_all()
+    if sharply:
+        search.sharpen()
+        search.bound_all()
+        for arm in range(search.offer.n if search.has_forms else 0):
+            search.bound_some(&arm, 0, 1, by_forms=True)
+    return search.learner._scratch["upper bounds"][: search.offer.n].copy()
 
 
 def best_rows(learner, user, compressed, vectors, ids, rows, k):

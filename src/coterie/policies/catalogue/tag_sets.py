@@ -31,9 +31,26 @@ class TagSets:
 
     def __init__(self) -> None:
         """Start with the empty set alone."""
+        self._clear()
+
+    def _clear(self) -> None:
         self._sets: list[frozenset[str]] = [frozenset()]
         self._numbers: dict[frozenset[str], int] = {frozenset(): NO_TAGS}
         self._sets_with: dict[str, list[int]] = {}
+
+    def __len__(self) -> int:
+        """Return how many sets are kept."""
+        return len(self._sets)
+
+    def keep(self, used: Ints) -> Ints:
+        """Forget all sets but these, numbers in ascending order; return the new numbers of all by the old."""
+        renumbered = np.zeros(len(self._sets), np.int64)
+        kept = [self._sets[number] for number in used.tolist() if number != NO_TAGS]
+        renumbered[used[used != NO_TAGS]] = np.arange(1, len(kept) + 1)
+        self._clear()
+        for one in kept:
+            self._number(one)
+        return renumbered
 
     def __getitem__(self, number: int) -> frozenset[str]:
         """Return the set with this number."""

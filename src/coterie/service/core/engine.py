@@ -301,6 +301,7 @@ class PolicyEngine:
         if self._stop.is_set():
             return
         self._stop.set()
+        self.store.hurry()
         self._keeper.join()
         for live in self.policies.values():
             sound = self.lifecycle.serving and live.lifecycle.serving
@@ -308,6 +309,12 @@ class PolicyEngine:
                 with suppress(StoreError):
                     live.snapshots.take()
         self.journal.close()
+        if not self.lifecycle.serving:
+            logger.error(
+                "the service ends while its store cannot be written: requests that were not answered may not "
+                "be counted, and all that were answered are in the store. %s",
+                self.lifecycle.error(),
+            )
 
 
 def _end_in_child() -> None:

@@ -46,7 +46,7 @@ from coterie.validation import arm_vector, arms_matrix, finite, number, reals, s
 
 R = TypeVar("R")
 logger = logging.getLogger(__name__)
-IMPORTED_AT_ONCE = 100
+IMPORTED_AT_ONCE = 25
 """Lines of an import that are learnt and committed in one go, so that requests come between."""
 SOON = 1.0
 """Seconds that pass at most between a look at a decision and the turn of its reward, in the event loop."""
@@ -106,14 +106,10 @@ class FeedbackRequest(NamedTuple):
     id: str | None
 
 
-def _checked_tags(tags: Tags | None, ids: Sequence[str]) -> dict[str, list[str]] | None:
-    """Return the tags of some of these items, as the log keeps them."""
+def _checked_tags(tags: Tags | None) -> dict[str, list[str]] | None:
+    """Return tags of items, as the log keeps them."""
     if tags is None:
         return None
-    if not isinstance(tags, Mapping):
-        raise ArgumentError(f"tags must be a list of tags for each item's id, got {shown(tags)}")
-    for one in set(tags) - set(ids):
-        raise ArgumentError(f"tags must be of items that are put, got {shown(one)}")
     for listed in tags.values():
         if isinstance(listed, str) or len(set(listed)) > MOST_TAGS:
             raise ArgumentError(f"tags of an item must be a list of at most {MOST_TAGS}, got {shown(listed)}")
@@ -637,7 +633,7 @@ class LivePolicy:
         table = put if isinstance(put, ItemTable) else item_table(put or {}, tags=tags)
         ids, dim = list(table.ids), self.state.settings.dim
         vectors = arms_matrix(table.vectors, dim, "items") if ids else np.empty((0, dim))
-        labels = _checked_tags(table.tags, ids)
+        labels = _checked_tags(table.tags)
         with self._turn:
             if ids:
                 self._check_length("items", vectors)

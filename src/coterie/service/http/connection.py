@@ -413,11 +413,13 @@ class ServiceConnection(HttpToolsProtocol):
 
     def _handled(self, route: str, began: float, answer: Future[Answer]) -> None:
         """A thread has called the handler."""
-        try:
-            (status, content), seq = answer.result()
-        except Exception as error:
+        # Raised here, the error would know this frame, which knows the future, which knows the error: a cycle
+        # that keeps the whole request in memory until the next collection, which is rare.
+        error = answer.exception()
+        if isinstance(error, Exception):
             self._send(*_problem(error, route))
             return
+        (status, content), seq = answer.result()
         self.service.when_durable(seq, partial(self._settled, route, began, status, content))
 
     def _settled(

@@ -260,7 +260,7 @@ class ExportResponse(StreamingResponse):
         """Count one more export."""
         self._metrics, self._rows, self._parquet = service.metrics, rows, parquet
         self._row_type = row_type
-        self._folder = service.engine.store.folder
+        self._store = service.engine.store
         kind = "application/vnd.apache.parquet" if parquet else "application/x-ndjson"
         super().__init__(exports.json_lines(rows), media_type=kind)
         self._metrics.exports += 1
@@ -271,7 +271,7 @@ class ExportResponse(StreamingResponse):
             if not self._parquet:
                 await super().__call__(scope, receive, send)
                 return
-            with TemporaryDirectory(dir=self._folder, prefix="export-") as folder:
+            with self._folder() as folder:
                 file = Path(folder, "log.parquet")
                 await run_in_threadpool(exports.write_parquet, self._rows, file, self._row_type)
                 self.headers["content-length"] = str(file.stat().st_size)
@@ -280,6 +280,12 @@ class ExportResponse(StreamingResponse):
                     await super().__call__(scope, receive, send)
         finally:
             self._metrics.exports -= 1
+
+    def _folder(self) -> TemporaryDirectory[str]:
+        try:
+            return self._store.export_folder()
+        except OSError as error:
+            raise exports.unwritten(error) from None
 
 
 async def import_log(request: Request) -> Response:

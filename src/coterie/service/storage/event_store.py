@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,7 +62,9 @@ Its decisions name all that was offered, and its snapshots know no numbers of it
 the log is replayed.
 """
 PAGE = 5_000
-"""Events that are read at a time."""
+"""Events that are read at a time, at most."""
+PAGE_BYTES = 2**25
+"""Bytes of their vectors, unless one event has more: a change of the catalogue may have megabytes."""
 BLOCK = 1_024
 """Events whose users are indexed together: a commit writes a few pages of the last block, not one a user."""
 COLUMNS = "seq, policy, kind, at, decision, user_id, item, reward, x, detail, checksum"
@@ -232,6 +235,14 @@ class EventStore(ABC):
     def close(self) -> None:
         """Disconnect and release the lock."""
 
+    def export_folder(self) -> TemporaryDirectory[str]:
+        """Return a folder in which an export is written before it is sent."""
+        return TemporaryDirectory(prefix="coterie-export-")
+
+    @abstractmethod
+    def hurry(self) -> None:
+        """Give up soon whatever does not answer, since the service ends."""
+
     @abstractmethod
     def leave_in_child(self) -> None:
         """See to it that a forked process does not touch the connections of its parent, even at its end."""
@@ -320,10 +331,13 @@ class EventStore(ABC):
 
     def read(self, policy: str, after: int = 0) -> Iterator[Event]:
         """Yield the events of a policy after this number, in order."""
-        statement = f"SELECT {COLUMNS} FROM log WHERE policy = ? AND seq > ? ORDER BY seq LIMIT {PAGE}"
-        while rows := self.query(statement, (policy, after)):
-            yield from map(checked_event, rows)
-            after = rows[-1][0]
+        sizes = "SELECT seq, COALESCE(LENGTH(x), 0) FROM log WHERE policy = ? AND seq > ? ORDER BY seq"
+        page = f"SELECT {COLUMNS} FROM log WHERE policy = ? AND seq > ? AND seq <= ? ORDER BY seq"
+        while found := self.query(f"{sizes} LIMIT {PAGE}", (policy, after)):
+            held = np.cumsum([size for _, size in found])
+            last = found[min(int(np.searchsorted(held, PAGE_BYTES)), len(found) - 1)][0]
+            yield from map(checked_event, self.query(page, (policy, after, last)))
+            after = last
 
     def find(self, policy: str, decision: str) -> list[Event]:
         """Return all events of a decision, or of a feedback's id."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
+from coterie.errors import StoreError
 from coterie.service.core.known_items import unpacked
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import Event, EventStore
@@ -239,7 +240,8 @@ def _row(catalogue: CatalogueHistory, decision: Event, rewarded: Event, dim: int
         arm, ids = fields["arms"][0], fields["offered"]
         if "catalogue" not in fields and ids == [str(place) for place in range(len(ids))]:
             row = row._replace(item=None)  # logs of format 3 do not say that these are no names
-        return row._replace(x=None, arms=decision.vectors(dim), arm=arm, ids=ids)
+        names = None if row.item is None else ids
+        return row._replace(x=None, arms=decision.vectors(dim), arm=arm, ids=names)
     if "count" in fields:
         return row
     named = fields.get("offered") if "all" not in fields else None  # as logs of format 3 have it
@@ -252,12 +254,13 @@ def _row(catalogue: CatalogueHistory, decision: Event, rewarded: Event, dim: int
 def _shown_instead(catalogue: CatalogueHistory, row: ExportRow, rewarded: Event) -> ExportRow | None:
     """Return the row with what was shown in shadow mode in place of what was chosen; None if not on offer."""
     row = row._replace(propensity=None)
-    if row.arms is not None and row.ids is not None:
-        if rewarded.item in row.ids:
-            return row._replace(arm=row.ids.index(rewarded.item), item=rewarded.item)
+    if row.arms is not None:
+        ids = row.ids or []
+        if rewarded.item in ids:
+            return row._replace(arm=ids.index(rewarded.item), item=rewarded.item)
         same = (n for n, x in enumerate(row.arms) if x.tobytes() == rewarded.x)
         arm = next(same, None)
-        return None if arm is None else row._replace(arm=arm, item=row.item and row.ids[arm])
+        return None if arm is None else row._replace(arm=arm, item=ids[arm] if ids else None)
     x = np.frombuffer(rewarded.x or b"")
     if row.catalogue is None:  # the log has the chosen arm alone
         same_arm = row.x is not None and np.array_equal(row.x, x)
@@ -295,8 +298,23 @@ def json_lines(rows: Iterable[ExportRow | ItemRow]) -> Iterator[bytes]:
 def write_parquet(rows: Iterable[ExportRow | ItemRow], target: Path, kind: type[ExportRow | ItemRow]) -> None:
     """Write rows of a kind as a Parquet file, a group of rows at a time.
 
-    Each group is a file of its own first, in the folder of the target; polars then joins them group by group.
+    StoreError if the disk has no room. Each group is a file of its own first, in the folder of the target;
+    polars then joins them group by group.
     """
+    import polars as pl
+
+    try:
+        _write_groups(rows, target, kind)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise unwritten(error) from None
+
+
+def unwritten(error: Exception) -> StoreError:
+    """Return what is said of an export that cannot be written."""
+    return StoreError(f"the export cannot be written to the disk: {events.one_line(error)}")
+
+
+def _write_groups(rows: Iterable[ExportRow | ItemRow], target: Path, kind: type[ExportRow | ItemRow]) -> None:
     import polars as pl
 
     with TemporaryDirectory(dir=target.parent) as folder:

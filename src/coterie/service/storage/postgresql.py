@@ -54,6 +54,13 @@ class Watchdog:
         """Start without a connection; the thread begins with the first."""
         self._watched: dict[int, tuple[float, Any]] = {}
         self._thread: Thread | None = None
+        self._longest = LONGEST_REWRITE
+
+    def hurry(self, seconds: float) -> None:
+        """Give no block more than these seconds from now on, those under way included."""
+        self._longest = seconds
+        for key, (until, connection) in list(self._watched.items()):
+            self._watched[key] = (min(until, time.monotonic() + seconds), connection)
 
     @contextmanager
     def watching(self, connection: Any, seconds: float) -> Iterator[None]:
@@ -62,6 +69,7 @@ class Watchdog:
             self._thread = Thread(target=self._watch, name="coterie-watchdog", daemon=True)
             self._thread.start()
         key = id(connection)
+        seconds = min(seconds, self._longest)
         self._watched[key] = (time.monotonic() + seconds, connection)
         try:
             yield
@@ -118,7 +126,7 @@ class PostgresStore(EventStore):
             self._reader = self._connection()
             self.check_format()  # before anything is written
             for table in TABLES:
-                self._writer.execute(table.format(number="BIGINT", double="DOUBLE PRECISION", bytes="BYTEA"))
+                self.execute(table.format(number="BIGINT", double="DOUBLE PRECISION", bytes="BYTEA"))
             self.set_format()
             if lock:
                 self.claim()
@@ -139,15 +147,17 @@ class PostgresStore(EventStore):
         return made
 
     def _take_lock(self) -> None:
-        assert self._writer is not None
         until = time.monotonic() + PATIENCE
         while True:
-            row = self._writer.execute("SELECT pg_try_advisory_lock(%s)", (LOCK,)).fetchone()
-            if row is not None and row[0]:
+            if self.fetch("SELECT pg_try_advisory_lock(?)", (LOCK,)) == [(True,)]:
                 return
             if time.monotonic() > until:
                 raise StoreError("the database is in use by another service; one store has one service")
             time.sleep(0.1)
+
+    def hurry(self) -> None:
+        """Let no statement take longer than ordinary ones may: a service that ends must not wait an hour."""
+        self._watchdog.hurry(LONGEST_STATEMENT)
 
     def close(self) -> None:
         """Disconnect, which releases the lock."""

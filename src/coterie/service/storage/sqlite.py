@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import sqlite3
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 from threading import RLock
 from typing import IO, Any, ClassVar
@@ -25,6 +27,7 @@ PRAGMAS = (
 )
 
 Inode = tuple[int, int]
+MOUNTS = Path("/proc/self/mountinfo")
 ROWS_AT_ONCE = 500
 """Rows of one statement; SQLite takes 32,766 values."""
 
@@ -51,6 +54,7 @@ class SQLiteStore(EventStore):
         self._reading = RLock()
         self._lock: StoreLock | None = None
         self._inodes: dict[Path, Inode] = {}
+        self._sizes: dict[Path, int] = {}
 
     def open(self, *, lock: bool = True, again: bool = False) -> None:
         """Take the lock, connect twice, make the tables."""
@@ -58,6 +62,7 @@ class SQLiteStore(EventStore):
             if not again:
                 self._epoch, self._inodes = None, {}
                 self._make_file(lock)
+                self._remove_exports(lock)
             self._connect(owner=lock)
         except (sqlite3.Error, OSError, ValueError) as error:
             self._disconnect()
@@ -76,6 +81,24 @@ class SQLiteStore(EventStore):
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         if lock and self._lock is None:
             self._lock = StoreLock(self.path)
+        _check_single_name(self.path)
+
+    def export_folder(self) -> TemporaryDirectory[str]:
+        """Return a folder of this store for an export; what a killed process leaves, `open` removes."""
+        if self.path is None:
+            return super().export_folder()
+        return TemporaryDirectory(dir=self.folder, prefix=self._export_prefix)
+
+    @property
+    def _export_prefix(self) -> str:
+        return "" if self.path is None else f"{self.path.name}-export-"
+
+    def _remove_exports(self, lock: bool) -> None:
+        """Remove exports that a killed process left: users in them may be removed from now on."""
+        if self.folder is not None and lock:
+            for left in self.folder.iterdir():
+                if left.name.startswith(self._export_prefix):
+                    rmtree(left, ignore_errors=True)
 
     def _connect(self, *, owner: bool) -> None:
         self._disconnect()
@@ -99,6 +122,7 @@ class SQLiteStore(EventStore):
             self._inodes = {self.path: _inode(self.path)}
             if wal.exists():  # it stays as long as there are connections
                 self._inodes[wal] = _inode(wal)
+            self._sizes = dict.fromkeys(self._inodes, 0)
 
     def _connection(self) -> sqlite3.Connection:
         made = sqlite3.connect(self.path or ":memory:", isolation_level=None, check_same_thread=False)
@@ -115,6 +139,9 @@ class SQLiteStore(EventStore):
         if self._lock is not None:
             self._lock.release()
             self._lock = None
+
+    def hurry(self) -> None:
+        """Do nothing: a file is not waited for as a server is."""
 
     def leave_in_child(self) -> None:
         """Never close the connections: SQLite would wait for locks of threads that are not in the child."""
@@ -169,20 +196,25 @@ class SQLiteStore(EventStore):
         return bool(self.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)))
 
     def check_place(self) -> None:
-        """Raise if a file was removed or replaced: the next process would not find the commit.
+        """Raise if a file was removed, replaced or cut: the next process would not find the commit.
 
         Commits are in the `-wal` file until they are copied to the main one.
         """
         for path in self._inodes:
-            self._check_inode(path)
+            size = self._check_inode(path)
+            if size < self._sizes[path]:  # SQLite shortens neither file while it is open
+                raise OSError(f"{path} was cut from {self._sizes[path]} bytes to {size}")
+            self._sizes[path] = size
 
-    def _check_inode(self, path: Path) -> None:
+    def _check_inode(self, path: Path) -> int:
+        """Raise if a path does not lead to the same file any more; return the size of the file."""
         try:
-            found = _inode(path)
+            found = os.stat(path)
         except FileNotFoundError:
             found = None
-        if found != self._inodes[path]:
+        if found is None or (found.st_dev, found.st_ino) != self._inodes[path]:
             raise OSError(f"{path} was removed or replaced; put it back, or start again")
+        return found.st_size
 
     def erase_removed(self) -> None:
         """Write the file anew and empty the `-wal` file.
@@ -193,6 +225,7 @@ class SQLiteStore(EventStore):
         if self.path is None:
             return
         self.execute("VACUUM")
+        self._sizes = dict.fromkeys(self._inodes, 0)
         ((busy, *_),) = self.fetch("PRAGMA wal_checkpoint(TRUNCATE)")
         if busy:  # for as long as `PRAGMA busy_timeout` says
             raise sqlite3.OperationalError("another process reads the store, and keeps what was removed")
@@ -277,6 +310,29 @@ if hasattr(os, "register_at_fork"):
 def in_use(path: Path) -> StoreError:
     """Return what a second service of a store is told."""
     return StoreError(f"the store {path} is in use by another process; one store has one service")
+
+
+def _check_single_name(path: Path) -> None:
+    """Refuse a file with another name: SQLite looks for the latest commits beside the name that it is given.
+
+    Whoever comes by another name after a crash does not see them, and whoever comes back overwrites what was
+    written meanwhile.
+    """
+    if not path.exists():
+        return
+    if os.stat(path).st_nlink > 1:
+        raise StoreError(
+            f"the store {path} has another name, a hard link, by which its latest commits are not found; "
+            "keep one of the names"
+        )
+    if MOUNTS.exists():
+        real = os.fspath(path.resolve())
+        mounted = (line.split(" ")[4] for line in MOUNTS.read_text().splitlines())
+        if real in (re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), one) for one in mounted):
+            raise StoreError(
+                f"the store {path} is mounted as a single file, and its latest commits would be in another "
+                "file beside it; mount the folder"
+            )
 
 
 def _lock_file(file: IO[bytes]) -> None:

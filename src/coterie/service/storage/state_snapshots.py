@@ -36,7 +36,7 @@ from coterie.types import Floats, Ints
 
 CHUNK = 2**14
 """Bytes of a chunk. Smaller ones share more between snapshots; larger ones make fewer rows: 65,536 a GB."""
-CHUNKS_AT_ONCE = 256
+CHUNKS_AT_ONCE = 64
 """Chunks that are written, read or removed in one statement, so that events do not wait for all of them."""
 DIGEST = 16
 """Bytes of a digest."""
