@@ -380,6 +380,7 @@ def keep_posteriors_of(policy: AutoCLUB, users: int) -> Any:
         generator=policy.generator,
         seats=users,
     )
+    learner.know_items()
     replace_learner(policy, learner)
     return learner
 

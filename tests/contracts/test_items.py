@@ -139,7 +139,7 @@ def test_without_ids_equal_vectors_are_one_item(example: str) -> None:
     assert named.learner.items is not None
     assert plain.learner.items is not None
     assert named.learner.items.variance == plain.learner.items.variance
-    assert named.learner.items.vectors == 0 < plain.learner.items.vectors == plain.learner.items.used
+    assert named.learner.items.forgettable == 0 < plain.learner.items.forgettable == plain.learner.items.used
 
 
 @pytest.mark.parametrize("example", EFFECTS)

@@ -12,8 +12,8 @@ import pytest
 import coterie
 from policies.agreeing import TIE, alpha, radius
 from reference.club import CLUB
+from reference.effects import Linear, WithItems
 from reference.hier import Hier
-from reference.item_effects import Linear, WithItems
 from reference.linucb import LinUCB
 from reference.users import Array, Users, solve
 

@@ -139,14 +139,10 @@ class ByEvidence(Users):
         sigma = math.sqrt(self.noise2)
         found = []
         for x in arms:
-            mean, width2 = self.recall(user, x, self.offset + float(x @ theta), float(x @ solve(matrix, x)))
+            mean, width2 = self.offset + float(x @ theta), float(x @ solve(matrix, x))
             more = 2 * math.log(max(1.0, pulls * width2 / self.dim))
             found.append((mean, sigma * math.sqrt(width2 * max(1.0, more))))
         return found
-
-    def recall(self, user: int, x: Array, mean: float, width2: float) -> tuple[float, float]:
-        """Mean and w² of an arm. Rows 11 and 17."""
-        return mean, width2
 
     def update(self, user: int, x: Array, reward: float) -> None:
         self.margin = math.inf

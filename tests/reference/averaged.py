@@ -5,10 +5,9 @@ import math
 import numpy as np
 
 from reference.autoclub import ByEvidence
+from reference.effects import Effects
 from reference.hier import Seated
-from reference.item_effects import Effects
 from reference.lists import observed
-from reference.repeats import Repeats
 from reference.users import Array, solve
 
 
@@ -20,10 +19,9 @@ class Averaged(ByEvidence):
         self.people = Seated(n_users, dim, ridge=ridge, seats=seats)
         self.odds = 0.0  # Row 13
         self.errors = [0.0, 0.0]  # Row 13
-        self.repeats = Repeats()
-        self.phi = 0.0  # Row 16
         self.amended = self.misled = 0
-        self.effects, self.restarting = Effects(), False
+        self.effects = Effects()
+        self.pairs = Effects(least=0.02, most=1.0, most_weight=32.0)  # Row 16
 
     def trust(self) -> float:
         """Row 14."""
@@ -31,58 +29,40 @@ class Averaged(ByEvidence):
         return 0.0 if weight < 0.001 else 1.0 if weight > 0.999 else weight
 
     def scores(self, user: int, arms: Array) -> Array:
-        """Row 14, and rows 5 and 6 of item-effects.md, where equal vectors are one item."""
+        """Rows 14 and 17, and row 6 of item-effects.md, where equal vectors are one item."""
         trust, pulls, size = self.trust(), self.pulls[user], self.people.size
         m, V = self.people.posterior(user)
         scale = (1.0 - trust) * math.sqrt(self.noise2) + trust * math.sqrt(self.people.noise2)
         found = []
         for x, (by_clusters, cluster_bonus) in zip(arms, self.parts(user, arms), strict=True):
             full = self.people.lengthened(x)
-            by_people, width2 = self.recall(user, x, float(full @ m), max(0.0, float(full @ V @ full)))
+            by_people, width2 = float(full @ m), max(0.0, float(full @ V @ full))
             more = 2.0 * math.log(max(1.0, pulls * width2 / size))
             bonus = trust * math.sqrt(self.people.noise2 * width2 * max(1.0, more))
             bonus += (1.0 - trust) * cluster_bonus
-            mean = (1.0 - trust) * by_clusters + trust * by_people
-            if self.effects.tau2 > 0:
-                left = 1.0 - (self.repeats.recalled(user, x, self.phi)[0] if self.phi > 0 else 0.0)
-                b, variance = self.effects.effect(x.tobytes())
-                mean, bonus = mean + left * b, math.hypot(bonus, left * scale * math.sqrt(variance))
-            found.append(mean + bonus)
+            item = self.effects.effect(x.tobytes())
+            mean = (1.0 - trust) * by_clusters + trust * by_people + item.mean
+            bonus = math.hypot(bonus, scale * math.sqrt(item.variance))
+            pair = self.pairs.effect((user, x.tobytes()), mean)  # Row 17
+            found.append(mean + pair.mean + (1.0 - pair.share) * bonus)
         return np.array(found)
-
-    def learn_effect(self, user: int, x: Array, reward: float) -> None:
-        """Rows 1 to 4 of item-effects.md, by both models; not of the reward that restarts everything."""
-        trust, (mean, variance, other, others) = self.trust(), self.foretold(user, x)
-        spread = (1.0 - trust) * variance / self.noise2 + trust * others / self.people.noise2
-        if not self.restarting:
-            self.effects.learn(x.tobytes(), reward - (1.0 - trust) * mean - trust * other, 1.0 / spread)
-            self.margin = min(self.margin, self.effects.margin)
-        self.restarting = False
-
-    def recall(self, user: int, x: Array, mean: float, width2: float) -> tuple[float, float]:
-        """Row 17."""
-        if self.phi == 0.0:
-            return mean, width2
-        share, told, variance = self.repeats.recalled(user, x, self.phi)
-        return (1 - share) * mean + share * told, (1 - share) ** 2 * width2 + variance
 
     def learn(self, user: int, x: Array, reward: float) -> None:
         """Row 16."""
-        known = self.repeats.knows(user, x)
-        if not (known and self.phi > 0.0):
-            self.learn_effect(user, x, reward)
-        if known and abs(reward) <= self.second():
-            self.repeats.again(user, x, reward, self.omega[user])
-            part = 1.0 - self.repeats.disagreement(self.noise2)
-            self.phi = part if self.exceeds(part - 0.5) else 0.0
-            if self.phi > 0.0:
-                self.rounds += 1
-                self.skipped += 1
-                return
-        super().learn(user, x, reward)
-        if not known:
-            most = 2 * self.second()
-            self.repeats.first(user, x, min(most, max(-most, reward)))
+        item, pair = x.tobytes(), (user, x.tobytes())
+        trust, (mean, variance, other, others) = self.trust(), self.foretold(user, x)
+        a = 1.0 / ((1.0 - trust) * variance / self.noise2 + trust * others / self.people.noise2)
+        mean = (1.0 - trust) * mean + trust * other
+        effect, known = self.effects.effect(item).mean, pair in self.pairs.P
+        self.pairs.learn(pair, reward, mean + effect, a)
+        self.margin = min(self.margin, self.pairs.margin)
+        if known and self.pairs.tau2 > 0:
+            self.rounds += 1
+            self.skipped += 1
+            return
+        self.effects.learn(item, reward - mean, 0.0, a)
+        self.margin = min(self.margin, self.effects.margin)
+        super().learn(user, x, reward - effect)
 
     def update(self, user: int, x: Array, reward: float) -> None:
         super().update(user, x, reward)
@@ -159,6 +139,8 @@ class Averaged(ByEvidence):
         self.people.q[user] *= times
         if times < 0.25:
             self.people.due = self.learnt
+            self.effects.restart()
+            self.pairs.restart()
             self.misled += 1
 
     def fit(self) -> None:
@@ -204,6 +186,6 @@ class AutoCLUB(Averaged):
         lowest = max(min(powers), max(powers) - 20)
         Averaged.__init__(self, self.n_users, self.dim, ridge=self.ridge, seats=self.seats)
         self.rounds = self.skipped = 32
-        self.levelled = self.restarting = True
+        self.levelled = True
         for j, power in zip(varying, powers, strict=True):
             self.scale[j] = 2.0 ** max(0, power - lowest)

@@ -8,7 +8,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from reference.item_effects import Effects
+from reference.effects import Effects
 
 
 class Items:
@@ -16,13 +16,13 @@ class Items:
 
     def __init__(self, *, ridge: float, scale: float) -> None:
         self.ridge, self.scale = ridge, scale
-        self.sums = Effects()
+        self.sums = Effects(most=0.0)
         self.first: dict[Hashable, float] = {}
         self.rounds = 0
 
     def update(self, item: Hashable, reward: float) -> None:
         self.rounds += 1
-        self.sums.learn(item, reward, 1.0)  # Row 1
+        self.sums.learn(item, reward, 0.0, 1.0)  # Row 1
         if item not in self.first:
             self.first[item] = self.sums.E[item]  # Row 2
 

@@ -18,8 +18,8 @@ from coterie.policies.catalogue.item_catalogue import Catalogue, Only
 from coterie.policies.catalogue.search import best_rows
 from coterie.policies.confidence import Confidence, Schedule
 from coterie.policies.declarations import Declaration
-from coterie.policies.kernel.item_effects import ItemEffects
-from coterie.policies.kernel.learner import ITEMS, LONGEST2, Learner
+from coterie.policies.kernel.effects import Effects
+from coterie.policies.kernel.learner import LONGEST2, Learner
 from coterie.policies.memory_use import MemoryUse, check_graph, memory_use
 from coterie.policies.snapshot_format import captured, revived, save
 from coterie.seeding import check_seed, stream
@@ -72,17 +72,19 @@ class Plan(NamedTuple):
 
     def number_names(self) -> set[str]:
         """Names of the single numbers of the learner's state."""
-        effects = ItemEffects.NUMBERS if self.items else ()
-        return {*self.learner.NUMBERS, *(ITEMS + name for name in effects)}
+        return {*self.learner.NUMBERS, *(part + name for part in self._parts() for name in Effects.NUMBERS)}
 
     def shapes(self, n_users: int, dim: int, numbers: dict[str, Any]) -> Shapes:
         """Shape and type of every array of a learner whose state has these numbers."""
         found: Shapes = dict(self.learner.shapes(n_users, dim, numbers, **self.settings))
-        if self.items:
-            said = {name: numbers[ITEMS + name] for name in ItemEffects.NUMBERS}
-            effects = ItemEffects.shapes(1, 1, said)
-            found |= {ITEMS + name: shape for name, shape in effects.items()}
+        for part in self._parts():
+            said = {name: numbers[part + name] for name in Effects.NUMBERS}
+            found |= {part + name: shape for name, shape in Effects.shapes(1, 1, said).items()}
         return found
+
+    def _parts(self) -> tuple[str, ...]:
+        """What the names of the arrays and numbers of effects begin with."""
+        return self.learner.EFFECTS if self.items else ()
 
     def build(self, n_users: int, dim: int, ridge: float, generator: np.random.Generator) -> Learner:
         """Build the learner, before its first round; a graph that does not fit into memory is refused."""
@@ -603,12 +605,12 @@ class LinearBandit:
             if len(matrix) > 1 and self._learner.exploring:
                 drawn = self._learner.recommend_list(user, matrix, 2)
                 return (0, 0) if drawn is None else (int(drawn[0]), int(drawn[1]))
-            mean, _ = self._learner.scores(user, matrix, effects=False)
+            mean, _ = self._learner.scores(user, matrix, effects=0)
             best = int(np.argmax(mean))
             apart = matrix - matrix[best]
             if not self._learner.accepts(apart):
                 raise self._too_long("differences of arms", apart)
-            mean, width = self._learner.scores(user, apart, effects=False)
+            mean, width = self._learner.scores(user, apart, effects=0)
         return best, int(np.argmax(mean + width))
 
     def update_pair(

@@ -13,7 +13,7 @@ import numpy as np
 
 from coterie.errors import ArgumentError
 from coterie.policies.kernel.arrays import Field
-from coterie.policies.kernel.learner import ITEMS, Learner
+from coterie.policies.kernel.learner import Learner
 
 UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 GRAPH, USERS, CLUSTERS = "graph", "statistics of users", "statistics of clusters"
@@ -64,7 +64,7 @@ def memory_use(learner: Learner, arguments: Mapping[str, Any]) -> MemoryUse:
     """What a learner holds now."""
     parts: dict[str, int] = {}
     for name, size in learner.held().items():
-        part = EFFECTS if name.startswith(ITEMS) else part_of(learner.FIELDS[name])
+        part = part_of(learner.FIELDS[name]) if name in learner.FIELDS else EFFECTS
         parts[part] = parts.get(part, 0) + size
     given = sum(value.nbytes for value in arguments.values() if isinstance(value, np.ndarray))
     parts |= {WORK: learner.scratch(), ARGUMENTS: given}

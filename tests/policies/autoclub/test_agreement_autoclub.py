@@ -28,7 +28,8 @@ def compare_estimates(fast: coterie.LinearBandit, slow: averaged.AutoCLUB) -> No
     np.testing.assert_allclose([found["noise2"], found["weight"]], [slow.noise2, slow.lam], rtol=1e-9)
     np.testing.assert_allclose(found["offset"], slow.offset, rtol=1e-8)
     np.testing.assert_allclose(found["odds"], slow.odds, atol=1e-6)
-    np.testing.assert_allclose(found["recurring"], slow.phi, atol=1e-8)
+    np.testing.assert_allclose(learner.items.variance, slow.effects.tau2, rtol=1e-6)
+    np.testing.assert_allclose(learner.pairs.variance, slow.pairs.tau2, rtol=1e-6)
     assert found["skipped"] == slow.skipped
     np.testing.assert_allclose(found["people.noise2"], slow.people.noise2, rtol=1e-6)
     assert found["people.due"] == slow.people.due
@@ -164,13 +165,13 @@ def test_autoclub_agrees_with_its_reference_where_ratings_repeat() -> None:
         fast = coterie.AutoCLUB(w.n_users, w.dim, ridge=w.ridge)
         slow = averaged.AutoCLUB(w.n_users, w.dim, ridge=w.ridge)
         for turn in w.rounds:
-            before = slow.phi
+            before = slow.pairs.tau2 > 0
             step(fast, slow, w, turn)
             if slow.margin < TIE:
                 break
             compare_estimates(fast, slow)
             compared += 1
-            switched += (before > 0) != (slow.phi > 0)
+            switched += before != (slow.pairs.tau2 > 0)
         assert fast.pulls.sum() == fast.rounds == slow.rounds
         skipped += slow.skipped
         noisy += slow.skipped if seed % 3 == 2 else 0

@@ -92,3 +92,21 @@ def test_nobody_else_explains_and_wrong_arguments_are_refused() -> None:
 def test_of_a_newcomer_nothing_is_known() -> None:
     found = coterie.AutoCLUB(3, 2).explain(0)
     assert (found.rewards, found.known, found.influence.sum()) == (0, 0.0, 0.0)
+
+
+def test_the_effect_of_an_item_has_a_name_of_its_own() -> None:
+    """Items share vectors: what tells them apart is their effects, by id."""
+    policy, rng = coterie.AutoCLUB(20, 3), np.random.default_rng(4)
+    vectors, better = np.repeat(rng.normal(size=(10, 3)), 3, axis=0), rng.normal(size=30)
+    for _ in range(2000):
+        user, items = int(rng.integers(20)), rng.choice(30, 6, replace=False)
+        item = int(items[policy.recommend(user, vectors[items], items=items)])
+        policy.update(user, vectors[item], float(better[item] + 0.3 * rng.normal()), item=item)
+    ids = np.arange(30)
+    parts, scores = policy.explain(3, vectors, items=ids).scores, policy.scores(3, vectors, items=ids)
+    assert parts is not None
+    np.testing.assert_allclose(np.sum(parts, axis=0), scores.ucb, atol=1e-12)
+    assert np.corrcoef(parts.items, better)[0, 1] > 0.5
+    assert not parts.repeats.any()
+    with pytest.raises(coterie.ArgumentError, match="arms must be given"):
+        policy.explain(3, items=ids)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
+from coterie.errors import ArgumentError
 from coterie.policies.autoclub.average import Levelled
 from coterie.policies.autoclub.explanations import UserExplanation, explained
 from coterie.policies.base import Plan
 from coterie.policies.declarations import Declaration, Style
 from coterie.policies.segments import Segmented
-from coterie.validation import arms_matrix, user_index
+from coterie.validation import arms_matrix, item_ids, user_index
 
 
 class AutoCLUB(Segmented):
@@ -80,7 +81,9 @@ class AutoCLUB(Segmented):
     def _plan(n_users: int, dim: int, *, ridge: float, seed: int) -> Plan:
         return Plan(Levelled, {}, items=True)
 
-    def explain(self, user: int, arms: ArrayLike | None = None) -> UserExplanation:
+    def explain(
+        self, user: int, arms: ArrayLike | None = None, *, items: ArrayLike | None = None
+    ) -> UserExplanation:
         """Explain whom a user learns from, what is known about it, and what scores are made of.
 
         Parameters
@@ -89,6 +92,8 @@ class AutoCLUB(Segmented):
             User, from 0 to n_users − 1.
         arms : array_like of shape (K, dim), optional
             Arms whose scores are to be taken apart.
+        items : array_like of int, shape (K,), optional
+            Ids of the arms, as for `recommend`; only with `arms`.
 
         Returns
         -------
@@ -97,7 +102,10 @@ class AutoCLUB(Segmented):
         """
         user = user_index(user, self._n_users)
         matrix = None if arms is None else arms_matrix(arms, self._dim)
+        if items is not None and matrix is None:
+            raise ArgumentError("items are ids of arms: arms must be given, too")
+        ids = None if items is None or matrix is None else item_ids(items, (len(matrix),))
         with self._lock:
             if matrix is not None and not self._learner.accepts(matrix):
                 raise self._too_long("arms", matrix)
-            return explained(self, user, matrix)
+            return explained(self, user, matrix, ids)

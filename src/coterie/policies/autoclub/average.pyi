@@ -1,4 +1,5 @@
 from coterie.policies.hier.hierarchy import UpperBounds
+from coterie.policies.kernel.effects import Effects
 from coterie.policies.kernel.learner import Learner
 from coterie.types import Floats
 
@@ -11,7 +12,7 @@ class Averaged(Learner):
     bar: float
     people: UpperBounds
     odds: float
-    recurring: float
+    pairs: Effects | None
     def gram(self, user: int) -> Floats: ...
     def cluster(self, row: int) -> tuple[Floats, Floats]: ...
     def likeliest(self, user: int) -> tuple[list[int], int]: ...

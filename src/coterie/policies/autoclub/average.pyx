@@ -11,11 +11,12 @@ from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
-from coterie.policies.autoclub.people cimport ClustersAndPeople
-from coterie.policies.autoclub.repeat_memory cimport (
-    GROUPS, SLOTS, Agreement, Repeats, add_repeat, disagreement, fill_slot, find_slot, key_of
+from coterie.policies.autoclub.people cimport ClustersAndPeople, misled
+from coterie.policies.autoclub.prior cimport Terms
+from coterie.policies.kernel.effects cimport Effect, Effects, key_of_item, key_of_pair
+from coterie.policies.kernel.learner cimport (
+    NO_ITEM, WidthCache, Offer, ScoreModel, View, WidthModel, bonus, item_key, row
 )
-from coterie.policies.kernel.learner cimport WidthCache, Offer, ScoreModel, View, WidthModel, bonus, row
 from coterie.policies.kernel.linalg cimport dot, largest_eigenvalue, means, quadratic, quadratics
 
 from coterie.policies.autoclub.people import ClustersAndPeople as Base
@@ -27,8 +28,11 @@ cnp.import_array()
 cdef double SLACK = 1.0 + 1e-9  # bounds of widths hold up to rounding
 cdef enum:
     AT_A_TIME = 8  # exact widths are computed for so many arms together
-cdef double FAITH = 5.0  # rewards for the same vector are first taken to differ by the noise, as if so many had done so
-cdef double LASTS = 0.5  # more than this part of the noise must come again with the same vector to count as no noise
+cdef enum:
+    MOST_PAIRS = 65536  # pairs of a user and an item that are remembered
+cdef double MOST_WEIGHT = 32.0  # rewards of a pair count for no more than this in their mean, so that it follows a change
+cdef double SURE = 0.02  # the effect of a pair has at most 50 times the variance of the rest of the noise
+cdef double LASTS = 1.0  # effects of pairs must have more variance than the rest of the noise, or there are none
 
 
 cdef enum:
@@ -45,15 +49,7 @@ cdef struct Both:
     View seen
     View people
     Offer longer
-    bint recalls
     double scale
-
-
-cdef struct Recalled:
-    # What a user has told of an arm: its share in the arm's score, the mean reward, and its variance relative to σ²
-    double share
-    double mean
-    double variance
 
 
 cdef struct Best:
@@ -69,39 +65,27 @@ cdef inline double weighted(Both *both, double width2, double people2) noexcept 
 cdef class Averaged(ClustersAndPeople):
     """Decisions by the weighted scores of clusters and people.
 
-    `recurring` is φ, the part of the noise that comes again when a user is asked for the same vector; if it is not 0, such
-    rewards are remembered, not learnt.
+    `pairs` are the effects of pairs of a user and an item. If these make up most of the noise, a reward of a pair that was
+    rewarded before is `repeated`: it is remembered, and not learnt.
     """
 
-    FIELDS = {
-        **Base.FIELDS,
-        "repeats": Field(("users",), "int64"),
-        "repeats.keys": Field(("slots",), "int64"),
-        "repeats.means": Field(("slots",)),
-        "repeats.counts": Field(("slots",), "int64"),
-        "repeats.groups": Field(("groups", "agreement")),
-    }
-    NUMBERS = (*Base.NUMBERS, "recurring")
-    cdef public double recurring
+    FIELDS = {**Base.FIELDS, "repeats": Field(("users",), "int64")}
+    EFFECTS = ("items.", "pairs.")
+    cdef readonly Effects pairs
+    cdef bint repeated
+    cdef bint recalls
     cdef double *people_means
     cdef double *people_widths
     cdef double *formula
-    cdef Repeats repeats
     cdef int64_t *unlearnt
-    cdef Recalled *recalled
-
-    @classmethod
-    def extents(cls, n_users, dim, **settings):
-        room = {"slots": SLOTS, "groups": GROUPS, "agreement": sizeof(Agreement) // sizeof(double)}
-        return {**Base.extents(n_users, dim, **settings), **room}
+    cdef int64_t *arm_keys
+    cdef Effect *recalled
 
     cdef int bind(self) except -1:
         if "formula" not in self._scratch:
             self._scratch["formula"] = np.empty(self.dim)
         self.formula = <double *> cnp.PyArray_DATA(self._scratch["formula"])
         self.unlearnt = <int64_t *> self.pointer("repeats")
-        self.repeats.keys, self.repeats.counts = <int64_t *> self.pointer("repeats.keys"), <int64_t *> self.pointer("repeats.counts")
-        self.repeats.means, self.repeats.groups = <double *> self.pointer("repeats.means"), <Agreement *> self.pointer("repeats.groups")
         return ClustersAndPeople.bind(self)
 
     cdef int reserve(self, Py_ssize_t n_arms) except -1:
@@ -110,34 +94,31 @@ cdef class Averaged(ClustersAndPeople):
             self._scratch["people"] = np.empty((2, n_arms))
             self.people_means = <double *> cnp.PyArray_DATA(self._scratch["people"])
             self.people_widths = self.people_means + n_arms
-            self._scratch["recalled"] = np.empty((n_arms, 3))
-            self.recalled = <Recalled *> cnp.PyArray_DATA(self._scratch["recalled"])
+            self._scratch["keys"], self._scratch["recalled"] = np.empty(n_arms, np.int64), np.empty((n_arms, 3))
+            self.arm_keys = <int64_t *> cnp.PyArray_DATA(self._scratch["keys"])
+            self.recalled = <Effect *> cnp.PyArray_DATA(self._scratch["recalled"])
         return ClustersAndPeople.reserve(self, n_arms)
+
+    def know_items(self):
+        """Learn effects of items, and of pairs of a user and an item, from now on."""
+        self.pairs = Effects(least_shrinkage=SURE, most_shrinkage=LASTS, most_weight=MOST_WEIGHT, most_keys=MOST_PAIRS)
+        ClustersAndPeople.know_items(self)
 
     def refresh(self):
         ClustersAndPeople.refresh(self)
-        counts = self.array("repeats.counts")
-        if not (0 <= self.recurring <= 1 and 0 <= self.skipped == self.array("repeats").sum() <= self.rounds):
+        if not 0 <= self.skipped == self.array("repeats").sum() <= self.rounds:
             raise ValueError("has rewards that were not learnt and cannot be")
-        if counts.min() < 0 or not np.array_equal(counts > 0, self.array("repeats.keys") != 0):
-            raise ValueError("has numbers of remembered rewards that count nothing")
 
     # Both learn.
 
     cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil:
-        """Both models learn a reward, unless it only says again what the user has told of this vector."""
-        cdef int64_t key = key_of(user, x, self.dim)
-        cdef Py_ssize_t slot = find_slot(&self.repeats, key)
-        if slot >= 0 and fabs(reward) <= self.second:
-            self.compare_repeat(slot, user, reward)
-            if self.recurring > 0.0:
-                self.skipped += 1
-                self.unlearnt[user] += 1
-                return 0
-        ClustersAndPeople.absorb(self, user, x, reward)
-        if slot < 0:
-            fill_slot(&self.repeats, key, self.within_reason(reward))
-        return 0
+        """Both models learn a reward, unless it only says again what the user has told of this item."""
+        if self.repeated:
+            self.repeated = False
+            self.skipped += 1
+            self.unlearnt[user] += 1
+            return 0
+        return ClustersAndPeople.absorb(self, user, x, reward)
 
     cdef int predict(self, Py_ssize_t user, const double *x, double *mean, double *variance) except -1 nogil:
         """The prediction of both models by their weights; rewards of noisy users have a greater variance."""
@@ -155,36 +136,46 @@ cdef class Averaged(ClustersAndPeople):
             variance[0] += trust * (own + max(quadratic(covariance, x, self.people.size), 0.0))
         return 0
 
-    cdef int absorb_effect(
+    cdef double absorb_effect(
         self, Py_ssize_t user, const double *x, double reward, const int64_t *item
-    ) except -1 nogil:
-        """What a reward tells of its item, unless it only says again what the user has told of this vector."""
-        if self.recurring > 0.0 and find_slot(&self.repeats, key_of(user, x, self.dim)) >= 0:
-            return 0
-        return ClustersAndPeople.absorb_effect(self, user, x, reward, item)
+    ) except? -1.0 nogil:
+        """What a reward tells of its pair and, unless it only says again what the user has told of this item, of its item."""
+        cdef double mean = 0.0, variance = 1.0, effect
+        cdef int64_t key = key_of_item(item, x, self.dim)
+        self.repeated = False
+        if self.items is None or (item != NULL and item[0] == NO_ITEM):
+            return 0.0
+        self.predict(user, x, &mean, &variance)
+        effect = self.items.effect_of(key)
+        self.repeated = (
+            self.pairs.add(key_of_pair(user, key), reward, mean + effect, 1.0 / variance) and self.remembers()
+        )
+        if not self.repeated:
+            self.items.add(key, reward - mean, 0.0, 1.0 / variance)
+        return effect
 
-    cdef void compare_repeat(self, Py_ssize_t slot, Py_ssize_t user, double reward) noexcept nogil:
-        """How much of what both models leave unexplained comes again with the same vector."""
-        cdef double part
-        add_repeat(&self.repeats, slot, user, reward, self.precisions[user])
-        part = 1.0 - disagreement(&self.repeats, self.noise2, FAITH)
-        self.recurring = part if part > LASTS else 0.0
+    cdef bint reassess(self, Py_ssize_t user, Terms *terms) noexcept nogil:
+        """Residuals of a user who turns out to be noisy counted for too much: what effects are is learnt anew."""
+        cdef double before = self.precisions[user]
+        cdef bint changed = ClustersAndPeople.reassess(self, user, terms)
+        if self.items is not None and misled(self.precisions[user], before):
+            self.items.restart()
+            self.pairs.restart()
+        return changed
 
     # Both decide.
 
-    cdef void recall(self, Py_ssize_t user, Offer *offer) noexcept nogil:
-        """What the user has told of these arms: r̄ of n rewards, with the share k = nφ/(nφ + 1 − φ) and the variance k(1 − φ)/n."""
-        cdef Py_ssize_t k, slot
-        cdef double n
-        cdef Recalled *arm
-        for k in range(offer.n):
-            arm = &self.recalled[k]
-            arm.share = arm.mean = arm.variance = 0.0
-            slot = find_slot(&self.repeats, key_of(user, row(offer, k, self.dim), self.dim))
-            if slot >= 0:
-                n, arm.mean = <double> self.repeats.counts[slot], self.repeats.means[slot]
-                arm.share = n * self.recurring / (n * self.recurring + 1.0 - self.recurring)
-                arm.variance = arm.share * (1.0 - self.recurring) / n
+    cdef bint remembers(self) noexcept nogil:
+        """Do pairs of a user and an item have effects?"""
+        return self.pairs is not None and self.pairs.variance > 0.0
+
+    cdef void look_up_effects(self, Offer *offer, int kinds) noexcept nogil:
+        """The effects of items, and the keys of the arms if pairs have effects, too."""
+        cdef Py_ssize_t k
+        ClustersAndPeople.look_up_effects(self, offer, kinds)
+        self.recalls = kinds > 1 and self.remembers()
+        for k in range(offer.n if self.recalls else 0):
+            self.arm_keys[k] = item_key(offer, k, self.dim)
 
     cdef void view_both(self, Py_ssize_t user, Both *both) noexcept nogil:
         """What both models say of a user."""
@@ -212,19 +203,15 @@ cdef class Averaged(ClustersAndPeople):
         for k in range(offer.n if self.effective else 0):
             mean[k] += self.item_means[k]
         both.scale = (1.0 - both.trust) * both.seen.beta + both.trust * both.people.beta
-        both.recalls = self.recurring > 0.0
-        if both.recalls:
-            self.recall(user, offer)
-            for k in range(offer.n):
-                mean[k] += self.recalled[k].share * (self.recalled[k].mean - mean[k])
+        for k in range(offer.n if self.recalls else 0):
+            self.recalled[k] = self.pairs.look(key_of_pair(user, self.arm_keys[k]), mean[k])
+            mean[k] += self.recalled[k].mean
 
     cdef void find_widths(
         self, Offer *offer, Both *both, const int64_t *arms, Py_ssize_t n, double *out
     ) noexcept nogil:
         """The bonus of some arms, by both models, weighted; of the first n where `arms` is NULL."""
         cdef Py_ssize_t j, k
-        cdef double left
-        cdef Recalled *arm
         cdef int64_t rows[AT_A_TIME]
         cdef const int64_t *found = offer.picks
         if arms != NULL and offer.picks != NULL:
@@ -241,12 +228,12 @@ cdef class Averaged(ClustersAndPeople):
         for j in range(n):
             k = j if arms == NULL else arms[j]
             out[j], self.people_widths[j] = max(out[j], 0.0), max(self.people_widths[j], 0.0)
-            left = 1.0
-            if both.recalls:
-                arm = &self.recalled[k]
-                left = (1.0 - arm.share) * (1.0 - arm.share)
-                out[j], self.people_widths[j] = left * out[j] + arm.variance, left * self.people_widths[j] + arm.variance
-            out[j] = self.with_effect(weighted(both, out[j], self.people_widths[j]), sqrt(left) * both.scale, k)
+            out[j] = self.with_effects(weighted(both, out[j], self.people_widths[j]), both.scale, k)
+
+    cdef double with_effects(self, double width, double scale, Py_ssize_t k) noexcept nogil:
+        """A bonus with what is known of item and pair of arm k; grows with the bonus, so that bounds stay bounds."""
+        width = self.with_effect(width, scale, k)
+        return (1.0 - self.recalled[k].share) * width if self.recalls else width
 
     cdef Py_ssize_t decide(self, Py_ssize_t user, Offer *offer, WidthCache *cache) except -2 nogil:
         """The first arm of largest score, -1 if an arm is too long; widths are bounded first, and few computed."""
@@ -255,23 +242,20 @@ cdef class Averaged(ClustersAndPeople):
         cdef double first = 0.0, second, most
         cdef double *mean = self.widths
         cdef Best best
-        if self.update_slack() == 0.0 and self.recurring == 0.0:
+        if self.update_slack() == 0.0 and not self.recalls:
             return ClustersAndPeople.decide(self, user, offer, cache)
         if cache != NULL:
             for k in range(offer.n):
                 self.bounds[k] = cache.squares[offer.picks[k]]
         elif self.too_long(offer):
             return -1
-        if self.recurring > 0.0:
-            self.rank(user, offer, 1, &best.arm)
-            return best.arm
         self.look_at_both(user, offer, &both, mean)
         if both.trust < 1.0:
             first = SLACK * min(largest_eigenvalue(both.seen.inverse, self.work, self.dim), 1.0 / both.seen.ridge)
         second = SLACK * largest_eigenvalue(both.people.inverse, self.people.scratch, self.people.size)
         for k in range(offer.n):
             most = weighted(&both, first * self.bounds[k], second * (1.0 + self.bounds[k]))
-            self.upper[k] = mean[k] + self.with_effect(most, both.scale, k)
+            self.upper[k] = mean[k] + self.with_effects(most, both.scale, k)
             if self.upper[k] > self.upper[top]:
                 top = k
         best.arm, best.score, self.waiting[0] = top, -INFINITY, top
@@ -308,7 +292,7 @@ cdef class Averaged(ClustersAndPeople):
 
     cdef bint by_clusters_alone(self, Py_ssize_t k) noexcept nogil:
         """Is an arm chosen by `ClustersAndPeople.decide`, whose scores leave out what is the same for all arms?"""
-        return k == 1 and self.update_slack() == 0.0 and self.recurring == 0.0
+        return k == 1 and self.update_slack() == 0.0 and not self.remembers()
 
     cdef int final_scores(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, double *out) except -1 nogil:
         cdef Py_ssize_t j
@@ -320,13 +304,13 @@ cdef class Averaged(ClustersAndPeople):
         return 0
 
     cdef bint describe(self, Py_ssize_t user, Py_ssize_t k, ScoreModel *model) except -1 nogil:
-        """The weighted models, added up; none while users' repeated rewards are recalled, which are looked up by vector."""
+        """The weighted models, added up; none while pairs have effects, which are looked up one by one."""
         cdef Both both
         cdef Py_ssize_t i, first = self.people.intercept
         cdef const double *people
         if self.by_clusters_alone(k):
             return ClustersAndPeople.describe(self, user, k, model)
-        if self.recurring > 0.0:
+        if self.remembers():
             return False
         self.view_both(user, &both)
         people = both.people.estimate
@@ -354,11 +338,7 @@ cdef class Averaged(ClustersAndPeople):
     def modelled(self, Py_ssize_t user, arms):
         """Expected reward of every arm by both models, whatever the user has told of it; that by people, and what the places
         beside its cluster add to that by clusters."""
-        recurring, self.recurring = self.recurring, 0.0
-        try:
-            mean, _ = Averaged.scores(self, user, arms, None, False)
-        finally:
-            self.recurring = recurring
+        mean, _ = Averaged.scores(self, user, arms, None, 0)
         return mean, self._scratch["people"][0, : len(arms)].copy(), arms @ self.array("mixtures")[user]
 
     def explained(self, Py_ssize_t user):
@@ -461,19 +441,19 @@ cdef class Levelled(Averaged):
             matrix += p * p
         return True
 
-    cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil:
-        if self.rounds <= LOOKED_AT:
-            memcpy(self.first + (self.rounds - 1) * self.dim, x, self.dim * sizeof(double))
-        elif self.rounds == LOOKED_AT + 1:
+    cdef double absorb_effect(
+        self, Py_ssize_t user, const double *x, double reward, const int64_t *item
+    ) except? -1.0 nogil:
+        """Settle the columns before anything is learnt of the first reward after those that are looked at."""
+        if self.rounds < LOOKED_AT:
+            memcpy(self.first + self.rounds * self.dim, x, self.dim * sizeof(double))
+        elif self.rounds == LOOKED_AT:
             with gil:
                 self.settle_columns()
-        return Averaged.absorb(self, user, self.levelled(x, NULL, 1).items, reward)
-
-    cdef int absorb_effect(
-        self, Py_ssize_t user, const double *x, double reward, const int64_t *item
-    ) except -1 nogil:
-        """Vectors are known as they are divided: effects start anew when columns are settled, as all does."""
         return Averaged.absorb_effect(self, user, self.levelled(x, NULL, 1).items, reward, item)
+
+    cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil:
+        return Averaged.absorb(self, user, self.levelled(x, NULL, 1).items, reward)
 
     def settle_columns(self):
         """Start anew with columns that vary alike, if they do not; what was learnt is forgotten."""
@@ -485,21 +465,19 @@ cdef class Levelled(Averaged):
         )
         if self.items is not None:
             fresh.know_items()
-        rounds = self.rounds
         kept = {"repeats": self.pulls_of_users(), "columns.first": self.array("columns.first").copy(), "columns.scales": scales}
 
         def fill(name, out):
             out[...] = kept.get(name, fresh.array(name))
 
         self.restore(fill, {**fresh.numbers(), "rounds": LOOKED_AT, "skipped": LOOKED_AT})
-        self.rounds = rounds
 
     def divided(self, vectors):
         """Vectors with their columns divided by the scales, or as they are."""
         scales = self.array("columns.scales")
         return vectors / scales if scales.any() else vectors
 
-    def scores(self, Py_ssize_t user, arms, ids=None, bint effects=True):
+    def scores(self, Py_ssize_t user, arms, ids=None, int effects=2):
         """Expected reward and bonus of every arm."""
         return Averaged.scores(self, user, self.divided(arms), ids, effects)
 

@@ -24,8 +24,10 @@ class ScoreParts(NamedTuple):
         What other places where the user may belong say, by their weights at the user's last review.
     people : array of float, shape (K,)
         What the model of people who differ by degrees says, by its weight.
+    items : array of float, shape (K,)
+        Effects of the items: how much better each does, for all users, than its vector predicts.
     repeats : array of float, shape (K,)
-        What the user's own rewards for the very same arm change, where they come out the same each time.
+        What the user's own rewards for the very same item change, where they come out the same each time.
     bonus : array of float, shape (K,)
         Bonus for what is not known yet.
     """
@@ -34,6 +36,7 @@ class ScoreParts(NamedTuple):
     cluster: Floats
     alternatives: Floats
     people: Floats
+    items: Floats
     repeats: Floats
     bonus: Floats
 
@@ -119,15 +122,17 @@ class UserExplanation:
         return "\n".join(lines)
 
 
-def explained(policy: LinearBandit, user: int, arms: Floats | None) -> UserExplanation:
-    """The explanation of a user, who is known, and of arms, if there are any; the policy is locked."""
+def explained(
+    policy: LinearBandit, user: int, arms: Floats | None, ids: Ints | None = None
+) -> UserExplanation:
+    """The explanation of a user, who is known, and of arms with these ids, if any; the policy is locked."""
     learner: Any = policy.learner
     numbers, cluster = learner.explained(user), learner.cluster_of(user)
     counts = learner.array("precisions")[cluster] * learner.array("pulls")[cluster]
     influence = counts / counts.sum() if counts.any() else np.zeros(len(cluster))
     parts = None
     if arms is not None:
-        parts = _parts(learner, user, arms, numbers["people"], numbers["offset"])
+        parts = _parts(learner, user, arms, ids, numbers["people"], numbers["offset"])
     return UserExplanation(
         user=user,
         rewards=numbers["rewards"],
@@ -147,12 +152,15 @@ def explained(policy: LinearBandit, user: int, arms: Floats | None) -> UserExpla
     )
 
 
-def _parts(learner: Any, user: int, arms: Floats, people: float, offset: float) -> ScoreParts:
+def _parts(
+    learner: Any, user: int, arms: Floats, ids: Ints | None, people: float, offset: float
+) -> ScoreParts:
     """The scores of arms, taken apart; both models as far as each is followed."""
-    mean, bonus = learner.scores(user, arms)
+    mean, bonus = learner.scores(user, arms, ids)
+    with_items, _ = learner.scores(user, arms, ids, effects=1)
     modelled, by_people, beside = learner.modelled(user, arms)
     degrees = people * by_people + 0.0  # and not −0
     elsewhere = (1.0 - people) * beside
     common = np.full(len(arms), (1.0 - people) * offset)
     cluster = modelled - common - elsewhere - degrees
-    return ScoreParts(common, cluster, elsewhere, degrees, mean - modelled, bonus)
+    return ScoreParts(common, cluster, elsewhere, degrees, with_items - modelled, mean - with_items, bonus)

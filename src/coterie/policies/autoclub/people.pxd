@@ -6,6 +6,11 @@ from coterie.policies.autoclub.clusters cimport ByEvidence
 from coterie.policies.hier.hierarchy cimport UpperBounds
 
 
+cdef inline bint misled(double precision, double before) noexcept nogil:
+    """Has a user turned out to count for less than a quarter of what it did?"""
+    return precision < 0.25 * before
+
+
 cdef struct Foretold:
     # What a model says of a reward before it is known
     double mean

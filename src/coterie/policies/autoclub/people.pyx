@@ -25,7 +25,6 @@ cdef double KEPT = 0.9995  # the part of the log odds that a reward leaves: abou
 cdef double EARLY = 4.0  # after t rewards no more than 1 − 4/t of it: what was foretold with hardly any data is forgotten soon
 cdef double STEP = 1.0  # one reward changes the log odds by no more than this
 cdef double WORST = 100.0  # and its squared error counts for no more than so many times what a model foretold
-cdef double MISLED = 0.25  # people are fitted at once when a user turns out to count for less than this part
 cdef double DISTRUSTED = 50.0  # minus the log odds of people whose numbers have overflowed
 SEATS = 4096
 """Users whose posteriors are kept; of a million, those who came last."""
@@ -253,7 +252,7 @@ cdef class ClustersAndPeople(ByEvidence):
         cdef bint changed = ByEvidence.reassess(self, user, terms)
         if changed and self.sits(user):
             self.people.reweigh(user % self.people.n_users, self.precisions[user] / before)
-        if self.precisions[user] < MISLED * before:
+        if misled(self.precisions[user], before):
             self.people.due = self.people.rounds
         return changed
 

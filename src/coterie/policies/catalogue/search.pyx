@@ -21,7 +21,7 @@ from coterie.policies.catalogue.compressed cimport (
 )
 from coterie.policies.catalogue.compressed_rows cimport CompressedRows
 from coterie.policies.kernel.learner cimport (
-    Learner, Offer, ScoreModel, WidthModel, ids_of, largest, offer_of, raised
+    ALL_KINDS, Learner, Offer, ScoreModel, WidthModel, ids_of, largest, offer_of, raised
 )
 from coterie.policies.kernel.linalg cimport dot, largest_eigenvalue
 
@@ -311,7 +311,7 @@ cdef class Search:
             offer.items, offer.picks, offer.n, offer.ids = self.offer.items, rows, n, ids
             for j in range(n):
                 ids[j] = self.offer.ids[first + j if rows == NULL else rows[j]]
-            self.learner.look_up_effects(&offer)
+            self.learner.look_up_effects(&offer, ALL_KINDS)
             for j in range(n):
                 linear[j] += self.learner.item_means[j] + SLACK * fabs(self.learner.item_means[j])
                 widths[j] = self.learner.with_effect(widths[j], self.model.scale, j)
@@ -387,7 +387,7 @@ cdef class Search:
             picks[j] = self.row_of(arms[j])
             ids[j] = self.offer.ids[picks[j]]
         offer.items, offer.picks, offer.n, offer.ids = self.offer.items, picks, n, ids
-        self.learner.look_up_effects(&offer)
+        self.learner.look_up_effects(&offer, ALL_KINDS)
         self.learner.score_items(self.user, &offer, self.k, scores)
         for j in range(n):
             self.insert(scores[j], arms[j])

@@ -1,7 +1,7 @@
 # optimize: 2
 """Mean rewards of items, the same for all users: upper bounds, and Thompson sampling on the same sums.
 
-The sums of an item are those of `ItemEffects`, to which the whole reward is a residual: nothing is predicted from vectors. The
+The sums of an item are those of `Effects`, to which the whole reward is a residual: nothing is predicted from vectors. The
 rows below are those of docs/algorithms/itemucb.md.
 """
 
@@ -11,7 +11,7 @@ from libc.math cimport isfinite, sqrt
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from coterie.policies.kernel.item_effects cimport key_of_item
+from coterie.policies.kernel.effects cimport key_of_item
 from coterie.policies.kernel.learner cimport NO_ITEM, Learner, Offer, ScoreModel, WidthCache, item_key, largest
 from coterie.policies.kernel.linalg cimport natural_log
 
@@ -28,6 +28,7 @@ cdef class ItemMeans(Learner):
     """
 
     FITS = True
+    ITEM_EFFECTS = {"most_shrinkage": 0.0}  # sums alone: no variance of effects is learnt
     FIELDS = {"pulls": Field(("users",), "int64")}
     NUMBERS = ("rounds", "known", "first_mean")
 
@@ -59,9 +60,9 @@ cdef class ItemMeans(Learner):
         mean[0], variance[0] = 0.0, 1.0
         return 0
 
-    cdef int absorb_effect(
+    cdef double absorb_effect(
         self, Py_ssize_t user, const double *x, double reward, const int64_t *item
-    ) except -1 nogil:
+    ) except? -1.0 nogil:
         """Add a reward to its item   (row 1), and to the mean of first rewards if it is one   (row 2)."""
         cdef int64_t slot
         if item != NULL and item[0] == NO_ITEM:
@@ -84,11 +85,11 @@ cdef class ItemMeans(Learner):
         # While all rewards were the same s may be any number: the bonus alone decides, and the item of fewest rewards is next.
         return self.scale * (sqrt(self.items.squares / self.items.count) if self.items.squares > 0.0 else 1.0)
 
-    cdef void look_up_effects(self, Offer *offer) noexcept nogil:
+    cdef void look_up_effects(self, Offer *offer, int kinds) noexcept nogil:
         """The mean of every arm and 1/(n + λ)   (row 4)."""
         cdef Py_ssize_t k
         cdef int64_t slot
-        self.effective = True
+        self.effective = kinds > 0
         for k in range(offer.n):
             slot = self.items.slot_of(item_key(offer, k, self.dim))
             self.item_widths2[k] = 1.0 / (self.items.weights[slot] + self.ridge)

@@ -7,7 +7,7 @@ from numpy.random cimport bitgen_t
 from numpy.random.c_distributions cimport random_standard_normal
 
 from coterie.policies.kernel.arrays cimport NamedArrays
-from coterie.policies.kernel.item_effects cimport ItemEffects, key_of_id, key_of_vector
+from coterie.policies.kernel.effects cimport Effects, key_of_id, key_of_vector
 from coterie.policies.kernel.linalg cimport cholesky, dot, natural_log
 from coterie.policies.kernel.ridge cimport Ridge
 
@@ -41,6 +41,7 @@ cdef struct Offer:
 
 
 cdef enum:
+    ALL_KINDS = 2  # of effects: those of items, and those of pairs
     NO_ITEM = -1  # in the place of an id: a reward that tells nothing of any item
 
 
@@ -185,7 +186,7 @@ cdef class Learner(NamedArrays):
     cdef double *upper
     cdef double *widths
     cdef int64_t *waiting
-    cdef readonly ItemEffects items
+    cdef readonly Effects items
     cdef bint effective
     cdef double *item_means
     cdef double *item_widths2
@@ -214,12 +215,15 @@ cdef class Learner(NamedArrays):
     cdef int final_scores(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, double *out) except -1 nogil  # OUT: out
     cdef int score_items(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, double *out) except -1 nogil  # OUT: out
     cdef bint describe(self, Py_ssize_t user, Py_ssize_t k, ScoreModel *model) except -1 nogil  # OUT: model
-    cdef void look_up_effects(self, Offer *offer) noexcept nogil
+    cdef void look_up_effects(self, Offer *offer, int kinds) noexcept nogil
     cdef double with_effect(self, double width, double scale, Py_ssize_t k) noexcept nogil
     cdef void sample_effects(self, double scale, Py_ssize_t n, double *scores) noexcept nogil
 
     cdef int predict(self, Py_ssize_t user, const double *x, double *mean, double *variance) except -1 nogil
-    cdef int absorb_effect(self, Py_ssize_t user, const double *x, double reward, const int64_t *item) except -1 nogil
+    cdef double absorb_effect(
+        self, Py_ssize_t user, const double *x, double reward, const int64_t *item
+    ) except? -1.0 nogil
+    cdef int learn_one(self, Py_ssize_t user, const double *x, double reward, const int64_t *item) except -1 nogil
     cdef int init_users(self, Py_ssize_t known) except -1
     cdef int absorb(self, Py_ssize_t user, const double *x, double reward) except -1 nogil
     cdef int review(self, Py_ssize_t user) except -1 nogil

@@ -5,14 +5,14 @@ from numpy.typing import ArrayLike
 
 from coterie.policies.confidence import Schedule
 from coterie.policies.kernel.arrays import NamedArrays
-from coterie.policies.kernel.item_effects import ItemEffects
+from coterie.policies.kernel.effects import Effects
 from coterie.types import Floats, Ints
 
 LONGEST2: float
-ITEMS: str
 
 class Learner(NamedArrays):
     FITS: bool
+    EFFECTS: tuple[str, ...]
     DUEL_REWARDS: tuple[float, float]
     ridge: float
     explored: bool
@@ -20,7 +20,7 @@ class Learner(NamedArrays):
     limit: float
     schedule: Schedule
     generator: np.random.Generator
-    items: ItemEffects | None
+    items: Effects | None
     def __init__(
         self,
         n_users: int,
@@ -37,7 +37,7 @@ class Learner(NamedArrays):
     def recommend_list(self, user: int, arms: Floats, k: int, ids: Ints | None = None) -> Ints | None: ...
     def accepts(self, rows: Floats) -> bool: ...
     def scores(
-        self, user: int, arms: Floats, ids: Ints | None = None, effects: bool = True
+        self, user: int, arms: Floats, ids: Ints | None = None, effects: int = 2
     ) -> tuple[Floats, Floats]: ...
     def know_items(self) -> None: ...
     def names(self) -> tuple[str, ...]: ...

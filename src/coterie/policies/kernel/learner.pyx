@@ -15,15 +15,14 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from coterie.policies.kernel.arrays cimport NamedArrays
-from coterie.policies.kernel.item_effects cimport ItemEffects, key_of_item
+from coterie.policies.kernel.effects cimport Effect, Effects, key_of_item
 from coterie.policies.kernel.linalg cimport (
     ARMS_AT_A_TIME, dot, largest_eigenvalue, means, natural_log, power_of_two, quadratic, quadratics, squares
 )
 
 cnp.import_array()
 
-ITEMS = "items."
-"""What the names of the arrays and numbers of a learner's effects begin with."""
+cdef double EXPLORED = 0.25  # a quarter of a standard deviation of an item's effect is explored: more costs clicks on Last.fm
 cdef double SLACK = 1.0 + 1e-9  # a width cached in an earlier round bounds today's only up to rounding
 LONGEST2 = 1e12
 """Largest ‖x‖² relative to the ridge: beyond it, rounding destroys the inverse."""
@@ -45,6 +44,8 @@ cdef class Learner(NamedArrays):
     """
 
     DUEL_REWARDS = (-0.5, 0.5)  # rewards of a lost and a won duel
+    EFFECTS = ("items.",)  # what the names of the arrays and numbers of its effects begin with, where it has any
+    ITEM_EFFECTS = {"explored": EXPLORED}  # parameters of its effects of items
     FITS = False  # whether `fit` may review each user once, after all rewards, instead of after every reward
 
     def __init__(self, Py_ssize_t n_users, Py_ssize_t dim, *, double ridge, schedule, generator):
@@ -169,7 +170,7 @@ cdef class Learner(NamedArrays):
                 self.waiting[j], self.waiting[i] = self.waiting[i], self.waiting[j]
                 out[j] = self.waiting[j]
             return 0
-        self.look_up_effects(offer)
+        self.look_up_effects(offer, ALL_KINDS)
         if k > 1:
             return self.rank(user, offer, k, out)
         out[0] = self.decide(user, offer, cache)
@@ -325,12 +326,14 @@ cdef class Learner(NamedArrays):
 
     # The effects of items, where they are learnt; while τ² is 0 nothing below changes a score by a single bit.
 
-    cdef void look_up_effects(self, Offer *offer) noexcept nogil:
-        """Fill `item_means` and `item_widths2` for a decision; `effective` says whether there are any effects."""
+    cdef void look_up_effects(self, Offer *offer, int kinds) noexcept nogil:
+        """Fill `item_means` and `item_widths2` for a decision; `effective` says whether there are any effects, if wanted."""
         cdef Py_ssize_t k
-        self.effective = self.items is not None and self.items.variance > 0.0
+        cdef Effect effect
+        self.effective = kinds > 0 and self.items is not None and self.items.variance > 0.0
         for k in range(offer.n if self.effective else 0):
-            self.items.look(item_key(offer, k, self.dim), self.item_means + k, self.item_widths2 + k)
+            effect = self.items.look(item_key(offer, k, self.dim), 0.0)
+            self.item_means[k], self.item_widths2[k] = effect.mean, effect.width2
 
     @cython.final
     cdef double with_effect(self, double width, double scale, Py_ssize_t k) noexcept nogil:
@@ -352,19 +355,23 @@ cdef class Learner(NamedArrays):
         variance[0] = 1.0 + max(quadratic(seen.inverse, x, self.dim), 0.0)
         return 0
 
-    cdef int absorb_effect(
+    cdef double absorb_effect(
         self, Py_ssize_t user, const double *x, double reward, const int64_t *item
-    ) except -1 nogil:
-        """Learn what a reward tells of its item, before the model has learnt it; by the vector where `item` is NULL."""
-        cdef double mean = 0.0, variance = 1.0
-        if item != NULL and item[0] == NO_ITEM:
-            return 0
+    ) except? -1.0 nogil:
+        """Learn what a reward tells of its item, before the model has learnt it; returns b̂ as it was."""
+        cdef double mean = 0.0, variance = 1.0, effect
+        cdef int64_t key
+        if self.items is None or (item != NULL and item[0] == NO_ITEM):
+            return 0.0
         self.predict(user, x, &mean, &variance)
-        return self.items.add(key_of_item(item, x, self.dim), reward - mean, 1.0 / variance)
+        key = key_of_item(item, x, self.dim)
+        effect = self.items.effect_of(key)
+        self.items.add(key, reward - mean, 0.0, 1.0 / variance)
+        return effect
 
     def know_items(self):
         """Learn effects of items from now on."""
-        self.items = ItemEffects()
+        self.items = Effects(**self.ITEM_EFFECTS)
         self.n_arms = 0  # so that the work space is made again, with room for effects
         self.reserve(1)
 
@@ -382,11 +389,15 @@ cdef class Learner(NamedArrays):
         """Absorb the n rewards observed in a round in which `shown` arms were shown, then review the user once."""
         cdef Py_ssize_t j
         for j in range(n):
-            if self.items is not None:
-                self.absorb_effect(user, xs + j * self.dim, rewards[j], NULL if ids == NULL else ids + j)
-            self.rounds += 1
-            self.absorb(user, xs + j * self.dim, rewards[j])
+            self.learn_one(user, xs + j * self.dim, rewards[j], NULL if ids == NULL else ids + j)
         return self.review(user) if n else 0
+
+    @cython.final
+    cdef int learn_one(self, Py_ssize_t user, const double *x, double reward, const int64_t *item) except -1 nogil:
+        """Absorb a reward; the model learns what the effect of the item does not explain."""
+        reward -= self.absorb_effect(user, x, reward, item)
+        self.rounds += 1
+        return self.absorb(user, x, reward)
 
     # Called from Python, which has checked users and shapes; lengths are checked here, where they are computed anyway.
 
@@ -448,8 +459,8 @@ cdef class Learner(NamedArrays):
         self.reserve(offer.n)
         return not self.too_long(&offer)
 
-    def scores(self, Py_ssize_t user, arms, ids=None, bint effects=True):
-        """The expected reward and the bonus of every arm, with or without the effects of items."""
+    def scores(self, Py_ssize_t user, arms, ids=None, int effects=ALL_KINDS):
+        """The expected reward and the bonus of every arm; without effects, with those of items, or also of pairs (0, 1, 2)."""
         cdef Offer offer = offer_of(arms, self.dim)
         offer.ids = ids_of(ids, offer.n)
         mean, width = np.empty(offer.n), np.empty(offer.n)
@@ -457,21 +468,25 @@ cdef class Learner(NamedArrays):
         cdef double *second = <double *> cnp.PyArray_DATA(width)
         self.reserve(offer.n)
         with nogil:
-            self.look_up_effects(&offer)
-            self.effective = self.effective and effects
+            self.look_up_effects(&offer, effects)
             self.score_all(user, &offer, first, second)
         return mean, width
 
-    # The state by name: its own arrays and numbers, and those of its effects with "items." before their names.
+    # The state by name: its own arrays and numbers, and those of its effects with "items." and the like before their names.
+
+    def parts(self):
+        """The effects of this learner, by what their names begin with."""
+        return {prefix: getattr(self, prefix[:-1]) for prefix in (self.EFFECTS if self.items is not None else ())}
 
     def names(self):
         """The names of all arrays."""
-        return (*self.FIELDS, *(ITEMS + name for name in (ItemEffects.FIELDS if self.items is not None else ())))
+        return (*self.FIELDS, *[prefix + name for prefix in self.parts() for name in Effects.FIELDS])
 
     def array(self, str name):
         """The part of an array that is in use; a view."""
-        if self.items is not None and name.startswith(ITEMS):
-            return self.items.array(name.removeprefix(ITEMS))
+        for prefix, part in self.parts().items():
+            if name.startswith(prefix):
+                return part.array(name.removeprefix(prefix))
         return NamedArrays.array(self, name)
 
     def arrays(self):
@@ -481,23 +496,23 @@ cdef class Learner(NamedArrays):
     def held(self):
         """Bytes of each array by name, room to grow included."""
         own = NamedArrays.held(self)
-        if self.items is not None:
-            own.update({ITEMS + name: size for name, size in self.items.held().items()})
+        for prefix, part in self.parts().items():
+            own.update({prefix + name: size for name, size in part.held().items()})
         return own
 
     def numbers(self):
         """The single numbers of the state by name."""
         own = NamedArrays.numbers(self)
-        if self.items is not None:
-            own.update({ITEMS + name: number for name, number in self.items.numbers().items()})
+        for prefix, part in self.parts().items():
+            own.update({prefix + name: number for name, number in part.numbers().items()})
         return own
 
     def restore(self, fill, numbers):
         """Take over a state, that of the effects included; ValueError if it contradicts itself."""
         NamedArrays.restore(self, fill, numbers)
-        if self.items is not None:
-            said = {name: numbers[ITEMS + name] for name in ItemEffects.NUMBERS}
-            self.items.restore(lambda name, out: fill(ITEMS + name, out), said)
+        for prefix, part in self.parts().items():
+            said = {name: numbers[prefix + name] for name in Effects.NUMBERS}
+            part.restore(lambda name, out, prefix=prefix: fill(prefix + name, out), said)
 
     def scratch(self):
         """Bytes of the work space."""
@@ -554,10 +569,7 @@ cdef class Learner(NamedArrays):
             for k in range(offer.n):
                 item = NULL if offer.ids == NULL else offer.ids + k
                 if fitting:
-                    if self.items is not None:
-                        self.absorb_effect(served[k], offer.items + k * self.dim, values[k], item)
-                    self.rounds += 1
-                    self.absorb(served[k], offer.items + k * self.dim, values[k])
+                    self.learn_one(served[k], offer.items + k * self.dim, values[k], item)
                 else:
                     self.learn(served[k], offer.items + k * self.dim, values + k, item, 1, 1)
             for k in range(self.n_users if fitting else 0):

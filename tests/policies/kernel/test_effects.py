@@ -1,4 +1,4 @@
-"""Effects of items alone: what is learnt, what is not, and what a table holds."""
+"""Effects alone: what is learnt, what is not, and what a table holds."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie.policies.kernel.item_effects import MOST_VECTORS, ItemEffects
+from coterie.policies.kernel.effects import MOST_KEYS, Effects
 from coterie.types import Floats
 
 
 def taught(
     n: int, items: int, tau: float, *, sigma: float = 1.0, mean: float = 0.0, seed: int = 0
-) -> tuple[ItemEffects, Floats]:
+) -> tuple[Effects, Floats]:
     """Effects learnt from n residuals of items drawn uniformly."""
     rng = np.random.default_rng(seed)
-    true, effects = tau * rng.normal(size=items), ItemEffects()
+    true, effects = tau * rng.normal(size=items), Effects(explored=0.25)
     for item in rng.integers(items, size=n).tolist():
         effects.learn(item, mean + true[item] + sigma * rng.normal())
     return effects, true
@@ -34,9 +34,9 @@ def test_the_variance_and_the_effects_are_found(mean: float) -> None:
 
 def test_an_unknown_item_has_no_effect_and_the_greatest_doubt() -> None:
     effects, _ = taught(4000, 100, 1.0)
-    mean, variance = effects.effect(10**15)
-    assert mean == 0.0
-    assert variance == pytest.approx(0.25 / effects.shrinkage)
+    mean, variance, share = effects.effect(10**15)
+    assert mean == share == 0.0
+    assert variance == pytest.approx(0.25**2 / effects.shrinkage)
     assert all(effects.effect(item)[1] < variance for item in range(100))
 
 
@@ -61,7 +61,7 @@ def test_one_wild_reward_makes_no_effect() -> None:
 
 
 def test_the_first_click_after_nothing_but_zeros_counts() -> None:
-    effects = ItemEffects()
+    effects = Effects()
     for item in range(100):
         effects.learn(item, 0.0)
     effects.learn(7, 1.0)
@@ -70,44 +70,44 @@ def test_the_first_click_after_nothing_but_zeros_counts() -> None:
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 1e300])
 def test_numbers_that_overflow_leave_finite_sums(wrong: float) -> None:
-    effects = ItemEffects()
+    effects = Effects()
     for item in (1, 1, 2, 1):
-        effects.learn(item, wrong, 0.0)
-    effects.learn(1, 0.5, np.inf if wrong == 1e300 else 1.0)
+        effects.learn(item, wrong, 0.0, 0.0)
+    effects.learn(1, 0.5, 0.0, np.inf if wrong == 1e300 else 1.0)
     assert all(np.isfinite(value) for value in effects.numbers().values()) or wrong == 1e300
     assert np.isfinite(effects.array("weights")).all() or wrong == 1e300
 
 
 def test_a_table_grows_and_loses_no_item() -> None:
-    effects, ids = ItemEffects(), (np.arange(3000) * 7919 + 2**61).tolist()
+    effects, ids = Effects(), (np.arange(3000) * 7919 + 2**61).tolist()
     for k, item in enumerate(ids):
         effects.learn(item, float(k))
     assert effects.used == 3000
-    assert effects.vectors == 0
+    assert effects.forgettable == 0
     kept = effects.array("keys")
     assert sorted(kept[kept != 0].tolist()) == [item + 1 for item in ids]
     assert 2 * effects.used <= len(kept) <= 4 * effects.used
 
 
 def test_vectors_are_bounded_and_ids_are_not() -> None:
-    effects, rng = ItemEffects(most_vectors=64), np.random.default_rng(0)
+    effects, rng = Effects(most_keys=64), np.random.default_rng(0)
     often = rng.normal(size=(10, 3))
     for k in range(500):
         effects.learn(often[k % 10], 1.0)
         effects.learn(rng.normal(size=3), 0.0)
         effects.learn(k, 0.0)
-        assert effects.vectors <= 64
-    assert effects.used - effects.vectors == 500
+        assert effects.forgettable <= 64
+    assert effects.used - effects.forgettable == 500
     weights = effects.array("weights")[effects.array("keys") < 0]
     assert (weights > 5).sum() == 10  # those that come often stay
     for k in range(300):  # if more than half come often, all go
         effects.learn(np.array([k % 60, 0.0, 1.0]), 0.0)
-        assert effects.vectors <= 64
-    assert MOST_VECTORS == 2**18
+        assert effects.forgettable <= 64
+    assert MOST_KEYS == 2**18
 
 
 def test_minus_zero_is_zero_and_ids_are_no_vectors() -> None:
-    effects = ItemEffects()
+    effects = Effects()
     effects.learn(np.array([0.0, 1.0]), 1.0)
     effects.learn(np.array([-0.0, 1.0]), 1.0)
     assert effects.used == 1
@@ -115,10 +115,10 @@ def test_minus_zero_is_zero_and_ids_are_no_vectors() -> None:
     assert effects.used == 2
 
 
-def restored(effects: ItemEffects, numbers: dict[str, Any] | None = None, **arrays: Any) -> ItemEffects:
+def restored(effects: Effects, numbers: dict[str, Any] | None = None, **arrays: Any) -> Effects:
     """A table that takes over the state of another, with some of it replaced."""
     held = {**effects.arrays(), **arrays}
-    twin = ItemEffects()
+    twin = Effects(explored=0.25)
 
     def fill(name: str, out: Any) -> None:
         out[...] = held[name]
@@ -157,10 +157,10 @@ def test_states_that_contradict_themselves_are_refused() -> None:
         {"sums": np.ones(len(keys))},
         *(
             {"numbers": {name: -1}}
-            for name in ("used", "vectors", "pairs", "squares", "agreement2", "weight")
+            for name in ("used", "forgettable", "compared", "squares", "agreement2", "weight")
         ),
         {"numbers": {"used": 3}},
-        {"numbers": {"vectors": 1}},
+        {"numbers": {"forgettable": 1}},
     ]
     for one in wrong:
         with pytest.raises(ValueError, match="has "):
