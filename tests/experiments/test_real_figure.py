@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from coterie.experiments.claims import Below
 from coterie.experiments.figures import Figure, find_figure
 from coterie.experiments.reproduction import ReproduceOptions, available, reproduce
@@ -12,6 +14,28 @@ from coterie.experiments.runner import DataFiles, NoCallback, find_engine
 from coterie.experiments.specs import EnvironmentSpec
 from coterie.experiments.tuning import TuningProtocol
 from coterie.policies.registry import REGISTRY
+from datasets import generated
+from datasets.test_real_feedback import ROWS, lastfm_folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("COTERIE_CACHE", str(tmp_path / "cache"))
+    lastfm_folder(tmp_path / "data" / "hetrec")
+    timed = [f"{u},{i},{r:.1f},{1000 + k}" for k, (u, i, r) in enumerate(ROWS)]
+    lines = "\n".join(["userId,movieId,rating,timestamp", *timed])
+    generated.write(tmp_path / "data" / "ml" / "ratings.csv", lines)
+    generated.write(tmp_path / "data" / "yelp_academic_dataset_review.json", generated.yelp(ROWS))
+    generated.write(
+        tmp_path / "data" / "jester" / "ratings.csv", generated.jester_csv(generated.jester_ratings())
+    )
+    generated.write(tmp_path / "data" / "jester" / "jokes.csv", generated.jokes_csv())
+    for name, seed in (("vtaiwan.uberx", 0), ("water", 1)):
+        votes = generated.polis_votes(seed=seed)
+        generated.polis_conversation(tmp_path / "data" / "polis" / name, votes)
+    generated.coat_folder(tmp_path / "data" / "coat")
+    generated.write(tmp_path / "data" / "tweets" / "ratings.dat", generated.tweeted(ROWS))
+    return tmp_path / "data"
 
 
 def small(figure: Figure) -> Figure:
@@ -46,12 +70,12 @@ def test_everyone_who_needs_no_clusters_takes_part() -> None:
     assert all(variation.environment.is_real for variation in figure.variations)
 
 
-def test_the_figure_is_played_on_every_world(feedback: Path, tmp_path: Path) -> None:
+def test_the_figure_is_played_on_every_world(folder: Path, tmp_path: Path) -> None:
     options = ReproduceOptions(
         figures=(small(find_figure("real")),),
         out=tmp_path / "out",
         protocol=TuningProtocol(n_seeds=1),
-        data=DataFiles(feedback),
+        data=DataFiles(folder),
         horizon=60,
         seeds=2,
     )
@@ -71,13 +95,13 @@ def test_the_figure_is_played_on_every_world(feedback: Path, tmp_path: Path) -> 
     assert (tmp_path / "out" / "real" / "real.png").exists()
 
 
-def test_a_dataset_without_its_files_is_left_out(feedback: Path, tmp_path: Path) -> None:
-    (feedback / "hetrec" / "user_artists.dat").unlink()
+def test_a_dataset_without_its_files_is_left_out(folder: Path, tmp_path: Path) -> None:
+    (folder / "hetrec" / "user_artists.dat").unlink()
     options = ReproduceOptions(
         figures=(small(find_figure("real")),),
         out=tmp_path / "out",
         protocol=TuningProtocol(n_seeds=1),
-        data=DataFiles(feedback),
+        data=DataFiles(folder),
         horizon=30,
         seeds=1,
     )

@@ -13,6 +13,7 @@ from benchmarks.worth import STEPS, WORLDS, Result
 from coterie.experiments.figures import find_figure
 from coterie.experiments.runner import DataFiles
 from coterie.experiments.specs import EnvironmentSpec
+from experiments.test_real_figure import folder as folder
 from experiments.test_real_figure import small
 
 TEN = EnvironmentSpec(noise=0.2)
@@ -45,9 +46,9 @@ def test_policies_play_without_popularity_and_with_it() -> None:
 
 
 def test_all_worlds_are_played_and_drawn(
-    feedback: Path, tmp_path: Path, short: tuple[worth.World, ...]
+    folder: Path, tmp_path: Path, short: tuple[worth.World, ...]
 ) -> None:
-    results = worth.play(DataFiles(feedback), range(2), short)
+    results = worth.play(DataFiles(folder), range(2), short)
     n_protocols = len(list(worth.protocols(short)))
     assert len(results) == n_protocols * len(list(worth.specs(TEN)))
     assert all(len(result.runs) == 2 and min(result.runs) >= 0 for result in results)
@@ -64,17 +65,18 @@ def test_all_worlds_are_played_and_drawn(
 
 
 def test_a_dataset_without_its_files_is_left_out(
-    feedback: Path, short: tuple[worth.World, ...], capsys: pytest.CaptureFixture[str]
+    folder: Path, short: tuple[worth.World, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (feedback / "hetrec" / "user_artists.dat").unlink()
-    results = worth.play(DataFiles(feedback), range(1), short[:1] + short[-1:])
+    (folder / "hetrec" / "user_artists.dat").unlink()
+    results = worth.play(DataFiles(folder), range(1), short[:1] + short[-1:])
     assert {result.world for result in results} == {"Coat, random coats"}
     assert "Last.fm, one of 25 is left out" in capsys.readouterr().out
 
 
 def test_a_result_is_a_mean_and_its_standard_error() -> None:
     result = Result("Coat", False, 40, "ItemTS", True, (1.0, 2.0, 3.0))
-    assert (result.mean, result.error) == (2.0, pytest.approx(3**-0.5))
+    assert result.mean == 2.0
+    assert result.error == pytest.approx(3**-0.5)
     assert result._replace(runs=(2.0,)).error == 0.0
 
 
