@@ -280,21 +280,21 @@ def test_events_that_wait_for_a_slow_store_have_a_limit(tmp_path: Path) -> None:
     options = ("--dim", str(DIM), "--queue-limit", str(MEGABYTE // 2), "--log-level", "error")
     body = json.dumps({"user": "alice", "arms": offered(100, LONG), "k": 100}).encode()  # 150 kB
     headers = {"Content-Type": "application/json"}
-    with server_process(tmp_path, *options) as (url, process):
+    with (
+        server_process(tmp_path, *options) as (url, process),
+        httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=60) as client,
+    ):
         server = Running(url, process)
-        where = f"{url}/v1/policies/default/decisions"
-        httpx.post(where, content=body, headers=headers, trust_env=False).raise_for_status()
-        before = server.memory()
 
         def ask(_: int) -> httpx.Response:
-            return httpx.post(where, content=body, headers=headers, trust_env=False, timeout=60)
+            return client.post("/v1/policies/default/decisions", content=body)
 
+        ask(0).raise_for_status()
+        before = server.memory()
         with closing(sqlite3.connect(tmp_path / "coterie.db")) as other, ThreadPoolExecutor(8) as pool:
             other.execute("BEGIN IMMEDIATE")  # commits of the service wait for this one
             first = [pool.submit(ask, n) for n in range(8)]
-            for _ in range(60):
-                if server.metric('coterie_limit_used{limit="queue"}') >= MEGABYTE // 2:
-                    break
+            while server.metric('coterie_limit_used{limit="queue"}') < MEGABYTE // 2:
                 time.sleep(0.05)
             refused = [ask(n) for n in range(50)]
             assert {one.status_code for one in refused} == {503}
