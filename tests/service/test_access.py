@@ -305,6 +305,42 @@ def test_headers_that_two_parsers_may_read_differently_are_refused(
 
 
 @BOTH_WAYS
+@pytest.mark.parametrize(
+    ("target", "host", "status"),
+    [
+        ("http://evil.example", HOST, 421),
+        ("HTTP://evil.example:80", HOST, 421),
+        ("http://localhost@evil.example", HOST, 400),
+        ("http://localhost", "Host: evil.example", 200),
+        ("http://shop.example:8000", HOST, 200),
+    ],
+)
+def test_the_host_of_the_target_counts_if_it_has_one(
+    service: Served, send: Send, target: str, host: str, status: int
+) -> None:
+    assert answer(service, raw(host, JSON, path=target + DECISIONS), send)[0] == status
+
+
+def test_reasons_that_name_files_need_a_key_where_requests_do(tmp_path: Path) -> None:
+    with served(str(tmp_path / "a.db"), dim=2) as one:
+        secret = f"the store {tmp_path} cannot be read"
+
+        def ready(**headers: str) -> str:
+            found = httpx.get(f"{one.url}/health/ready", headers=headers, trust_env=False)
+            assert found.status_code == 503
+            return str(found.json()["detail"])
+
+        made = one.engine.journal.run(lambda: create_key(one.engine.store, "reader", policy="default"))
+        one.engine.lifecycle.fail(StoreError(secret))
+        assert secret in ready()
+        one.keys.refresh()
+        assert ready() == (
+            "the store cannot be used now; a request with a key, and the log of the service, say why"
+        )
+        assert secret in ready(Authorization=f"Bearer {made}")
+
+
+@BOTH_WAYS
 def test_a_request_that_offers_another_protocol_keeps_its_body(service: Served, send: Send) -> None:
     offer = (
         "Connection: Upgrade, HTTP2-Settings",

@@ -243,3 +243,39 @@ def test_an_answer_that_nobody_reads_is_given_up(server: Running) -> None:
                 return
             time.sleep(0.1)
         raise AssertionError("the connection is still open")
+
+
+@pytest.mark.parametrize("first", [DECISIONS, f"{DECISIONS}?"])  # both ways to the handler
+def test_a_client_that_sends_no_more_gets_its_answers(server: Running, first: str) -> None:
+    body = json.dumps(ARMS).encode()
+    request = HEAD.replace(DECISIONS.encode(), first.encode()) + b"Content-Length: %d\r\n\r\n%b" % (
+        len(body),
+        body,
+    )
+    for count in (1, 3):
+        with server.connect() as connection:
+            connection.sendall(request * count)
+            connection.shutdown(socket.SHUT_WR)
+            read = b""
+            while piece := connection.recv(65_536):
+                read += piece
+            assert read.count(b"HTTP/1.1 200 OK") == count
+
+
+def test_a_request_that_ends_too_soon_is_dropped(server: Running) -> None:
+    for part in (b"", HEAD[:20], HEAD + b"Content-Length: 9\r\n\r\n{"):
+        with server.connect() as connection:
+            connection.sendall(part)
+            connection.shutdown(socket.SHUT_WR)
+            assert status(connection) in (0, 400)
+
+
+def test_pages_that_are_closed_leave_room_for_others(server: Running) -> None:
+    request = b"GET /v1/policies/default/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    for _ in range(12):  # four times the limit
+        with server.connect() as connection:
+            connection.sendall(request)
+            assert connection.recv(15) == b"HTTP/1.1 200 OK"
+            connection.shutdown(socket.SHUT_WR)
+            while connection.recv(65_536):
+                pass

@@ -180,3 +180,20 @@ def test_the_key_is_checked_before_the_path_and_the_body_are_read(tmp_path: Path
                 route.method, path.replace("{cluster}", "1" * 5_000), content=DEEP.encode(), headers=JSON
             )
             assert answer.status_code == 401, (route.path, answer.text)
+
+
+def test_ids_that_a_store_cannot_have_are_refused_in_paths(where: str) -> None:
+    with served(where, dim=2) as one, httpx.Client(base_url=one.url, trust_env=False) as http:
+        for method, path in (
+            ("DELETE", "default/users/%00"),
+            ("GET", "default/history/%00"),
+            ("GET", "default/users/a%1Fb"),
+            ("DELETE", "a%00b/users/alice"),
+            ("GET", "a%00b"),
+        ):
+            found = http.request(method, f"/v1/policies/{path}")
+            assert (found.status_code, path) == (422, path)
+            assert "in the path must be without control characters" in found.json()["detail"]
+        for name in ("decision_id", "id"):
+            body = {"rewards": [{name: "a\0b", "reward": 1.0}]}
+            assert http.post("/v1/policies/default/rewards", json=body).status_code in (404, 422)

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from coterie.service.core.engine import PolicyEngine
+from coterie.service.core.ids import checked_id
 from coterie.service.http.admission import Admission
 from coterie.service.http.decision_routes import HANDLERS, respond
 from coterie.service.http.openapi import document
@@ -59,6 +60,8 @@ def _route(endpoint: Endpoint) -> Route:
             request.state.key = service_of(request).keys.authorise(
                 request.scope["headers"], endpoint.role, policy, any_scope=listing
             )
+        for name, value in request.path_params.items():
+            checked_id(f"{name} in the path", value)  # not every store can look up a NUL
         if iscoroutinefunction(handler):
             answer: Response = await handler(request)
         else:

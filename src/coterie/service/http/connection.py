@@ -34,6 +34,8 @@ UPGRADE_HEADERS = frozenset((b"upgrade", b"connection", b"http2-settings"))
 """Headers that offer another protocol."""
 SPARE_CONNECTIONS = 16
 """Connections beyond the limit, for health checks alone."""
+AUTHORITY = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
+"""The start of a target that names a host, as requests to a proxy do."""
 SHORT_HEAD = 4_096
 """Bytes of a head that may take the fast path: the latest 512 are cached."""
 
@@ -151,7 +153,7 @@ class ServiceConnection(HttpToolsProtocol):
         """Accept a connection."""
         super().__init__(*args, **options)
         self._parsing = self._in_head = self._busy = self._closing = False
-        self._upgrading = self._refused = self._spare = self._paused = False
+        self._upgrading = self._refused = self._spare = self._paused = self._ended = False
         self._early = b""
         self._since_body = 0
         self._turn_since = self.loop.time()
@@ -257,6 +259,9 @@ class ServiceConnection(HttpToolsProtocol):
         self._in_head = False
         if self._spare and not self.url.startswith(b"/health/"):
             self._refuse(503, str(self.service.limiter.reached("connection")))
+        if named := AUTHORITY.match(self.url):
+            # The host of the target counts, not the header (RFC 9112, section 3.2.2): it is the one to check.
+            self.headers[:] = [(name, named[1] if name == b"host" else value) for name, value in self.headers]
         if not self._refused:
             super().on_headers_complete()
 
@@ -289,6 +294,15 @@ class ServiceConnection(HttpToolsProtocol):
         self._early += data
         self._take_early()
 
+    def eof_received(self) -> Any:  # True leaves the connection open, which uvicorn's type does not know
+        """The client sends no more, but may still read: answer what has come, then close.
+
+        An answer that has begun is broken off: a page or a long export would never know that nobody reads it.
+        """
+        self._ended = True
+        self._take_early()
+        return self.cycle is None or not self.cycle.response_started or self.cycle.response_complete
+
     @property
     def _must_wait(self) -> bool:
         """Whether the next request has to wait: a request takes a hundred times its bytes when it is parsed.
@@ -306,7 +320,9 @@ class ServiceConnection(HttpToolsProtocol):
             data, self._early = self._early, b""
             if not self._take_fast_path(data):
                 self._early = self._parse(data)
-        if len(self._early) > EARLY_LIMIT:
+        if self._ended and not self._must_wait:
+            self.transport.close()
+        elif len(self._early) > EARLY_LIMIT:
             self._paused = True
             self.transport.pause_reading()
         elif self._paused:

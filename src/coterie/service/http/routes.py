@@ -305,22 +305,34 @@ async def ready_check(request: Request) -> Response:
     service = service_of(request)
     engine, waits, age = service.engine, service.engine.journal.oldest_age, service.keys.age
     if not engine.lifecycle.serving:
-        return problem(503, str(engine.lifecycle.error()))
+        return problem(503, _reason(request, "the store cannot be used now", str(engine.lifecycle.error())))
     if waits > STALLED:
         return problem(503, f"the store does not answer: an event has waited {waits:.1f} s for its commit")
     if age > MOST_AGE:
         return problem(503, f"the store does not answer: keys were read {age:.0f} s ago")
     retries = [live.snapshots.retry for live in list(engine.policies.values())]
     warnings = [
-        f"snapshots fail, {one.failures} in a row by now: {one.reason}" for one in retries if one.failures
+        _reason(request, f"snapshots fail, {one.failures} in a row by now", one.reason)
+        for one in retries
+        if one.failures
     ]
     if engine.erasure.retry.failures:
-        warnings.append(f"a removed user is still in the files of the store: {engine.erasure.retry.reason}")
+        removed = "a removed user is still in the files of the store"
+        warnings.append(_reason(request, removed, engine.erasure.retry.reason))
     if broken := engine.out_of_service():
         warnings.append(f"policies out of service: {len(broken)}; the list of policies says why")
     return json_response(
         messages.Health(status="ready", warnings=warnings, uncommitted_seconds=round(waits, 3))
     )
+
+
+def _reason(request: Request, fault: str, reason: str | None) -> str:
+    """Return a fault with its reason, which may name files: only for those who may read policies."""
+    try:
+        service_of(request).keys.authorise(request.scope["headers"], "reader", None, any_scope=True)
+    except Refusal:
+        return f"{fault}; a request with a key, and the log of the service, say why"
+    return f"{fault}: {reason}"
 
 
 def show_metrics(request: Request) -> Response:
