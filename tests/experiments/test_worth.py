@@ -13,6 +13,7 @@ from benchmarks.worth import STEPS, WORLDS, Result
 from coterie.experiments.figures import find_figure
 from coterie.experiments.runner import DataFiles
 from coterie.experiments.specs import EnvironmentSpec
+from docs.pages import DOCS
 from experiments.test_real_figure import folder as folder
 from experiments.test_real_figure import small
 
@@ -85,3 +86,18 @@ def test_seeds_are_a_number_or_a_range() -> None:
     assert list(worth.seed_range("7")) == [7]
     with pytest.raises(argparse.ArgumentTypeError, match="below the first"):
         worth.seed_range("3-1")
+
+
+def test_the_table_of_the_page_follows_from_the_numbers_beside_it() -> None:
+    with (DOCS / "reproduce" / "real" / "worth.csv").open(encoding="utf-8") as file:
+        played = list(csv.DictReader(file))
+    text = (DOCS / "reproduce" / "real.md").read_text(encoding="utf-8")
+    rows = [[cell.strip(" *") for cell in line.split("|")[1:-1]] for line in text.splitlines()]
+    header = next(k for k, row in enumerate(rows) if row[1:3] == ["rounds", "ItemTS"])
+    table = rows[header + 2 : rows.index([], header)]
+    told = [(row[0].removesuffix(", each once"), cell) for row in table for cell in row[2:]]
+    assert len(told) == len(played)
+    for (world, cell), row in zip(told, played, strict=True):
+        digits = len(cell.split()[0].partition(".")[2])
+        found = [f"{float(row[name]):.{digits}f}" for name in ("relative", "relative_error")]
+        assert (world, cell) == (row["world"], " ± ".join(found))
