@@ -405,6 +405,10 @@ class EventStore(ABC):
     def erase_removed(self) -> None:
         """Leave no byte of removed rows in any file, as far as the database lets its clients do that."""
 
+    @abstractmethod
+    def reuse_log(self) -> None:
+        """Let the database's own log of changes be written from its start again, where it has such a file."""
+
     def replace_default(self, decision: str, event: Event) -> None:
         """Replace the default that was counted for a decision by its reward."""
         with self.transaction():

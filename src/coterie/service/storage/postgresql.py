@@ -222,6 +222,9 @@ class PostgresStore(EventStore):
     def erase_removed(self) -> None:
         """Do nothing: the server overwrites removed rows when it vacuums, and recycles its own log later."""
 
+    def reuse_log(self) -> None:
+        """Do nothing: the server recycles its own log."""
+
     def roll_back(self) -> None:
         """Undo a transaction if the connection still lives."""
         with suppress(self._psycopg.Error, AttributeError):

@@ -217,6 +217,8 @@ class SnapshotWriter:
             exc_info=None if isinstance(error, OSError) else error,
         )
         with suppress(StoreError):
+            # Removing rows writes as much as adding them did, for which a full disk has no room.
+            self._journal.attempt(self._store.reuse_log)
             self._remove_unreferenced()
 
     def _write(self, copy: DiskCopy) -> None:

@@ -230,6 +230,10 @@ class SQLiteStore(EventStore):
         if busy:  # for as long as `PRAGMA busy_timeout` says
             raise sqlite3.OperationalError("another process reads the store, and keeps what was removed")
 
+    def reuse_log(self) -> None:
+        """Move what is in the `-wal` file into the database, so that later commits need no longer file."""
+        self.fetch("PRAGMA wal_checkpoint(RESTART)")
+
     def roll_back(self) -> None:
         """Undo a transaction if one is open."""
         with suppress(sqlite3.Error, AttributeError):
