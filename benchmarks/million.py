@@ -101,7 +101,7 @@ def measured(users: int, rounds: int, dim: int, clusters: int, *, even: bool, se
     world = World(users, dim, clusters, even=even, seed=seed)
     policy = coterie.AutoCLUB(users, dim)
     many = play(policy, world, rounds, f"{users:,} users")
-    found, playing = policy.learner.numbers()["n_clusters"], peak()
+    found, playing = policy.learner.numbers()["clusters.partition.n_clusters"], peak()
     held = [policy]
     del policy
     size, writing, reading = saved_and_loaded(held.pop(), world.items[:ARMS])

@@ -24,7 +24,7 @@ import coterie.simulation.rand_index
 import coterie.simulation.simulator
 from coterie import AutoCLUB, LinearBandit, Recommender
 from coterie.datasets import Dataset
-from coterie.policies.autoclub.average import Levelled
+from coterie.policies.autoclub.autoclub_learner import AutoClubLearner
 from coterie.policies.kernel.learner import Learner
 from coterie.service.core import decisions, live_policy, recovery
 from coterie.service.core.engine import PolicyEngine
@@ -180,7 +180,12 @@ def drop_snapshots(store: EventStore) -> None:
 
 def pass_time(recommender: Recommender, seconds: float) -> None:
     """Let the recommender's clock run ahead."""
-    recommender._engine.journal._start += seconds
+    pass_engine_time(recommender._engine, seconds)
+
+
+def pass_engine_time(engine: PolicyEngine, seconds: float) -> None:
+    """Let the clock of an engine run ahead."""
+    engine.journal._start += seconds
 
 
 def at_time(recommender: Recommender, at: float) -> AbstractContextManager[Any]:
@@ -372,13 +377,13 @@ def replace_learner(policy: LinearBandit, learner: Learner) -> None:
 
 def keep_posteriors_of(policy: AutoCLUB, users: int) -> Any:
     """Let a new AutoCLUB keep the posteriors of only so many users; its learner."""
-    learner = Levelled(
+    learner = AutoClubLearner(
         policy.n_users,
         policy.dim,
         ridge=policy.arguments["ridge"],
         schedule=policy.exploration,
         generator=policy.generator,
-        seats=users,
+        slots=users,
     )
     learner.know_items()
     replace_learner(policy, learner)

@@ -43,7 +43,7 @@ def test_examples_name_commands_and_options_that_exist(coterie: Call, path: list
     page = coterie(*path, "--help").output
     for line in re.findall(r"^  \$ coterie (.*)$", page, flags=re.MULTILINE):
         words = shlex.split(line.split("|")[0])
-        depth = 2 if words[0] in ("data", "items", "keys", "store") else 1
+        depth = 2 if words[0] in ("data", "experiment", "items", "keys", "store") else 1
         command = found(words[:depth])
         known = {option for parameter in command.params for option in parameter.opts}
         assert {word for word in words if word.startswith("--")} <= known, line

@@ -139,4 +139,3 @@ def test_the_dataset_is_guessed_from_the_file(tmp_path: Path) -> None:
     generated.write(tmp_path / "hetrec" / "user_taggedartists.dat", generated.lastfm(ROWS))
     assert guessed_dataset(str(tmp_path)) == "lastfm"
     assert guessed_dataset("yelp_dataset.tar") == "yelp"
-    assert guessed_dataset(None) == "movielens"

@@ -186,7 +186,7 @@ def test_separator_and_encoding_are_for_csv_files_only(option: dict[str, str], t
 
 @pytest.mark.parametrize(("user", "kind"), [([1], "List"), (b"1", "Binary")])
 def test_ids_that_are_neither_numbers_nor_text_are_refused(user: object, kind: str) -> None:
-    with pytest.raises(ArgumentError, match=f"columns must hold numbers or text, 'user' holds {kind}"):
+    with pytest.raises(ArgumentError, match=f"must hold numbers or text, and its column 'user' holds {kind}"):
         small(pl.DataFrame({"user": [user], "item": [1]}))
 
 
@@ -208,13 +208,13 @@ def test_a_file_that_is_not_there_is_missing_data() -> None:
 
 
 def test_no_path_at_all_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="path must name your own table"):
+    with pytest.raises(ArgumentError, match="path must be your own table"):
         small(None)
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        ArgumentError, match=r"reads .csv, .tsv, .csv.gz, .tsv.gz and .parquet files, got 'mine.xlsx'"
+        ArgumentError, match=r"ends in .csv, .tsv, .csv.gz, .tsv.gz or .parquet, got 'mine.xlsx'"
     ):
         small(generated.write(tmp_path / "mine.xlsx", "rubbish"))
 

@@ -11,7 +11,7 @@ import pytest
 
 import coterie
 from coterie.evaluation import read_log
-from evaluation.worlds import assert_same_log, example, logged, world
+from evaluation.worlds import assert_same_log, example, logged, offered_ids, world
 
 ITEMS: dict[str, list[Any]] = {"id": ["x", "y", "z"], "first": [1.0, 0.0, 1.0], "second": [0, 1, 1]}
 OFFERS = [["x", "y", "z"], ["x", "y", "z"], ["x", "y"], ["x", "y", "z"]]
@@ -47,6 +47,45 @@ def test_a_saved_log_is_read_again(tmp_path: Path) -> None:
         log.save(tmp_path / "log.parquet")
         assert_same_log(read_log(tmp_path / "log.parquet"), log)
         assert_same_log(read_log(log.to_frame()), log)
+
+
+def test_ids_beside_vectors_are_read_from_every_kind_of_table(tmp_path: Path) -> None:
+    every: list[list[list[Any]]] = [[[7, 8, 9], [7, 8, 9], [9, 7], [7, None, 8]], OFFERS]
+    for ids in every:
+        table = frame(ids=ids)
+        log = read_log(table)
+        assert offered_ids(log)[:2] == ids[1][:2]  # the second row is the earliest
+        assert_same_log(read_log(log.to_frame()), log)
+        lists = {
+            name: pl.Series([json.dumps(one) for one in table[name].to_list()]) for name in ("arms", "ids")
+        }
+        table.with_columns(**lists).write_csv(tmp_path / "log.csv")
+        assert_same_log(read_log(tmp_path / "log.csv"), log)
+        log.save(tmp_path / "log.parquet")
+        assert_same_log(read_log(tmp_path / "log.parquet"), log)
+
+
+@pytest.mark.parametrize(
+    ("ids", "sentence"),
+    [
+        (
+            [[7, 8, 9], [7, 8], [9, 7], [7, 8, 9]],
+            r"event 1 \(from 0\): ids must be a list of 3, one for each arm",
+        ),
+        ([7, 8, 9, 7], "event 0 .*: ids must be a list of 3, one for each arm, got 7"),
+        ([[1.5, 2.5, 3.5]] * 2 + [[1.5, 2.5]] + [[1.5, 2.5, 3.5]], "ids must be whole numbers, or text"),
+        ([[7, 8, 7], [7, 8, 9], [9, 7], [7, 8, 9]], "item 7 is offered twice"),
+    ],
+)
+def test_ids_that_fit_no_arms_are_refused(ids: Any, sentence: str) -> None:
+    with pytest.raises(coterie.errors.DataError, match=sentence):
+        read_log(frame(ids=ids))
+
+
+def test_a_column_of_ids_is_refused_where_arms_are_ids() -> None:
+    table = frame(arms=OFFERS, name=OFFERS)
+    with pytest.raises(coterie.errors.ArgumentError, match="leave out the column ids"):
+        read_log(table, items=pl.DataFrame(ITEMS), columns={"ids": "name"})
 
 
 def test_a_saved_log_holds_each_vector_once(tmp_path: Path) -> None:
@@ -95,12 +134,12 @@ def test_items_by_id_give_the_same_log(tmp_path: Path) -> None:
     pl.DataFrame(ITEMS).write_csv(tmp_path / "items.csv")
     by_id = frame(arms=OFFERS)
     for items in (pl.DataFrame(ITEMS), tmp_path / "items.csv"):
-        assert_same_log(read_log(by_id, items=items), read_log(frame()))
+        assert_same_log(read_log(by_id, items=items), read_log(frame(ids=OFFERS)))
     numbers = [[ITEMS["id"].index(one) for one in offer] for offer in OFFERS]
     array = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    assert_same_log(read_log(frame(arms=numbers), items=array), read_log(frame()))
+    assert_same_log(read_log(frame(arms=numbers), items=array), read_log(frame(ids=numbers)))
     text = by_id.with_columns(arms=pl.Series([json.dumps(offer) for offer in OFFERS]))
-    assert_same_log(read_log(text, items=pl.DataFrame(ITEMS)), read_log(frame()))
+    assert_same_log(read_log(text, items=pl.DataFrame(ITEMS)), read_log(frame(ids=OFFERS)))
 
 
 V = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
@@ -162,9 +201,7 @@ def test_a_missing_column_is_named() -> None:
 
 def test_a_wrong_table_of_items_is_named(tmp_path: Path) -> None:
     (tmp_path / "items.csv").write_text("id,x\nx,1.0\ny,wide\n")
-    with pytest.raises(
-        coterie.DataError, match=r"^items\.csv: row 1 \(from 0\): feature 'x' must be a finite"
-    ):
+    with pytest.raises(coterie.DataError, match=r"^line 3 of items\.csv: x must be a finite number"):
         read_log(frame(), items=tmp_path / "items.csv")
 
 
@@ -174,9 +211,9 @@ def test_items_that_do_not_fit_are_refused() -> None:
         read_log(by_id, items=pl.DataFrame(ITEMS)[:2])
     with pytest.raises(coterie.DataError, match="items must have different ids, got 'x' twice"):
         read_log(by_id, items=pl.DataFrame({**ITEMS, "id": ["x", "x", "z"]}))
-    with pytest.raises(coterie.ArgumentError, match="an id and at least one feature"):
+    with pytest.raises(coterie.DataError, match="needs a column for the item and further ones"):
         read_log(by_id, items=pl.DataFrame({"id": ["x"]}))
-    with pytest.raises(coterie.ArgumentError, match=r"items must have shape \(N, dim\)"):
+    with pytest.raises(coterie.ArgumentError, match=r"items must have shape \(n_items, dim\)"):
         read_log(by_id, items=np.ones(3))
 
 

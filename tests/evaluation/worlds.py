@@ -95,3 +95,11 @@ def assert_same_log(one: Log, two: Log) -> None:
         first: Ints = getattr(one, name)
         assert np.array_equal(first, getattr(two, name)), name
     assert np.array_equal(one.items[one.offers], two.items[two.offers])
+    assert offered_ids(one) == offered_ids(two)
+
+
+def offered_ids(log: Log) -> list[int | str | None]:
+    """The id of each arm of each event."""
+    if not log.item_ids:
+        return []
+    return [log.item_ids[item] if item >= 0 else None for item in log.item_of[log.offers]]

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from coterie.errors import MissingData
+from coterie.errors import ArgumentError, MissingData
 from coterie.experiments.figures import Figure, find_figure
 from coterie.experiments.reproduction import (
     ReproduceOptions,
@@ -16,7 +16,7 @@ from coterie.experiments.reproduction import (
     reproduce,
     write_files,
 )
-from coterie.experiments.run_store import Run
+from coterie.experiments.run_store import Run, Store
 from coterie.experiments.runner import Callback, DataFiles, LocalEngine, NoCallback, PlayedRun
 from coterie.experiments.specs import EnvironmentSpec
 from coterie.experiments.tables import verdict_table
@@ -159,6 +159,45 @@ def test_what_is_finished_is_not_repeated(found: Reproduction, tmp_path: Path) -
     assert len(written.files) == 5
     for path in written.files:
         assert path.read_bytes() == (found.options.out / path.relative_to(tmp_path)).read_bytes()
+
+
+def test_constants_of_a_summary_are_used_again_without_tuning(found: Reproduction, tmp_path: Path) -> None:
+    for result in found.figures:
+        if not result.panels:
+            continue
+        summary = found.options.out / result.figure.name / "summary.csv"
+        options = replace(found.options, figures=(result.figure,), constants=summary)
+        (again,) = play_figures(options, Never(), NoCallback()).figures
+        for one, other in zip(again.panels, result.panels, strict=True):
+            assert [each.spec for each in one.results] == [each.spec for each in other.results]
+    played = reproduce(replace(options, out=tmp_path), LocalEngine(2), NoCallback())
+    assert not any(one.run.seed >= 1000 for one in Store(tmp_path))
+    assert "nothing was tuned" in played.report.read_text()
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            lambda text: text.replace("PhaseUniCLUB", "CLUBS"),
+            "none of the grid of PhaseUniCLUB",
+        ),
+        (lambda text: text.replace("dataset", "place"), "must be the summary.csv of a figure"),
+        (lambda text: text.rstrip() + "many", "must hold numbers"),
+        (lambda text: "", "must be the summary.csv of a figure"),
+    ],
+)
+def test_constants_that_do_not_fit_are_refused(
+    found: Reproduction, tmp_path: Path, change: Callable[[str], str], sentence: str
+) -> None:
+    figure = next(one.figure for one in found.figures if one.figure.name == "fig-1")
+    path = tmp_path / "summary.csv"
+    path.write_text(change((found.options.out / "fig-1" / "summary.csv").read_text()))
+    options = replace(found.options, figures=(figure,), constants=path)
+    with pytest.raises(ArgumentError, match=sentence):
+        play_figures(options, Never(), NoCallback())
+    with pytest.raises(ArgumentError, match="cannot be read"):
+        play_figures(replace(options, constants=tmp_path / "none.csv"), Never(), NoCallback())
 
 
 def test_a_missing_dataset_is_skipped_with_a_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

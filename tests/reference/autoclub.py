@@ -74,7 +74,7 @@ class ByEvidence(Users):
     @property
     def floor(self) -> float:
         """Λ. Row 1."""
-        return max(self.lam, min(3 * self.lam, self.usual_lam()))
+        return self.lam
 
     def usual_lam(self) -> float:
         """The ridge times the mean of ‖x‖². Row 8."""
@@ -119,12 +119,15 @@ class ByEvidence(Users):
 
     def guess(self) -> None:
         """m, σ̂² and λ before the first review. Rows 4 and 8."""
-        square, self.offset = sum(self.q) / self.learnt, sum(self.total) / self.learnt
-        if self.learnt > 1 and square > 0 and self.exceeds(3.1 * self.offset**2 / (2.1 * square) - 1):
-            self.noise2 = max(square - self.offset**2, 1e-12 * square, 1e-100)
-        else:
-            self.noise2, self.offset = max(square, 1e-100), 0.0
+        square, mean = sum(self.q) / self.learnt, sum(self.total) / self.learnt
+        variance = max(square - mean**2, 1e-12 * square)
+        self.offset = self.shrunk(mean, variance / self.learnt) if self.learnt > 1 else 0.0
+        self.noise2 = max(square - self.offset * (2 * mean - self.offset), 1e-12 * square, 1e-100)
         self.lam = self.usual_lam()
+
+    def shrunk(self, estimate: float, variance: float) -> float:
+        """m. Row 8."""
+        return estimate * max(0.0, 1 - 16 * variance / estimate**2) if estimate**2 > 0 else 0.0
 
     def scores(self, user: int, arms: Array) -> Array:
         """Row 11."""
@@ -314,9 +317,7 @@ class ByEvidence(Users):
         """Row 8."""
         pulls, _, _, freedom, penalty, information, level, say, shift, ground = np.sum(self.terms, axis=0)
         if ground > 1e-12 * pulls:
-            self.offset = float(shift / ground)
-            if not self.exceeds(self.offset**2 / (2.1 * self.noise2) - 1):
-                self.offset = 0.0
+            self.offset = self.shrunk(float(shift / ground), self.noise2 / float(ground))
         k = self.dim / 5
         target = level + k * math.log(self.usual_lam()) + freedom - penalty / self.noise2
         step = target / (information + k) - math.log(self.lam)

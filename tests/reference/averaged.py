@@ -1,4 +1,4 @@
-"""AutoCLUB as it acts, as docs/algorithms/autoclub.md states it: rows 12 to 18, beside those of clusters."""
+"""AutoCLUB as it acts, as docs/algorithms/autoclub.md states it: rows 12 to 17, beside those of clusters."""
 
 import math
 
@@ -11,7 +11,7 @@ from reference.lists import observed
 from reference.users import Array, solve
 
 
-class Averaged(ByEvidence):
+class AutoCLUB(ByEvidence):
     """Clusters by evidence, and beside them people who differ by degrees."""
 
     def __init__(self, n_users: int, dim: int, *, ridge: float, seats: int = 4096) -> None:
@@ -112,7 +112,7 @@ class Averaged(ByEvidence):
 
     def compare(self, r: float, mean: float, variance: float, other: float, others: float) -> None:
         """Row 13."""
-        kept = max(0.0, min(0.9995, 1.0 - 4.0 / self.learnt))
+        kept = max(0.0, 1.0 - 4.0 / self.learnt)
         first, second = variance * max(1.0, self.errors[0]), others * max(1.0, self.errors[1])
         step = math.log(first / second) + (r - mean) ** 2 / first - (r - other) ** 2 / second
         self.odds = kept * self.odds + min(1.0, max(-1.0, 0.5 * step))
@@ -153,39 +153,3 @@ class Averaged(ByEvidence):
     def welcome(self, newcomers: int) -> None:
         super().welcome(newcomers)
         self.people.welcome(newcomers)
-
-
-class AutoCLUB(Averaged):
-    """All of it, whatever the units of columns. Row 18."""
-
-    def __init__(self, n_users: int, dim: int, *, ridge: float, seats: int = 4096) -> None:
-        super().__init__(n_users, dim, ridge=ridge, seats=seats)
-        self.seats, self.levelled = seats, False
-        self.first: list[Array] = []
-        self.scale: Array = np.ones(dim)
-
-    def scores(self, user: int, arms: Array) -> Array:
-        return super().scores(user, arms / self.scale)
-
-    def learn(self, user: int, x: Array, reward: float) -> None:
-        if self.rounds == 32:
-            self.judge_columns()
-        if self.rounds < 32:
-            self.first.append(x)
-        super().learn(user, x / self.scale, reward)
-
-    def judge_columns(self) -> None:
-        distinct = list({tuple(x): x for x in self.first}.values())
-        columns = [[float(x[j]) for x in distinct] for j in range(self.dim)]
-        spread = [float(np.std(column)) for column in columns]
-        varying = [j for j in range(self.dim) if spread[j] > 1e-6 * max(abs(v) for v in columns[j])]
-        found = [spread[j] for j in varying]
-        if len(distinct) < 16 or not found or max(found) <= 20 * min(found):
-            return
-        powers = [math.frexp(value)[1] for value in found]
-        lowest = max(min(powers), max(powers) - 20)
-        Averaged.__init__(self, self.n_users, self.dim, ridge=self.ridge, seats=self.seats)
-        self.rounds = self.skipped = 32
-        self.levelled = True
-        for j, power in zip(varying, powers, strict=True):
-            self.scale[j] = 2.0 ** max(0, power - lowest)

@@ -96,6 +96,15 @@ def client(recommender: Recommender, name: str, report: Any, seed: int) -> None:
         elif chance < 0.8:
             recommender.feedback(user, 0.5, x=offer[0], feedback_id=f"f{decision}")
             report("reward", f"f{decision}")
+        else:
+            decision, k = open_decisions[int(rng.integers(len(open_decisions)))]
+            part = f"p{rng.integers(3)}"
+            for _ in range(1 + int(rng.random() < 0.3)):
+                try:
+                    recommender.reward(decision, float(part[1:]) / 4, part=part)
+                except CoterieError:  # a list, or settled before by one reward
+                    break
+                report("part", decision, part)
 
 
 def arm(store: EventStore, point: CrashPoint) -> None:

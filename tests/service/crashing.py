@@ -50,8 +50,21 @@ class Uninterrupted:
         reported = answer(event)
         assert given._replace(policy_version=0) == reported._replace(policy_version=0)
 
+    def part(self, event: Event) -> None:
+        assert event.reward is not None
+        part = event.fields()["part"]
+        assert self.recommender.reward(event.decision or "", event.reward, part=part).status == "added"
+
     def reward(self, event: Event) -> None:
         assert event.reward is not None
+        parts = event.fields().get("parts")
+        if parts and not event.x:  # the sum, when its time was over
+            assert expire_one(self.recommender, event.decision or "")
+            return
+        if parts:
+            ((part, value),) = parts.items()
+            assert self.recommender.reward(event.decision or "", value, part=part).status == "late"
+            return
         status = self.recommender.reward(event.decision or "", event.reward, item=event.item).status
         assert status == ("late" if event.x else "counted")
 
@@ -73,6 +86,8 @@ class Tally:
     def __init__(self) -> None:
         self.decisions: dict[str, Decision] = {}
         self.rewards: set[str] = set()
+        self.parts: set[tuple[str, str]] = set()
+        self.added: Counter[tuple[str, str]] = Counter()
         self.made: dict[str, Decision] = {}
         self.rewarded: Counter[str] = Counter()
         self.expired: Counter[str] = Counter()
@@ -82,6 +97,8 @@ class Tally:
             self.decisions[reported[1]] = reported[2]
         elif reported[0] == "reward":
             self.rewards.add(reported[1])
+        elif reported[0] == "part":
+            self.parts.add(reported[1:])
 
     def check(self, found: list[Event]) -> None:
         """Everything acknowledged is in the log, once, as it was answered; `found` is what is new there."""
@@ -89,10 +106,18 @@ class Tally:
             key = event.decision or ""
             if event.kind == events.DECISION:
                 self.made[key] = answer(event)
-            self.rewarded[key] += event.kind in events.REWARDED
+            fields = event.fields() if event.kind in (events.PART, events.REWARD) else {}
+            if event.kind == events.PART:
+                self.added[key, fields["part"]] += 1
+            elif event.x and "parts" in fields:  # late
+                self.added.update((key, part) for part in fields["parts"])
+            else:
+                self.rewarded[key] += event.kind in events.REWARDED
             self.expired[key] += event.kind == events.EXPIRED
         assert all(self.made[decision] == reported for decision, reported in self.decisions.items())
         assert all(self.rewarded[decision] for decision in self.rewards)
+        assert all(self.added[part] for part in self.parts)
+        assert max(self.added.values(), default=0) <= 1
         assert max(self.rewarded.values(), default=0) <= 1
         assert max(self.expired.values(), default=0) <= 1
 
@@ -174,7 +199,8 @@ def main() -> None:
         kind = "PostgreSQL" if where.startswith("postgres") else "SQLite"
         print(
             f"{kind}, seed {options.seed}: {options.cycles} kills in {time.monotonic() - began:.0f} s; "
-            f"{len(tally.decisions)} decisions and {len(tally.rewards)} rewards acknowledged; "
+            f"{len(tally.decisions)} decisions and {len(tally.rewards)} rewards and "
+            f"{len(tally.parts)} parts of rewards acknowledged; "
             "0 lost, 0 counted twice, decisions equal"
         )
         if options.postgresql:

@@ -33,6 +33,13 @@ def waiting(recommender: Recommender) -> list[object]:
     return [(one.user, one.items, one.vectors().tolist()) for one in kept]
 
 
+def outcomes(recommender: Recommender) -> list[object]:
+    """What decisions have brought, without times."""
+    found = live_of(recommender).state.outcomes
+    experiments = [(name, one.users, one.sums) for name, one in found.experiments.items()]
+    return [found.total, found.items[found.items[:, 0] > 0, :3].tolist(), experiments]
+
+
 def same_state(one: Recommender, other: Recommender) -> bool:
     """Are two recommenders in the same state, to the last bit?"""
     ours, theirs = one.policy, other.policy
@@ -44,4 +51,5 @@ def same_state(one: Recommender, other: Recommender) -> bool:
         and ours.generator.bit_generator.state == theirs.generator.bit_generator.state
         and ours.learner.numbers() == theirs.learner.numbers()
         and all(np.array_equal(arrays[name], others[name], equal_nan=True) for name in arrays)
+        and outcomes(one) == outcomes(other)
     )

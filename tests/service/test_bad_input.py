@@ -30,6 +30,7 @@ SETTINGS: list[tuple[dict[str, Any], str]] = [
     ({"uniform_share": 1.5}, r"uniform_share must be from 0 to 1, got 1\.5"),
     ({"late": "maybe"}, "late must be one of accept, correct, ignore, got 'maybe'"),
     ({"mode": "off"}, "mode must be one of online, shadow, frozen, got 'off'"),
+    ({"learn_parts": "never"}, "learn_parts must be one of at_close, at_once, got 'never'"),
     ({"log_offers": "none"}, "log_offers must be one of chosen, all, got 'none'"),
     ({"name": "../x"}, "a policy's name must be 1 to 64 letters, digits, '-', '_' or '.', got '../x'"),
 ]
@@ -82,7 +83,10 @@ CALLS: list[tuple[Callable[[Any], object], str]] = [
         lambda r: r.put_items({"a": [1, 2]}, tags={"b": ["hot"]}),
         "tags must be of items that are put, got 'b'",
     ),
-    (lambda r: r.put_items({"a": [1, 2]}, tags={"a": "hot"}), "tags of an item must be a list of at most 50"),
+    (
+        lambda r: r.put_items({"a": [1, 2]}, tags={"a": "hot"}),
+        "tags of 'a' must be a list of tags, got 'hot'",
+    ),
     (lambda r: r.put_items({"a": [1, 2]}, tags={"a": [""]}), "a tag must be a string of 1 to 100 characters"),
     (lambda r: r.remove_items(["milk"]), "no item 'milk'"),
     (lambda r: r.configure(dim=3), "no setting that may change: 'dim'"),

@@ -187,4 +187,4 @@ def test_a_connection_is_closed_when_it_is_idle_and_not_while_it_is_used(tmp_pat
                 time.sleep(0.2)
             began = time.monotonic()
             assert connection.recv(1) == b""
-            assert 0.4 < time.monotonic() - began < 5
+            assert time.monotonic() - began > 0.4

@@ -20,6 +20,7 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed(where: str) -> 
     tally = torture(where, CYCLES, seed=1, longest=0.2)
     assert len(tally.decisions) > CYCLES
     assert len(tally.rewards) > CYCLES
+    assert tally.parts
 
 
 def _remove(where: str, statement: str, when: str) -> None:

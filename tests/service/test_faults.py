@@ -116,14 +116,12 @@ def test_a_server_that_stops_answering_is_given_up(postgres: str, monkeypatch: p
     backend = writer(one).info.backend_pid
     os.kill(backend, signal.SIGSTOP)
     try:
-        began = time.monotonic()
         with ThreadPoolExecutor() as thread:
             stuck = thread.submit(one.feedback, "alice", 0.0, item="tea", feedback_id="f1")
             time.sleep(0.5)
             assert engine_of(one).journal.oldest_age > 0.1
             assert one.users == ("alice",)  # what needs no store goes on
-            assert isinstance(stuck.exception(), StoreError)
-        assert time.monotonic() - began < 10
+            assert isinstance(stuck.exception(60), StoreError)  # while the server is still stopped
     finally:
         os.kill(backend, signal.SIGCONT)
     eventually(lambda: one.feedback("alice", 0.0, item="tea", feedback_id="f1"))
@@ -227,7 +225,7 @@ def test_a_store_of_another_format_is_refused_and_stays_as_it_is(found: str, tmp
         connection.commit()
         connection.execute("PRAGMA journal_mode = WAL")
     before = Path(where).read_bytes()
-    with pytest.raises(StoreError, match=f"it has format {found}, and this Coterie reads formats 3 and 4"):
+    with pytest.raises(StoreError, match=f"it has format {found}, and this Coterie reads formats 4 and 5"):
         Recommender(store=where)
     assert Path(where).read_bytes() == before
     assert tables(where) == ["meta", "sqlite_autoindex_meta_1"]
@@ -239,7 +237,7 @@ def test_a_database_of_another_format_is_refused_and_stays_as_it_is(postgres: st
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
         connection.execute("INSERT INTO meta VALUES ('format', '1')")
-        with pytest.raises(StoreError, match="it has format 1, and this Coterie reads formats 3 and 4"):
+        with pytest.raises(StoreError, match="it has format 1, and this Coterie reads formats 4 and 5"):
             Recommender(store=postgres)
         named = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
         assert connection.execute(named).fetchall() == [("meta",)]

@@ -9,7 +9,9 @@ import httpx
 import msgspec
 import pytest
 
+from coterie.service.core.experiments import Experiment
 from coterie.service.http.routes import ROUTES
+from coterie.service.settings import PolicySettings
 from service.serving import Served, served
 from service.shops import ITEMS
 
@@ -18,6 +20,7 @@ NEW: dict[str, Any] = {"name": "shop", "dim": 2}
 ARM: dict[str, Any] = {"id": "a", "x": [1.0, 0.0]}
 LONG = "a" * 257
 
+EXPERIMENT = {"name": "autumn", "policies": [{"policy": "default"}, {"policy": "other"}]}
 WRONG: list[tuple[str, str, Any, str]] = [
     ("NewPolicy", "name", "../shop", "name: expected str matching regex"),
     ("NewPolicy", "name", 7, "name: expected str, got int"),
@@ -39,7 +42,9 @@ WRONG: list[tuple[str, str, Any, str]] = [
     ("PolicyChanges", "default_reward", [], "default_reward: expected float | null, got array"),
     ("PolicyChanges", "late", 1, "late: expected str, got int"),
     ("PolicyChanges", "uniform_share", -0.1, "uniform_share: expected float >= 0.0"),
+    ("NewPolicy", "learn_parts", "never", "learn_parts: invalid enum value 'never'"),
     ("NewPolicy", "log_offers", "none", "log_offers: invalid enum value 'none'"),
+    ("PolicyChanges", "learn_parts", 1, "learn_parts: expected str, got int"),
     ("PolicyChanges", "log_offers", 1, "log_offers: expected str, got int"),
     ("PolicyChanges", "mode", None, "mode: expected str, got null"),
     ("Items", "items", {}, "items: expected array, got object"),
@@ -77,12 +82,26 @@ WRONG: list[tuple[str, str, Any, str]] = [
     ("Reward", "reward", "1", "rewards[0].reward: expected float, got str"),
     ("Reward", "decision_id", "", "rewards[0].decision_id: expected str of length >= 1"),
     ("Reward", "decision_id", "never", "no decision 'never'"),
+    ("Reward", "part", "click", "a part is of the reward of a decision: give its decision_id"),
     ("Reward", "user", "a\u007f", "user must be without control characters"),
     ("Reward", "user", 7, "rewards[0].user: expected str | null, got int"),
     ("Reward", "item", "milk", "no item 'milk' in the catalogue"),
     ("Reward", "x", [1.0], "x must have shape (2,), got (1,)"),
     ("Reward", "x", [], "rewards[0].x: expected array of length >= 1"),
     ("Reward", "id", LONG, "rewards[0].id: expected str of length <= 256"),
+    ("NewExperiment", "name", "a b", "name: expected str matching regex"),
+    ("NewExperiment", "policies", [], "policies: expected array of length >= 2"),
+    ("NewExperiment", "learn", "some", "learn: invalid enum value 'some'"),
+    ("NewExperiment", "alpha", 0, "alpha: expected float > 0.0"),
+    ("NewExperiment", "least_effect", "small", "least_effect: expected float | null, got str"),
+    ("ExperimentPolicy", "policy", "never", "no policy 'never'"),
+    ("ExperimentPolicy", "share", 0, "policies[1].share: expected float > 0.0"),
+    (
+        "ExperimentEnd",
+        "keep",
+        "never",
+        "keep must be a policy of the experiment (default, other), got 'never'",
+    ),
     ("Item", "id", 1, "items[0].id: expected str, got int"),
     ("Item", "x", "1, 0", "items[0].x: expected array, got str"),
     ("Item", "x", [None], "items[0].x[0]: expected float, got null"),
@@ -99,6 +118,9 @@ GOOD: dict[str, tuple[str, str, dict[str, Any]]] = {
     "DecisionRequest": ("POST", f"{ONE}/decisions", {"user": "alice"}),
     "Rewards": ("POST", f"{ONE}/rewards", {"rewards": []}),
     "Reward": ("POST", f"{ONE}/rewards", {"user": "alice", "item": "tea", "reward": 1.0}),
+    "NewExperiment": ("POST", "/v1/experiments", EXPERIMENT),
+    "ExperimentPolicy": ("POST", "/v1/experiments", {"policy": "other"}),
+    "ExperimentEnd": ("POST", "/v1/experiments/spring/stop", {"keep": "default"}),
     "Item": ("PATCH", f"{ONE}/items", ARM),
     "Arm": ("POST", f"{ONE}/decisions", ARM),
 }
@@ -108,6 +130,8 @@ GOOD: dict[str, tuple[str, str, dict[str, Any]]] = {
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with served(str(tmp_path_factory.mktemp("fields") / "a.db"), dim=2) as one:
         one.engine.find("default").change_items(ITEMS)
+        one.engine.settle(one.engine.create("other", PolicySettings(dim=2)))
+        one.engine.experiments.create(Experiment(name="spring", shares={"default": 1.0, "other": 1.0}))
         yield one
 
 
@@ -117,6 +141,7 @@ def test_every_field_of_every_request_is_here() -> None:
     from coterie.service import messages
 
     kinds |= {"Reward": messages.Reward, "Arm": messages.Arm, "Item": messages.Item}
+    kinds |= {"ExperimentPolicy": messages.ExperimentPolicy}
     fields = {(name, one.name) for name, kind in kinds.items() for one in msgspec.structs.fields(kind)}
     assert fields == {(name, field) for name, field, _, _ in WRONG}
 
@@ -131,6 +156,8 @@ def test_a_wrong_field_is_told_in_a_sentence_and_changes_nothing(
     body: dict[str, Any] = {**good, field: value}
     if kind == "Reward":
         body = {"rewards": [body if field != "decision_id" else {"reward": 1.0, "decision_id": value}]}
+    elif kind == "ExperimentPolicy":
+        body = {"name": "autumn", "policies": [{"policy": "default"}, body]}
     elif kind == "Item":
         body = {"items": [body]}
     elif kind == "Arm":

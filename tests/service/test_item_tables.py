@@ -252,3 +252,37 @@ def test_ctrl_c_says_what_was_put(service: Served, tmp_path: Path, monkeypatch: 
 def test_a_service_that_is_not_there_is_told_in_a_sentence() -> None:
     with Client("http://127.0.0.1:1", retries=0) as client, pytest.raises(CoterieError, match="reached"):
         client.put_items({"a": [1.0]})
+
+
+NO_LISTS: list[tuple[str, str]] = [
+    ("decide('ann', 'a')", "items must be a list of ids, got 'a'"),
+    ("decide('ann', VECTORS)", "one of items must be text, got array"),
+    ("decide('ann', {'a': VECTORS[0]})", "items must be a list of ids, got {'a'"),
+    ("decide('ann', exclude='a')", "exclude must be a list of ids, got 'a'"),
+    ("decide('ann', only=3)", "only must be a list of tags, got 3"),
+    ("decide('ann', arms={'a': [0.0, 0.5, 0.5]})", "arm 'a' has another vector than the item of that id"),
+    ("remove_items('a')", "items must be a list of ids, got 'a'"),
+    ("put_items({'z': VECTORS[0]}, tags={'z': 'hot'})", "tags of 'z' must be a list of tags, got 'hot'"),
+]
+
+
+def test_what_is_no_list_of_items_is_refused_alike_by_recommender_and_client(tmp_path: Path) -> None:
+    with served(str(tmp_path / "a.db"), dim=3) as running, Client(running.url, retries=0) as client:
+        shop = Recommender(dim=3)
+        for one in (shop, client):
+            one.put_items(VECTORS, ids=IDS)
+            for call, sentence in NO_LISTS:
+                with pytest.raises(ArgumentError) as caught:
+                    eval(f"one.{call}", {"one": one, "VECTORS": VECTORS})
+                assert str(caught.value).startswith(sentence), call
+        with pytest.raises(ArgumentError, match="arms must be vectors by id"):
+            client.decide("ann", arms=VECTORS)  # type: ignore[arg-type]
+        assert (list(shop.items), client.list_items()) == (IDS, IDS)
+
+
+def test_a_table_with_a_gap_or_without_rows_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "items.csv"
+    for rows, sentence in (("a,1,\n", "column 'g' must hold numbers, got None"), ("", "has no items")):
+        path.write_text(f"id,f,g\n{rows}")
+        with pytest.raises(CoterieError, match=sentence):
+            read_items(path)

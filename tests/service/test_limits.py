@@ -143,17 +143,16 @@ def test_a_policy_that_learns_anew_keeps_nobody_else_waiting(tmp_path: Path, mon
         decision = client.decide("alice").decision_id
         one.engine.find("default").expire()
         slow = threading.Event()
-        before_recovery(monkeypatch, lambda: slow.wait(10))
+        before_recovery(monkeypatch, lambda: slow.wait(60))
         late = threading.Thread(target=other.reward, args=(decision, 1.0))
         late.start()
         while not is_rewriting(one.engine):
             time.sleep(0.01)
-        began = time.monotonic()
         for _ in range(5):
             with pytest.raises(StoreError, match="learning anew from its log; try again soon"):
                 client.decide("bob")
             assert httpx.get(f"{one.url}/health/live", trust_env=False).status_code == 200
-        assert time.monotonic() - began < 5
+        assert late.is_alive()
         slow.set()
         late.join()
         client.decide("bob")

@@ -86,11 +86,13 @@ def test_so_many_may_look_on_and_requests_are_answered_meanwhile(tmp_path: Path)
         assert frames_of(one.url, 1)
 
 
-def test_a_page_that_is_open_does_not_hold_up_the_end(tmp_path: Path) -> None:
+def test_a_page_that_is_open_does_not_hold_up_the_end(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with served(str(tmp_path / "a.db"), dim=2) as one:
         watching = threading.Thread(target=frames_of, args=(one.url, 1000))
         watching.start()
         time.sleep(1.5)
-        began = time.monotonic()
-    assert time.monotonic() - began < 4  # the server would wait for 5 seconds
     watching.join()
+    # uvicorn says so when its time for open connections is over and it cancels them.
+    assert "graceful shutdown exceeded" not in caplog.text

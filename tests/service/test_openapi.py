@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from coterie.service.core.engine import PolicyEngine
+from coterie.service.core.experiments import Experiment
 from coterie.service.http.admission import Admission
 from coterie.service.http.application import build_app
 from coterie.service.http.openapi import plain_path
@@ -39,6 +40,8 @@ def schema() -> Iterator[Any]:
     live = engine.create("default", PolicySettings(dim=2)).result
     live.change_items({"tea": [1.0, 0.0], "coffee": [0.0, 1.0]})
     live.decide("alice", decision_id="d1")
+    engine.settle(engine.create("other", PolicySettings(dim=2)))
+    engine.experiments.create(Experiment(name="spring", shares={"default": 1.0, "other": 1.0}))
     app = build_app(engine, admission=Admission(frozenset({"*"})))  # schemathesis calls it "testserver"
     yield schemathesis.openapi.from_asgi("/openapi.json", app)
     app.close()
@@ -54,6 +57,8 @@ def test_answers_are_as_the_document_says(schema: Any, method: str, path: str) -
     def ask(case: Any) -> None:
         if case.path_parameters and "policy" in case.path_parameters and case.method != "DELETE":
             case.path_parameters["policy"] = "default"
+        if case.path_parameters and "experiment" in case.path_parameters:
+            case.path_parameters["experiment"] = "spring"
         answer = case.call()
         assert answer.status_code < 500, answer.text
         case.validate_response(answer, excluded_checks=[positive_data_acceptance])  # 422 may be right

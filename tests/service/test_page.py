@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from coterie.cli.demo import visit
+from coterie.service.core.experiments import Experiment
 from coterie.service.http.api_keys import FRESH, create_key
 from coterie.service.http.page import FOLDER, Projection
+from coterie.service.settings import PolicySettings
 from optional import need_package, need_program
 from service.serving import Served, served
 
@@ -61,6 +63,24 @@ def until(page: Any, expression: str) -> None:
             return
         page.wait_for_timeout(100)
     raise AssertionError(expression)
+
+
+def test_experiments_are_shown_with_what_they_suggest(browser: Any, tmp_path: Path) -> None:
+    with served(str(tmp_path / "a.db"), dim=2) as one:
+        for name in ("now", "new"):
+            live = one.engine.settle(one.engine.create(name, PolicySettings(dim=2, policy="LinUCBInd")))
+            one.engine.settle(live.change_items({"tea": [1.0, 0.0]}))
+        one.engine.experiments.create(Experiment(name="spring", shares={"now": 1.0, "new": 1.0}))
+        for number in range(20):
+            live, pending = one.engine.experiments.decide("spring", f"u{number}")
+            one.engine.settle(live.reward(one.engine.settle(pending).id, 1.0))
+        page, complaints = opened(browser, one.url, viewport={"width": 390, "height": 900})
+        until(page, "document.querySelector('#experiments').innerText.includes('spring')")
+        assert "Proposal: go on: too little data for an interval." in page.inner_text("#experiments")
+        assert "Numbers of users are as intended" in page.inner_text("#experiments")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert not complaints
+        page.close()
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])

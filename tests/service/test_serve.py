@@ -26,7 +26,7 @@ from coterie.service.core.recovery import recover_policy
 from coterie.service.http.api_keys import create_key
 from coterie.service.http.server import address_of, is_loopback, listen, open_engine
 from coterie.service.limits import Limits
-from coterie.service.settings import ServerSettings
+from coterie.service.settings import FIRST_POLICY, ServerSettings
 from coterie.service.storage.sqlite import SQLiteStore
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "how-to"
@@ -136,7 +136,8 @@ def test_what_http_acknowledged_survives_kill_9(tmp_path: Path) -> None:
             threads = [threading.Thread(target=load, args=(url, name, acknowledged)) for name in names]
             for thread in threads:
                 thread.start()
-            time.sleep(0.3 + 0.2 * cycle)
+            while len(acknowledged) < 40 * (cycle + 1) and any(thread.is_alive() for thread in threads):
+                time.sleep(0.01)
         for thread in threads:
             thread.join()
     store = SQLiteStore(tmp_path / "coterie.db")
@@ -170,10 +171,8 @@ def test_a_signal_ends_the_service_with_a_last_snapshot_and_nothing_in_the_wal(
         deciding.start()
         while len(answered) < 20:
             time.sleep(0.01)
-        began = time.monotonic()
         running.send_signal(end)
-        assert running.wait(10) == 0
-        assert time.monotonic() - began < 10
+        assert running.wait(60) == 0
         deciding.join()
     assert not (tmp_path / "coterie.db-wal").exists()
     store = SQLiteStore(tmp_path / "coterie.db")
@@ -293,6 +292,21 @@ def test_a_free_port_is_found_and_told() -> None:
         listen(ServerSettings(host="nowhere.invalid", port=1))
 
 
+def test_options_of_the_first_policy_are_refused_where_the_store_has_others(tmp_path: Path) -> None:
+    store = str(tmp_path / "shop.db")
+    open_engine(ServerSettings(store=store, dim=32, policy="LinUCBOne")).close()
+    for same in ({}, {"dim": 32}, {"policy": "LinUCBOne", "dim": 32}):
+        open_engine(ServerSettings(store=store, **same)).close()
+    with pytest.raises(
+        ArgumentError,
+        match=r"^dim 16 is for the first policy of an empty store, and this one has default "
+        r"\(LinUCBOne, dim 32\): leave it out, or choose another store$",
+    ):
+        open_engine(ServerSettings(store=store, dim=16))
+    with pytest.raises(ArgumentError, match=r"^policy CLUB is for the first policy"):
+        open_engine(ServerSettings(store=store, policy="CLUB", dim=32))
+
+
 def test_every_setting_is_on_the_page_of_operations() -> None:
     page = (DOCS / "service-operations.md").read_text(encoding="utf-8")
     for field in (*fields(ServerSettings), *fields(Limits)):
@@ -301,7 +315,7 @@ def test_every_setting_is_on_the_page_of_operations() -> None:
         option, variable = f"--{field.name.replace('_', '-')}", f"COTERIE_{field.name.upper()}"
         row = re.search(rf"^\| `{option}` \| `{variable}` \| (\S+) \|", page, re.MULTILINE)
         assert row is not None, field.name
-        assert row[1].lower() == str(field.default).lower()
+        assert row[1].lower() == str(FIRST_POLICY.get(field.name, field.default)).lower()
 
 
 def test_every_test_file_named_on_the_page_of_guarantees_exists() -> None:

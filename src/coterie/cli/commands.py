@@ -12,6 +12,7 @@ from coterie.cli import (
     compare,
     data,
     evaluate,
+    experiment,
     explain,
     items,
     keys,
@@ -67,6 +68,7 @@ def _add_commands() -> None:
     app.command(cls=CommandWithExamples, epilog=bench.EPILOG)(bench.bench)
     app.command(cls=CommandWithExamples, epilog=serve.EPILOG)(serve.serve)
     app.add_typer(data.app, name="data")
+    app.add_typer(experiment.app, name="experiment")
     app.add_typer(items.app, name="items")
     app.add_typer(keys.app, name="keys")
     app.add_typer(store.app, name="store")

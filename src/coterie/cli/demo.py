@@ -56,6 +56,6 @@ def visit(url: str, visits: int | None = None, policy: str = "demo") -> None:
             decision = client.decide(f"visitor-{user:02}", offered)
             if rng.random() < 0.97:  # some never answer
                 item = int(decision.chosen.removeprefix("item-"))
-                client.reward(decision.decision_id, world.reward(user, item, float(rng.normal())))
+                client.reward(decision.id, world.reward(user, item, float(rng.normal())))
             count += 1
             time.sleep(PAUSE)

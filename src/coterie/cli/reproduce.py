@@ -61,6 +61,10 @@ Out = Annotated[Path, typer.Option(help="Folder for results, figures and the rep
 Quick = Annotated[
     bool, typer.Option("--quick", help="10,000 rounds, 3 seeds; tuned on one seed with 5,000 rounds.")
 ]
+Constants = Annotated[
+    Path | None,
+    typer.Option(help="summary.csv of an earlier run of the same figure: use its constants, do not tune."),
+]
 EngineName = Annotated[
     str,
     typer.Option(
@@ -76,6 +80,10 @@ EPILOG = examples(
     (
         "β from the theory beside the tuned one",
         "coterie reproduce fig-1 --datasets synthetic --quick --widths both",
+    ),
+    (
+        "the same figure again, without tuning",
+        "coterie reproduce fig-1 --datasets synthetic --constants results/fig-1/summary.csv",
     ),
     ("everything, with data files in ~/downloads", "coterie reproduce all --data ~/downloads --out results"),
 )
@@ -93,6 +101,7 @@ def reproduce(
     out: Out = Path("results"),
     quick: Quick = False,
     widths: WidthsName = "tuned",
+    constants: Constants = None,
     engine: EngineName = "local",
     as_json: Json = False,
 ) -> None:
@@ -119,6 +128,7 @@ def reproduce(
         out=writable_folder(out),
         horizon=QUICK_HORIZON if quick and horizon is None else horizon,
         seeds=seeds or (QUICK_SEEDS if quick else SEEDS),
+        constants=_one_summary(constants, figures),
         protocol=TuningProtocol(horizon=QUICK_TRIALS, n_seeds=1) if quick else TuningProtocol(),
         command=_command(),
     )
@@ -141,6 +151,12 @@ def _command() -> str:
 
 def _resumed(options: ReproduceOptions) -> str:
     return f"finished runs are kept in {options.out}; to continue, run: {options.command}"
+
+
+def _one_summary(constants: Path | None, figures: tuple[Figure, ...]) -> Path | None:
+    if constants is not None and len(figures) > 1:
+        raise ArgumentError(f"--constants is the summary of one figure, got {len(figures)} figures")
+    return None if constants is None else constants.expanduser()
 
 
 def _widths(word: str) -> tuple[Widths, ...]:

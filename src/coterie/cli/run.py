@@ -5,7 +5,7 @@ Modules that load NumPy are imported in functions, so that `--help` is instant.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from math import isfinite
@@ -87,6 +87,10 @@ EPILOG = examples(
         "a log for `coterie evaluate`, a fifth of it uniform play",
         "coterie run LinUCBOne --arms 10 --log log.parquet --log-share 0.2",
     ),
+    (
+        "everything for a paper: tuned policies, a PDF, a table and captions in LaTeX",
+        "coterie run CLUB SCLUB LinUCBInd --tune --seeds 5 --out paper --latex --labels CLUB=Baseline",
+    ),
     ("options from a file", "coterie run --config run.toml"),
 )
 
@@ -96,7 +100,8 @@ def run(
         list[str] | None,
         typer.Argument(
             metavar="POLICY[:KEY=VALUE,...]",
-            help=f"Policies, each with parameters of its own if given. Default: {DEFAULT_POLICY_NAMES}.",
+            help="Policies, each with parameters of its own if given. "
+            f"Default: {DEFAULT_POLICY_NAMES}; in duels without ItemUCB.",
             autocompletion=complete_policy,
         ),
     ] = None,
@@ -129,7 +134,8 @@ def run(
         typer.Option(metavar="PATH", help="File, archive or folder of the dataset ($COTERIE_DATA)."),
     ] = None,
     columns: Annotated[
-        str | None, typer.Option(metavar="USER,ITEM[,VALUE][,TIME]", help="Columns of your own table.")
+        str | None,
+        typer.Option(metavar="USER,ITEM[,VALUE][,TIME]", help="Columns of your own table, in this order."),
     ] = None,
     threshold: Annotated[
         float | None,
@@ -223,6 +229,31 @@ def run(
     out: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="Folder for results, pictures and a table.")
     ] = None,
+    tune: Annotated[
+        bool,
+        typer.Option(
+            "--tune",
+            help="Choose the constants of each policy first, on two seeds that are not reported, from a grid "
+            "of up to 24 points; parameters that are given stay.",
+        ),
+    ] = False,
+    latex: Annotated[
+        bool,
+        typer.Option(
+            "--latex",
+            help="With --out: also table.tex (booktabs), figure.tex and references.bib for a paper.",
+        ),
+    ] = False,
+    title: Annotated[
+        str | None, typer.Option(help="With --out: title of the figure; '' for none (the environment).")
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(metavar="POLICY=LABEL,...", help="Other names of policies in tables and figures."),
+    ] = None,
+    width: Annotated[
+        float | None, typer.Option(metavar="INCHES", help="With --out: width of the figure (5.2).")
+    ] = None,
     log: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Write a log of one policy for `coterie evaluate`, and no table."),
@@ -261,6 +292,10 @@ def run(
     from coterie.cli.run_settings import read_settings
 
     given = {name: options[name] for name in options if name not in ("config", "chart", "as_json")}
+    # Not given, so that a file may say otherwise.
+    given.update((name, given[name] or None) for name in ("tune", "latex"))
+    if as_json and chart:
+        raise ArgumentError("--chart has no effect with --json: leave one of them out")
     settings = read_settings(config, given)
     if settings.log is not None or settings.log_share is not None:
         write_log(settings, as_json=as_json)
@@ -296,13 +331,26 @@ def _play(settings: RunSettings, folder: Path) -> RunResults:
     from coterie.cli.run_settings import plan_settings
     from coterie.experiments.run_store import Store
     from coterie.experiments.runner import Runner, find_engine
+    from coterie.experiments.tuning import TuningProtocol, choose, tuning_runs
 
     plan, store = plan_settings(settings), Store(folder)
     engine = find_engine(settings.engine)(settings.jobs)
+    times: dict[str, float] = {}
     with saying_what_is_kept(lambda: _kept(plan.runs, store, settings.out)):
+        if settings.tune:
+            protocol = TuningProtocol()
+            studies = plan.studies(protocol)
+            with progress_display() as callback:
+                Runner(store, engine, plan.data, callback).play("tuning", tuning_runs(studies, protocol))
+            plan = plan.tuned([choose(study, protocol, store) for study in studies])
         with progress_display(plan.label) as callback:
-            seconds = Runner(store, engine, plan.data, callback).play("all", plan.runs)
-    return RunResults(plan, plan.results(store, seconds))
+            runner = Runner(store, engine, plan.data, callback)
+            seconds = runner.play("all", plan.runs)
+            if settings.latex:
+                first = [run for run in plan.runs if run.seed == plan.seeds[0]]
+                measured = runner.time(first, folder)
+                times = {str(run.policy): 1e6 * measured[run.id] / run.horizon for run in first}
+    return RunResults(plan, plan.results(store, seconds), settings, times)
 
 
 def _kept(runs: Sequence[Run], store: Store, out: str | None) -> str:
@@ -317,7 +365,7 @@ def _write(results: RunResults, folder: Path) -> list[Path]:
     from coterie.extras import install_command
 
     written = results.write(folder)
-    if len(written) == 1:
+    if not any(path.suffix == ".pdf" for path in written):
         command = install_command("matplotlib")
         print_note(f"coterie: no picture was drawn, it needs matplotlib, which is not installed: {command}")
     return written
@@ -328,14 +376,36 @@ class RunResults(NamedTuple):
 
     plan: RunPlan
     results: tuple[PolicyResult, ...]
+    settings: RunSettings
+    microseconds: Mapping[str, float]
+    """Of a round of each policy, measured alone; empty where no table for a paper is wanted."""
 
     def labelled(self) -> list[LabelledResult]:
         """Each result with its label and its style."""
         from coterie.experiments.plotting import styles_of
 
         plan = self.plan
-        every = zip(plan.labels, self.results, styles_of(plan.policies), strict=True)
+        every = zip(self.labels, self.results, styles_of(plan.policies), strict=True)
         return [LabelledResult(*one) for one in every]
+
+    @property
+    def labels(self) -> list[str]:
+        """The label of each policy, as --labels has it."""
+        return [self.settings.labels.get(label, label) for label in self.plan.labels]
+
+    @property
+    def tuning(self) -> str:
+        """A sentence on how the constants of policies were chosen."""
+        from coterie.experiments.tuning import FIRST_SEED, TuningProtocol
+
+        if self.plan.is_tuned:
+            seeds = f"seeds {FIRST_SEED} and {FIRST_SEED + 1}"
+            rounds = TuningProtocol().rounds(self.plan.horizon)
+            return f"Constants were chosen from a grid on {seeds}, with {rounds:,} rounds."
+        if not self.plan.untuned:
+            return ""
+        names = ", ".join(self.plan.untuned)
+        return f"Not tuned: {names}. Their constants are those to start from; --tune finds better ones."
 
     @property
     def title(self) -> str:
@@ -351,6 +421,15 @@ class RunResults(NamedTuple):
         elif w.duels or w.once:
             parts.insert(1, "duels" if w.duels else "each item once")
         return f"{w.dataset}, {w.setting}: {', '.join([users, *parts])}"
+
+    @property
+    def short_title(self) -> str:
+        """The data and the setting, short enough for the line above a figure."""
+        environment = self.plan.environment
+        path = self.plan.data.path(environment.dataset)
+        own = environment.dataset == "interactions" and path is not None
+        name = path.name if own and path is not None else self.plan.panel(self.results).dataset_name
+        return name if environment.setting == "stochastic" else f"{name}, {environment.setting}"
 
     @property
     def caution(self) -> str:
@@ -385,6 +464,8 @@ class RunResults(NamedTuple):
         columns: tuple[str, ...] = real_columns if self.plan.environment.is_real else COLUMNS
         rows = [one.row(columns) for one in ranked]
         print_table(columns, rows, prose=("constants",), optional=OPTIONAL)
+        if self.tuning:
+            print_line(self.tuning)
         if draw_chart or (draw_chart is None and out.is_terminal):
             names = max(len(one.label) for one in ranked)
             curves = [one.curve() for one in ranked]
@@ -396,6 +477,8 @@ class RunResults(NamedTuple):
         return {
             "world": asdict(self.plan.environment),
             "caution": self.caution,
+            "is_tuned": self.plan.is_tuned,
+            "untuned": self.plan.untuned,
             "horizon": self.plan.horizon,
             "seeds": list(self.plan.seeds),
             "policies": [one.record() for one in self.labelled()],
@@ -406,7 +489,8 @@ class RunResults(NamedTuple):
     def write(self, folder: Path) -> list[Path]:
         """Write `summary.csv` and the pictures; without matplotlib the table alone."""
         from coterie.atomic_files import atomic_write
-        from coterie.experiments.plotting import draw
+        from coterie.experiments.paper import PaperFacts, band_note, write_paper
+        from coterie.experiments.plotting import CurveOptions, draw_curves
         from coterie.experiments.tables import summary_csv, summary_rows
         from coterie.extras import is_installed
 
@@ -414,7 +498,14 @@ class RunResults(NamedTuple):
         written = [folder / "summary.csv"]
         atomic_write(written[0], summary_csv(summary_rows([panel])).encode())
         if is_installed("matplotlib"):
-            written += draw("curves", self.title, [panel], folder, "regret")
+            title = self.short_title if self.settings.title is None else self.settings.title
+            own = {k: label for k, label in enumerate(self.labels) if label != self.plan.labels[k]}
+            options = CurveOptions(title, band_note(len(self.plan.seeds)), own, self.settings.width)
+            written += draw_curves(panel, options, folder, "regret")
+        if self.settings.latex:
+            tuning = self.tuning if self.plan.is_tuned else "Constants were not tuned."
+            facts = PaperFacts(self.title, tuning, self.microseconds)
+            written += write_paper(folder, self.results, self.labels, facts)
         return written
 
 
@@ -499,6 +590,7 @@ def write_log(settings: RunSettings, *, as_json: bool) -> None:
 
     if settings.log is None:
         raise ArgumentError("--log-share is the share of uniform play of a log: give --log FILE too")
+    _refuse_unused(settings)
     path = writable_parquet(settings.log)
     share = LOG_SHARE if settings.log_share is None else settings.log_share
     one_policy = settings.policies or DEFAULT_POLICIES[:1]
@@ -519,6 +611,14 @@ def write_log(settings: RunSettings, *, as_json: bool) -> None:
         f"{share:g} of uniform play, seed {plan.runs[0].seed}; mean reward {log.rewards.mean():.4g}, "
         f"regret {trace.regret[-1]:,.1f}, {size / 1e6:.1f} MB"
     )
+
+
+def _refuse_unused(settings: RunSettings) -> None:
+    """Refuse options of several runs, which a log of one run has no use for."""
+    usual = type(settings)()
+    for name in ("out", "jobs", "engine", "record", "tune", "latex", "title", "labels", "width"):
+        if getattr(settings, name) != getattr(usual, name):
+            raise ArgumentError(f"{name} has no effect with --log, which plays one run: leave it out")
 
 
 def writable_parquet(name: str) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,14 +14,14 @@ from coterie.datasets.real_feedback import SETTINGS as REAL_SETTINGS
 from coterie.errors import ArgumentError, unknown
 from coterie.experiments.run_plan import (
     DEFAULT_HORIZON,
-    DEFAULT_POLICIES,
     RunPlan,
     SharedParameters,
+    default_policies,
     plan_runs,
     usual_environment,
 )
 from coterie.experiments.runner import DataFiles
-from coterie.experiments.specs import EnvironmentSpec, PolicySpec
+from coterie.experiments.specs import NEEDED, EnvironmentSpec, PolicySpec
 from coterie.policies.factories import registered_parameters
 from coterie.policies.registry import REGISTRY
 from coterie.validation import whole
@@ -32,6 +32,9 @@ Positive = Annotated[int, msgspec.Meta(ge=1)]
 SHORT_NAMES = {"users": "n_users", "clusters": "n_clusters", "arms": "n_arms"}
 """Options whose names are shorter than the parameters of the environment."""
 
+
+COLUMN_ROLES = ("user", "item", "value", "time")
+"""What the columns of your own table are."""
 
 TABLES = {"world": "--set", "params": "--param"}
 """Settings that are tables in a file, and the options that add to them."""
@@ -58,6 +61,11 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     seeds: tuple[int, ...] = (0, 1, 2)
     record: Positive = 200
     out: str | None = None
+    tune: bool = False
+    latex: bool = False
+    title: str | None = None
+    labels: dict[str, str] = {}
+    width: float | None = None
     log: str | None = None
     log_share: float | None = None
     jobs: Positive | None = None
@@ -86,9 +94,44 @@ def read_settings(file: Path | None, options: Mapping[str, Any]) -> RunSettings:
     for name in ("policies", "columns"):
         if isinstance(merged.get(name), str):
             merged[name] = [part.strip() for part in merged[name].split(",")]
+    if "columns" in merged:
+        merged["columns"] = columns_in_order(merged["columns"])
+    if isinstance(merged.get("labels"), str):
+        pairs = [pair for pair in merged["labels"].split(",") if pair.strip()]
+        merged["labels"] = {name: str(label) for name, label in labels_by_name(pairs).items()}
     if "seeds" in merged:
         merged["seeds"] = read_seeds(merged["seeds"])
     return convert(merged, RunSettings)
+
+
+def labels_by_name(pairs: Sequence[str]) -> dict[str, str]:
+    """`POLICY=LABEL` pairs; a policy is named as tables name it, so that its name may have any characters.
+
+    >>> labels_by_name(["CLUB=CLUB (2014)"])
+    {'CLUB': 'CLUB (2014)'}
+    """
+    found = {}
+    for pair in pairs:
+        name, equals, label = pair.partition("=")
+        if not (name.strip() and equals and label.strip()):
+            raise ArgumentError(f"labels must be POLICY=LABEL pairs separated by commas, got {pair!r}")
+        found[name.strip()] = label.strip()
+    return found
+
+
+def columns_in_order(given: Any) -> Any:
+    """Columns of a table in their order; also from pairs such as `user=customer`, as `evaluate` takes them.
+
+    >>> columns_in_order(["item=film", "user=viewer", "value=stars"])
+    ['viewer', 'film', 'stars']
+    """
+    if not isinstance(given, list) or not any("=" in str(part) for part in given):
+        return given
+    pairs = assignments("--columns", given)
+    for role in pairs:
+        if role not in COLUMN_ROLES:
+            raise unknown("column of a table", role, COLUMN_ROLES, f"They are {', '.join(COLUMN_ROLES)}")
+    return [str(pairs[role]) for role in COLUMN_ROLES if role in pairs]
 
 
 def read_seeds(value: Any) -> tuple[int, ...]:
@@ -151,9 +194,22 @@ def plan_settings(settings: RunSettings) -> RunPlan:
     """The runs of these settings; what cannot be made is refused now."""
     environment = environment_of(settings)
     datasets.about(environment.dataset)
+    for name in ("latex", "title", "width"):
+        if settings.out is None and getattr(settings, name) not in (None, False):
+            raise ArgumentError(f"{name} is for the files that --out writes: give --out FOLDER too")
+    if settings.width is not None and not 2 <= settings.width <= 20:
+        raise ArgumentError(f"width must be from 2 to 20 inches, got {settings.width:g}")
+    plan = _planned(settings, environment)
+    for label in settings.labels:
+        if label not in plan.labels:
+            raise unknown("policy of this run:", label, plan.labels, f"They are {', '.join(plan.labels)}")
+    return plan
+
+
+def _planned(settings: RunSettings, environment: EnvironmentSpec) -> RunPlan:
     return plan_runs(
         environment,
-        [parse_policy(word) for word in settings.policies or DEFAULT_POLICIES],
+        [parse_policy(word) for word in settings.policies or default_policies(environment)],
         data_files(settings, environment),
         horizon=settings.horizon,
         seeds=settings.seeds,
@@ -173,15 +229,31 @@ def environment_of(settings: RunSettings) -> EnvironmentSpec:
     is_real = setting in REAL_SETTINGS
     if is_real and (settings.missing or settings.separator or settings.encoding):
         raise ArgumentError(f"--missing, --separator and --encoding cannot be given with --setting {setting}")
-    usual = usual_environment(settings.world, data=settings.data, threshold=settings.threshold)
-    return convert({**usual, **settings.world}, EnvironmentSpec)
+    usual = usual_environment(
+        settings.world,
+        data=settings.data,
+        is_own_table=settings.columns is not None or settings.items is not None,
+        threshold=settings.threshold,
+    )
+    environment = convert({**usual, **settings.world}, EnvironmentSpec)
+    shown = {name: short for short, name in SHORT_NAMES.items()}
+    for name in environment.without_effect(settings.world):
+        told = "other parameters of this environment"
+        where = told if name in NEEDED or name in ("noise", "window") else f"--setting {environment.setting}"
+        raise ArgumentError(f"{shown.get(name, name)} has no effect with {where}: leave it out")
+    return environment
 
 
 def data_files(settings: RunSettings, environment: EnvironmentSpec) -> DataFiles:
     """Where the dataset is, and how your own table is read."""
     options, path = settings.table_options(), Path(settings.data) if settings.data else None
     if environment.is_real:
-        options = {name: options[name] for name in options if name in ("columns", "items")}
+        options.pop("threshold", None)  # a parameter of the environment there
+    elif "items" in options:
+        raise ArgumentError("items can only be given with --setting payoffs")
     if options and environment.dataset != "interactions":
-        raise ArgumentError(f"{' and '.join(options)} can only be given with --dataset interactions")
+        given = " and ".join(options)
+        raise ArgumentError(f"{given} can only be given with --dataset interactions, your own table")
+    if path is not None and environment.dataset == "synthetic" and not environment.is_real:
+        raise ArgumentError("data has no effect with --dataset synthetic: leave it out")
     return DataFiles(files={environment.dataset: path} if path else {}, table_options=options)

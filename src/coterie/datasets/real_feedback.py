@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.datasets.dataset import Ids
 from coterie.datasets.event_table import Events
+from coterie.datasets.item_features import read_item_features
 from coterie.datasets.item_vectors import from_events, from_ratings
 from coterie.datasets.loaders import (
     coat,
@@ -26,14 +25,13 @@ from coterie.datasets.loaders import (
     sushi,
     yelp,
 )
-from coterie.datasets.loaders.interactions import flat, ids, numbers, refuse_missing
 from coterie.datasets.payoff_table import PayoffSource, PayoffTable, SparseTable
-from coterie.datasets.request import Frame, Source
+from coterie.datasets.request import Source
 from coterie.errors import ArgumentError, DataError, unknown
 from coterie.extras import need
 from coterie.seeding import stream
 from coterie.types import Bools, Floats, Ints
-from coterie.validation import finite, number, reals, whole
+from coterie.validation import number, whole
 
 SETTINGS = ("lastfm-2014", "rated", "complete", "stream", "payoffs")
 """Settings of real feedback."""
@@ -114,12 +112,14 @@ def load_payoffs(
         Of ``rated`` and ``stream``: at most so many items, those that occur most often among the users who
         make the vectors.
     threshold : float, optional
-        Ratings above it are clicks (``rated``), or events (``stream``).
+        Ratings above it are clicks (``rated``), or events (``stream``, where it is needed if values may be 0
+        or less: a row without a click is not what the user chose).
     columns : sequence of str, optional
         Of 'interactions': the columns of users, items, values and times; for ``stream`` the last is the time.
     items : path, data frame or array, optional
-        Of ``payoffs``: a table whose first column is the item and whose others are its vector, or an array
-        with a row for each item, in ascending order of their ids.
+        Of ``payoffs``: a table whose first column is the item and whose others are its vector (numbers, or
+        one column of lists), or an array, also as a `.npy` file, with a row for each item, in ascending order
+        of their ids.
     unit : bool, default False
         Of ``lastfm-2014``: whether to make the vectors 1 long.
     vectors : {"users", "text", "features"}, default "users"
@@ -173,11 +173,23 @@ def load_payoffs(
             raise ArgumentError(f"'lastfm-2014' is a protocol on the dataset 'lastfm', got {name!r}")
         return lastfm.listens(path, dim=whole("dim", dim, 1), unit=unit)
     need("polars", "reading a table")
+    if items is not None and setting != "payoffs":
+        raise ArgumentError(
+            f"items are for the setting 'payoffs': {setting!r} makes vectors from other users' feedback"
+        )
     events = _events(name, path, columns, timed=setting == "stream")
     if setting == "payoffs":
+        if threshold is not None:
+            raise ArgumentError("threshold has no effect on the setting 'payoffs', whose values are rewards")
         return _own(events, items)
     size, most = whole("dim", dim, 2), whole("n_items", n_items, 2)
     if setting == "stream":
+        has_values = name == "interactions" and events.values is not None
+        if threshold is None and has_values and (events.need_values() <= 0).any():
+            raise ArgumentError(
+                "threshold must be given where values of a stream may be 0 or less, such as 0 for clicks: "
+                "rows above it are what the user chose; to take every row, name no value column"
+            )
         events = _in_time(events, threshold)
     else:
         events.need_values()
@@ -397,29 +409,24 @@ def _own(events: Events, items: Source | ArrayLike) -> PayoffTable:
     return PayoffTable(vectors, payoffs, events.user_ids, events.item_ids, source)
 
 
-def _item_table(items: Any, wanted: Ids) -> tuple[Floats, str]:
+def _item_table(items: Source | ArrayLike, wanted: Ids) -> tuple[Floats, str]:
     """The vectors of these items in order, from a table or an array, and a hash of the table."""
     if items is None:
         raise ArgumentError(
             "'payoffs' needs vectors of the items: items=FILE, whose first column is the item and the others "
             "its vector; the setting 'rated' makes vectors from other users"
         )
-    if not isinstance(items, str | Path | Frame):
-        vectors = finite("items", reals("items", items, "an (n_items, dim) array"))
-        if vectors.ndim != 2 or len(vectors) != len(wanted):
+    found = read_item_features(items)
+    if found.ids is None:
+        if len(found.vectors) != len(wanted):
             raise ArgumentError(
-                f"items must have a row for each of the {len(wanted)} items of the table, got {vectors.shape}"
+                f"items must have a row for each of the {len(wanted)} items of the table, in ascending order "
+                f"of their ids, got {found.vectors.shape}"
             )
-        return np.array(vectors), ""
-    with interactions.opened_table(items) as (table, source):
-        first, *others = flat(table.columns).get_columns()
-        if not others:
-            raise DataError(f"{source.file} needs a column for the item and further ones for its vector")
-        for column in (first, *others):
-            refuse_missing(table, column)
-        matrix = np.column_stack([numbers(column, table).to_numpy() for column in others])
-        places = {str(one): k for k, one in enumerate(ids(first, table).to_list())}
+        return found.vectors, found.sha256
+    places = {str(one): k for k, one in enumerate(found.ids.to_list())}
     for one in wanted.tolist():
         if str(one) not in places:
-            raise DataError(f"{source.file} has no vector of the item {one!r}")
-    return np.ascontiguousarray(matrix[[places[str(one)] for one in wanted.tolist()]]), source.sha256
+            raise DataError(f"{found.file} has no vector of the item {one!r}")
+    rows = [places[str(one)] for one in wanted.tolist()]
+    return np.ascontiguousarray(found.vectors[rows]), found.sha256

@@ -35,6 +35,12 @@ class Offers(NamedTuple):
     starts: Ints
     ids: Sequence[ItemId | None] = ()
 
+    def id_lists(self) -> pl.Series:
+        """The ids of the arms of each event."""
+        import polars as pl
+
+        return self._lists("ids", pl.Series("value", [self.ids[row] for row in self.offers]))
+
     def item_lists(self) -> pl.Series:
         """The numbers of the items of each event."""
         import polars as pl
@@ -111,6 +117,22 @@ def offers_of_vectors(column: pl.Series) -> Offers:
     return Offers(items, np.arange(len(vectors)), starts)
 
 
+def with_ids(offers: Offers, column: pl.Series) -> Offers:
+    """The same with an id for each arm: lists of whole numbers or of text, or JSON text of such lists."""
+    lists = [json.loads(one) if _is_json(one) else one for one in column.to_list()]
+    sizes = np.diff(offers.starts).tolist()
+    for event, (ids, size) in enumerate(zip(lists, sizes, strict=True)):
+        if not isinstance(ids, list) or len(ids) != size:
+            raise DataError(
+                f"event {event} (from 0): ids must be a list of {size}, one for each arm, got {shown(ids)}"
+            )
+    every = [one for ids in lists for one in ids]
+    kinds = {type(one) for one in every} - {type(None)}
+    if kinds not in ({int}, {str}, set()):
+        raise DataError("ids must be whole numbers, or text, for all arms of the log")
+    return Offers(offers.items[offers.offers], np.arange(len(every)), offers.starts, every)
+
+
 def offers_of_items(ids: pl.Series, vectors: Floats) -> Callable[[pl.Series], Offers]:
     """A reader of lists of item ids, for items with these vectors."""
     import polars as pl
@@ -173,9 +195,9 @@ def _refuse_text(column: pl.Series, valid: pl.Series, wanted: str) -> None:
         raise DataError(f"event {event} (from 0): arms must be JSON {wanted}, got {shown(column[event])}")
 
 
-def _is_json(text: str | None) -> bool:
+def _is_json(text: object) -> bool:
     try:
-        json.loads(text or "")
+        json.loads(text if isinstance(text, str) else "")
     except ValueError:
         return False
     return True

@@ -216,8 +216,7 @@ class Log:
         import polars as pl
 
         need("polars", "a log")
-        named = self.item_of if self.item_ids else ()
-        names = [self.item_ids[item] if item >= 0 else None for item in named]
+        names = self._names()
         found = renumbered(Offers(self.items, self.offers, self.starts, names))
         frame = pl.DataFrame(
             [
@@ -235,22 +234,28 @@ class Log:
         frame.write_parquet(file, compression="zstd", metadata={FORMAT_KEY: FORMAT_VERSION})
         atomic_write(Path(path).expanduser(), file.getvalue())
 
+    def _names(self) -> list[ItemId | None]:
+        """The id of each row of `items`, None for one that has none; empty without ids."""
+        named = self.item_of if self.item_ids else ()
+        return [self.item_ids[item] if item >= 0 else None for item in named]
+
     def to_frame(self) -> pl.DataFrame:
         """The table that `read_log` takes, in polars: a row for each event; `arms` holds its vectors.
 
-        It has no ids of items; `save` keeps them.
+        `ids` holds the ids of these arms, if there are any.
         """
         import polars as pl
 
-        lists = Offers(self.items, self.offers, self.starts).vector_rows()
-        ids = pl.Series("user", [self.user_ids[user] for user in self.users])
+        found = Offers(self.items, self.offers, self.starts, self._names())
+        lists = [found.vector_rows(), *([found.id_lists()] if found.ids else ())]
+        users = pl.Series("user", [self.user_ids[user] for user in self.users])
         rest = {
             "arm": self.chosen,
             "propensity": self.propensities,
             "reward": self.rewards,
             "time": self.times,
         }
-        return pl.DataFrame([ids, lists, *(pl.Series(name, values) for name, values in rest.items())])
+        return pl.DataFrame([users, *lists, *(pl.Series(name, values) for name, values in rest.items())])
 
     def __repr__(self) -> str:
         """The size, and how it was logged."""

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.datasets.csvtable import CsvTable, first_line
+from coterie.datasets.item_features import read_item_features
 from coterie.datasets.request import Frame
 from coterie.errors import ArgumentError, DataError, MissingData, unknown
-from coterie.evaluation.arms import Offers, numbered_ids, offers_of_items, offers_of_vectors
+from coterie.evaluation.arms import Offers, numbered_ids, offers_of_items, offers_of_vectors, with_ids
 from coterie.evaluation.log import FORMAT_KEY, FORMAT_VERSION, Log, refuse_first
 from coterie.evaluation.service_export import ITEM_COLUMNS, has_versions, is_service_export, read_offers
 from coterie.extras import need
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 Source: TypeAlias = str | PathLike[str] | Frame
-COLUMNS = ("user", "arms", "arm", "propensity", "reward", "time")
-OPTIONAL = ("propensity", "time")
+COLUMNS = ("user", "arms", "ids", "arm", "propensity", "reward", "time")
+OPTIONAL = ("ids", "propensity", "time")
 NO_PROPENSITY = (
     "the log has no column 'propensity', the probability with which each arm was played; "
     "if arms were drawn uniformly, say so (uniform=True, --uniform)"
@@ -48,13 +49,14 @@ def read_log(
         `arm` (the position among them of what was played, from 0), `propensity` (the probability with which
         it was played), `reward`, and perhaps `time` (numbers or timestamps). Events are put in order of
         time; without times, rows are in order. `arms` is a list of vectors of one length, or with `items` a
-        list of item ids; in a CSV file it is written as JSON, such as `[[0.1, 0.2], [0.3, 0.4]]`.
+        list of item ids; in a CSV file it is written as JSON, such as `[[0.1, 0.2], [0.3, 0.4]]`. Beside
+        vectors, `ids` may be the list of the ids of these items, whole numbers or text.
     columns : mapping, optional
         Names of the columns where they differ: `{"user": "customer", "reward": "click"}`.
     items : path, data frame or array, optional
         The vector of each item: a table whose first column is the id and whose others are the features, or an
-        array whose row numbers are the ids. For a log that a service has exported: its table of items, which
-        has all versions of the catalogue.
+        array, also as a `.npy` file, whose row numbers are the ids. For a log that a service has
+        exported: its table of items, which has all versions of the catalogue.
     uniform : bool, optional
         The arms were drawn uniformly: the propensity is 1/K. For logs without that column.
 
@@ -82,6 +84,11 @@ def read_log(
     name = "the data frame" if isinstance(source, Frame) else Path(source).name
     with _naming(name):
         if not isinstance(source, Frame) and _is_own(Path(source)):
+            for option, value in (("columns", columns), ("items", items), ("uniform", uniform)):
+                if value is not None and value is not False and value != {}:
+                    raise ArgumentError(
+                        f"{option} has no effect on a log that `Log.save` wrote: leave it out"
+                    )
             return _read_own(Path(source))
         frame = _frame(source)
         if not columns and is_service_export(frame.columns):
@@ -89,6 +96,10 @@ def read_log(
     vectors = None if items is None else _read_items(items)
     with _naming(name):
         names = _names(frame.columns, columns or {}, uniform)
+        if vectors is not None:
+            if "ids" in (columns or {}):
+                raise ArgumentError("where items are given, arms holds their ids: leave out the column ids")
+            names.pop("ids", "")
         offers = offers_of_vectors if vectors is None else offers_of_items(*vectors)
         return _log(frame, names, offers, uniform)
 
@@ -117,12 +128,18 @@ def _names(available: list[str], given: Mapping[str, str], uniform: bool) -> dic
         )
     if names["propensity"] not in available and not uniform:
         raise ArgumentError(NO_PROPENSITY)
+    if names["propensity"] in available and uniform:
+        raise ArgumentError(
+            f"uniform is for logs without propensities, and the log has a column {names['propensity']!r}"
+        )
     return {ours: theirs for ours, theirs in names.items() if theirs in available}
 
 
 def _read_export(frame: pl.DataFrame, items: Source | ArrayLike | None, uniform: bool) -> Log:
     """The log that a service has exported, with its table of items."""
     table = None
+    if uniform:
+        raise ArgumentError("uniform is for logs without propensities, and an export of a service has them")
     if items is not None:
         if not isinstance(items, Frame | str | PathLike):
             raise ArgumentError(
@@ -133,7 +150,7 @@ def _read_export(frame: pl.DataFrame, items: Source | ArrayLike | None, uniform:
             wanted = ", ".join(ITEM_COLUMNS)
             raise ArgumentError(f"items must be the table that the service exports, with columns {wanted}")
     found = read_offers(frame, table)
-    names = {name: name for name in COLUMNS}
+    names = {name: name for name in COLUMNS if name != "ids"}
     return _log(frame[found.rows], names, lambda _: found.offers, uniform, found.chosen)
 
 
@@ -150,6 +167,8 @@ def _log(
     if not frame.height:
         raise DataError("the log has no events")
     offers = offers_of(frame[names["arms"]])
+    if "ids" in names:
+        offers = with_ids(offers, frame[names["ids"]])
     item_ids, item_of = numbered_ids(offers.ids)
     ids = _ids(frame[names["user"]])
     unique = ids.unique(maintain_order=True)
@@ -259,28 +278,12 @@ def _timestamps(column: pl.Series) -> pl.Series:
 
 
 def _read_items(items: Source | ArrayLike) -> tuple[pl.Series, Floats]:
-    """The id and the vector of each item; an error names their table, not that of the log."""
-    try:
-        return _items(items)
-    except DataError as error:
-        name = Path(items).name if isinstance(items, str | PathLike) else "items"
-        raise DataError(f"{name}: {str(error).replace('event', 'row', 1)}") from None
-
-
-def _items(items: Source | ArrayLike) -> tuple[pl.Series, Floats]:
-    """The id of each item, and its vector."""
+    """The id and the vector of each item; rows of an array are numbered."""
     import polars as pl
 
-    if not isinstance(items, Frame | str | PathLike):
-        vectors = np.asarray(items, np.float64)
-        if vectors.ndim != 2:
-            raise ArgumentError(f"items must have shape (N, dim), got {vectors.shape}")
-        return pl.Series("item", np.arange(len(vectors))), vectors
-    frame = _frame(items)
-    if frame.width < 2:
-        raise ArgumentError("items must be a table of an id and at least one feature")
-    ids, *features = frame.get_columns()
-    return _ids(ids), np.column_stack([_numbers(f"feature {one.name!r}", one) for one in features])
+    found = read_item_features(items)
+    numbers = pl.Series("item", np.arange(len(found.vectors)))
+    return numbers if found.ids is None else found.ids, found.vectors
 
 
 def _is_own(path: Path) -> bool:
@@ -302,7 +305,7 @@ def _is_own(path: Path) -> bool:
 def _read_own(path: Path) -> Log:
     """A log that `Log.save` wrote."""
     frame = _frame(path)
-    names = {name: name for name in COLUMNS if name != "arms"} | {"arms": "items"}
+    names = {name: name for name in COLUMNS if name not in ("arms", "ids")} | {"arms": "items"}
     if missing := [name for name in (*names.values(), "vectors") if name not in frame.columns]:
         raise DataError(f"it lacks the column {missing[0]!r} of a log")
     vectors = frame["vectors"].drop_nulls()
@@ -310,5 +313,5 @@ def _read_own(path: Path) -> Log:
         raise DataError("it has no vectors")
     items = offers_of_vectors(vectors).items
     ids = frame["ids"].drop_nulls().explode().to_list() if "ids" in frame.columns else ()
-    by_number = offers_of_items(*_items(items))
+    by_number = offers_of_items(*_read_items(items))
     return _log(frame, names, lambda column: by_number(column)._replace(ids=ids), uniform=False)

@@ -13,6 +13,7 @@ from coterie.errors import ArgumentError, CoterieError, MissingData, unknown
 from coterie.experiments.results import final_value
 from coterie.experiments.run_store import COLUMNS, FinishedRun, Store
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec, format_value
+from coterie.experiments.tuning import FIRST_SEED
 from coterie.types import Floats
 
 METRICS = (*(name for name in COLUMNS if name != "rounds"), "relative")
@@ -187,7 +188,7 @@ def compare_results(
         raise unknown("metric", metric, METRICS, f"The metrics are {', '.join(METRICS)}")
     if not 0 < level < 1:
         raise ArgumentError(f"level must be between 0 and 1, got {level!r}")
-    ours, theirs = _groups(first), _groups(second)
+    ours, theirs = _groups(_reported(first)), _groups(_reported(second))
     found = Comparison([], {}, {})
     for group in {**ours, **theirs}:
         one, two = ours.get(group, {}), theirs.get(group, {})
@@ -196,6 +197,11 @@ def compare_results(
             _add_difference(found, group, (a, left), (b, right), metric, level)
     found.differences.sort(key=lambda one: (one.world, one.policy))
     return found
+
+
+def _reported(results: Iterable[FinishedRun]) -> list[FinishedRun]:
+    """The runs without the trials of tuning, which were played to choose constants."""
+    return [one for one in results if one.run.seed < FIRST_SEED]
 
 
 def _groups(results: Iterable[FinishedRun]) -> dict[RunGroup, RunsBySpec]:

@@ -10,7 +10,7 @@ from math import ceil
 from pathlib import Path
 from textwrap import fill
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -42,8 +42,8 @@ WIDTH, HEIGHT = 2.6, 2.25  # inches a panel: four fill a page on its side
 MIN_WIDTH = 5.2
 """Inches that a figure has across at least."""
 
-LEGEND_LINE, LEGEND_LETTER, TITLE_LETTERS = 0.65, 0.085, 11.5
-"""Inches of a line and of a letter in a legend, and letters of a title in an inch."""
+LEGEND_LINE, LEGEND_LETTER, TITLE_LETTERS, NOTE_LETTERS = 0.65, 0.085, 11.5, 13.0
+"""Inches of a line and of a letter in a legend, and letters of a title and of a note in an inch."""
 
 CROP_FACTOR = 2.5
 """A policy with more than this many times the regret of the next is cropped, and its value written."""
@@ -175,10 +175,12 @@ def _curve(axes: Axes, result: PolicyResult, style: Style, column: str, offset: 
     )
 
 
-def _over_rounds(axes: Axes, panel: Panel, column: str, label: str) -> None:
+def _over_rounds(
+    axes: Axes, panel: Panel, column: str, label: str, styles: Sequence[Style] | None = None
+) -> None:
     from matplotlib.ticker import EngFormatter
 
-    styles = styles_of([result.spec for result in panel.results])
+    styles = styles or styles_of([result.spec for result in panel.results])
     for k, (result, style) in enumerate(zip(panel.results, styles, strict=True)):
         _curve(axes, result, style, column, (k + 1) / (len(panel.results) + 1))
     axes.set_xlim(0, int(panel.results[0].traces[0].rounds[-1]))
@@ -186,6 +188,38 @@ def _over_rounds(axes: Axes, panel: Panel, column: str, label: str) -> None:
     axes.set_ylim(bottom=0)
     axes.set_xlabel("round t")
     axes.set_ylabel(label)
+
+
+class CurveOptions(NamedTuple):
+    """How a figure of one panel looks: title, a sentence below, labels by number of a policy, and inches."""
+
+    title: str
+    note: str
+    labels: Mapping[int, str]
+    width: float | None = None
+
+
+def draw_curves(panel: Panel, options: CurveOptions, folder: Path, name: str) -> list[Path]:
+    """Draw regret over rounds of a single panel in every format."""
+    need("matplotlib", "drawing a figure")
+    from matplotlib.figure import Figure
+    from matplotlib.style import context as style_context
+
+    styles = [
+        style._replace(label=options.labels.get(k, style.label))
+        for k, style in enumerate(styles_of([result.spec for result in panel.results]))
+    ]
+    width = options.width or MIN_WIDTH
+    with style_context(dict(RC_PARAMS)):
+        canvas = Figure(figsize=(width, HEIGHT + 1.0))
+        axes = canvas.subplots()
+        _over_rounds(axes, panel, "regret", "cumulative regret", styles)
+        _crop(axes, panel, styles)
+        if options.title:
+            axes.set_title(fill(options.title, int(width * TITLE_LETTERS)))
+        axes.set_xlabel(f"round t\n{fill(options.note, int(width * NOTE_LETTERS))}")
+        _legend(canvas)
+        return list(_save(canvas, folder, name))
 
 
 def relative(panels: Sequence[Panel]) -> Canvas:
@@ -234,9 +268,9 @@ def curves(panels: Sequence[Panel]) -> Canvas:
     return canvas
 
 
-def _crop(axes: Axes, panel: Panel) -> None:
+def _crop(axes: Axes, panel: Panel, styles: Sequence[Style] | None = None) -> None:
     """End the axis below a policy that would flatten all others, and write its value there."""
-    styles = styles_of([result.spec for result in panel.results])
+    styles = styles or styles_of([result.spec for result in panel.results])
     finals = sorted((r.mean_regret, style.label) for r, style in zip(panel.results, styles, strict=True))
     # With two curves nothing is left to compare once one is cropped.
     if len(finals) < 3 or finals[-1][0] <= CROP_FACTOR * finals[-2][0]:

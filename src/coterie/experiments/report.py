@@ -69,6 +69,7 @@ def write_report(
     command: str,
     skipped: Sequence[str],
     protocol: TuningProtocol,
+    constants: Path | None = None,
 ) -> None:
     """Write the page, whole or not at all."""
     need("jinja2", "the report")
@@ -81,6 +82,7 @@ def write_report(
         command=command,
         skipped=skipped,
         protocol=protocol,
+        constants=constants,
         budget=BUDGET,
         first_seed=FIRST_SEED,
         answers=get_args(Answer),

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from coterie import datasets
 from coterie.atomic_files import atomic_write
-from coterie.errors import MissingData
+from coterie.errors import ArgumentError, MissingData
 from coterie.experiments.claims import judge_claims, summary_sentence
 from coterie.experiments.figures import Figure, Variation
 from coterie.experiments.report import FigureResult, write_report
@@ -19,6 +20,7 @@ from coterie.experiments.run_store import Run, Store
 from coterie.experiments.runner import Callback, DataFiles, Engine, Runner
 from coterie.experiments.specs import EnvironmentSpec, PolicySpec
 from coterie.experiments.tables import (
+    SummaryRow,
     TextTable,
     bounds_table,
     markdown_page,
@@ -35,9 +37,13 @@ from coterie.experiments.tuning import (
     Widths,
     check_reported,
     choose,
+    chosen_before,
     tuning_runs,
 )
 from coterie.simulation import Trace
+
+Constants: TypeAlias = Mapping[tuple[str, str, str], Mapping[str, float]]
+"""Constants by name, for each dataset, panel and policy."""
 
 
 class PanelSpec(NamedTuple):
@@ -99,6 +105,18 @@ class FigurePlan:
         """All studies, each once."""
         every = (self.study(panel, policy, data) for panel in self.panel_specs() for policy in panel.policies)
         return list(dict.fromkeys(every))
+
+    def choices(self, rows: Constants, data: DataFiles) -> Iterator[tuple[Study, Choice]]:
+        """All studies with the constants of an earlier summary, by dataset, panel and policy."""
+        for panel in self.panel_specs():
+            for policy in panel.policies:
+                study, key = self.study(panel, policy, data), (panel.environment.dataset, panel.label, policy)
+                # A policy without a grid needs no row: it has one point, without constants.
+                choice = chosen_before(study, rows.get(key, {}))
+                if choice is None:
+                    where = ", ".join(part for part in key[:2] if part)
+                    raise ArgumentError(f"--constants has none of the grid of {policy} for {where}")
+                yield study, choice
 
     def runs(self, data: DataFiles, choices: Mapping[Study, Choice]) -> list[Run]:
         """All reported runs."""
@@ -196,6 +214,9 @@ class ReproduceOptions:
         Number of rounds; by default that of each figure.
     seeds : int, default 5
         Number of seeds.
+    constants : Path, optional
+        `summary.csv` of an earlier reproduction of the same figure, whose constants are used instead of
+        tuning.
     command : str, default ""
         Command line that is named in the report.
 
@@ -215,6 +236,7 @@ class ReproduceOptions:
     data: DataFiles = field(default_factory=DataFiles)
     horizon: int | None = None
     seeds: int = 5
+    constants: Path | None = None
     command: str = ""
 
 
@@ -318,7 +340,12 @@ def write_files(found: Reproduction) -> Reproduction:
     options = found.options
     written = tuple(result._replace(files=_write_figure(result, options.out)) for result in found.figures)
     write_report(
-        found.report, written, command=options.command, skipped=found.skipped, protocol=options.protocol
+        found.report,
+        written,
+        command=options.command,
+        skipped=found.skipped,
+        protocol=options.protocol,
+        constants=options.constants,
     )
     return found._replace(figures=written)
 
@@ -357,10 +384,36 @@ def _plan(figure: Figure, options: ReproduceOptions) -> FigurePlan:
 
 
 def _tune(plans: Sequence[FigurePlan], options: ReproduceOptions, runner: Runner) -> dict[Study, Choice]:
-    """Tune the parameters of all figures."""
+    """Tune the parameters of all figures, or read them from a summary."""
+    if options.constants is not None:
+        rows = read_constants(options.constants)
+        return {study: choice for plan in plans for study, choice in plan.choices(rows, runner.data)}
     studies = list(dict.fromkeys(study for plan in plans for study in plan.studies(runner.data)))
     runner.play("tuning", tuning_runs(studies, options.protocol))
     return {study: choose(study, options.protocol, runner.store) for study in studies}
+
+
+def read_constants(path: Path) -> Constants:
+    """The constants of a summary.csv, to six digits."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            table = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ArgumentError(f"--constants cannot be read: {path}: {error}") from None
+    columns = set(SummaryRow._fields) - {"params"}
+    if not table or not columns <= set(table[0]):
+        raise ArgumentError(f"--constants must be the summary.csv of a figure, got {path}")
+    try:
+        return {
+            (row["dataset"], row["variation"], row["policy"]): {
+                name: float(f"{float(value):.6g}")
+                for name, value in row.items()
+                if value and name not in columns
+            }
+            for row in table
+        }
+    except (ValueError, TypeError) as error:
+        raise ArgumentError(f"--constants must hold numbers: {path}: {error}") from None
 
 
 def _figure_result(

@@ -17,13 +17,16 @@ from coterie.errors import ArgumentError
 from coterie.experiments.results import Panel, PolicyResult, labels_of
 from coterie.experiments.run_store import Run, Store
 from coterie.experiments.runner import DataFiles
-from coterie.experiments.specs import EnvironmentSpec, PolicySpec, World
-from coterie.experiments.tuning import usual_spec
+from coterie.experiments.specs import EnvironmentSpec, Params, PolicySpec, World
+from coterie.experiments.tuning import Choice, Study, TuningProtocol, candidates, check_reported, usual_spec
 from coterie.policies.factories import PolicyFactory, find_factory
 from coterie.policies.registry import DEFAULT
 
 DEFAULT_POLICIES = (DEFAULT, "LinUCBInd", "ItemUCB")
 """The policies of a run that names none: the default, and what users alone and items alone are worth."""
+
+WITHOUT_DUELS = ("ItemUCB", "ItemTS")
+"""Policies that learn nothing from a duel: it is about a difference of two vectors, which is no item."""
 
 DEFAULT_HORIZON = 20_000
 
@@ -68,12 +71,16 @@ class SharedParameters(NamedTuple):
 
     def complete(self, spec: PolicySpec, environment: EnvironmentSpec) -> PolicySpec:
         """The policy with its own parameters, then the shared ones, then those to start from."""
+        usual = usual_spec(spec.name, environment)
+        return PolicySpec(spec.name, {**usual.params, **self.given(spec).params})
+
+    def given(self, spec: PolicySpec) -> PolicySpec:
+        """The policy with its own parameters and the shared ones that it takes."""
         maker = find_factory(spec.name)
         maker.check(spec.params)
         shared = {**_as_parameters(maker, self.options), **self.params}
         taken = {name: value for name, value in shared.items() if maker.takes(name)}
-        usual = usual_spec(spec.name, environment)
-        return PolicySpec(spec.name, {**usual.params, **taken, **spec.params})
+        return PolicySpec(spec.name, {**taken, **spec.params})
 
 
 def _as_parameters(maker: PolicyFactory, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,12 +97,17 @@ def _has_effect(maker: PolicyFactory, option: str) -> bool:
 
 
 class RunPlan(NamedTuple):
-    """Runs of several policies in one environment, and where its data comes from."""
+    """Runs of several policies in one environment, and where its data comes from.
+
+    `given` are the policies with only the parameters that somebody has set.
+    """
 
     environment: EnvironmentSpec
     policies: tuple[PolicySpec, ...]
     runs: tuple[Run, ...]
     data: DataFiles
+    given: tuple[PolicySpec, ...]
+    is_tuned: bool = False
 
     @property
     def horizon(self) -> int:
@@ -111,6 +123,32 @@ class RunPlan(NamedTuple):
     def labels(self) -> tuple[str, ...]:
         """Distinct labels of the policies."""
         return labels_of(self.policies)
+
+    def studies(self, protocol: TuningProtocol) -> list[Study]:
+        """The tuning study of each policy; parameters that were given are not tuned."""
+        check_reported(self.seeds)
+        rounds, data = protocol.rounds(self.horizon), self.runs[0].data
+        return [
+            Study(self.environment, one.name, rounds, data, fixed=Params(one.params)) for one in self.given
+        ]
+
+    def tuned(self, choices: Sequence[Choice]) -> RunPlan:
+        """The plan with the parameters that were chosen."""
+        chosen = {old: choice.spec for old, choice in zip(self.policies, choices, strict=True)}
+        runs = tuple(dict.fromkeys(replace(run, policy=chosen[run.policy]) for run in self.runs))
+        policies = tuple(dict.fromkeys(chosen.values()))
+        return self._replace(policies=policies, runs=runs, given=policies, is_tuned=True)
+
+    @property
+    def untuned(self) -> list[str]:
+        """Labels of the policies that have parameters to tune, and were given none."""
+        if self.is_tuned:
+            return []
+        found = []
+        for label, one in zip(self.labels, self.given, strict=True):
+            if len(candidates(one.name, self.environment, fixed=one.params)) > 1:
+                found.append(label)
+        return found
 
     def label(self, run: Run) -> str:
         """The policy's name; with its parameters where two policies share it."""
@@ -132,6 +170,15 @@ class RunPlan(NamedTuple):
         return Panel(self.environment.dataset, "", "", 0.0, sum(gaps) / len(gaps), results)
 
 
+def default_policies(environment: EnvironmentSpec) -> tuple[str, ...]:
+    """The policies of a run that names none, without those that learn nothing there.
+
+    >>> default_policies(EnvironmentSpec(duels=1.0))
+    ('AutoCLUB', 'LinUCBInd')
+    """
+    return tuple(name for name in DEFAULT_POLICIES if not (environment.duels and name in WITHOUT_DUELS))
+
+
 def plan_runs(
     environment: EnvironmentSpec,
     policies: Sequence[PolicySpec],
@@ -148,10 +195,14 @@ def plan_runs(
     Without `has_noise`, the noise of an environment of real feedback is measured: it is the unit in which
     parameters to start from are given.
     """
+    for one in policies:
+        if environment.duels and one.name in WITHOUT_DUELS:
+            raise ArgumentError(f"{one.name} learns nothing from duels: leave it out")
     if environment.is_real:
         environment = fit_environment(environment, data, seed=seeds[0], has_noise=has_noise)
     shared.check_used([find_factory(one.name) for one in policies])
-    completed = tuple(dict.fromkeys(shared.complete(one, environment) for one in policies))
+    given = {shared.complete(one, environment): shared.given(one) for one in policies}
+    completed = tuple(given)
     sha256 = data.sha256(environment)
     world = environment.make(data.dataset(environment), seeds[0])
     rounds = possible_horizon(world, horizon)
@@ -163,16 +214,21 @@ def plan_runs(
     # Made once and thrown away: a wrong parameter is an error now, not in the middle of the runs.
     for policy in completed:
         policy.make(world, seeds[0])
-    return RunPlan(environment, completed, runs, data)
+    return RunPlan(environment, completed, runs, data, tuple(given.values()))
 
 
 def usual_environment(
-    given: Mapping[str, Any], *, data: str | None = None, threshold: float | None = None
+    given: Mapping[str, Any],
+    *,
+    data: str | None = None,
+    is_own_table: bool = False,
+    threshold: float | None = None,
 ) -> dict[str, Any]:
     """Parameters of an environment that follow from those that are given.
 
     Unless given, there are no more clusters than users, the dataset has as many users as play, and
-    rewards with an offset have an intercept. Real feedback has parameters and a dataset of its own.
+    rewards with an offset have an intercept. The dataset is that of the file; of a file whose columns are
+    named (`is_own_table`), 'interactions'. Real feedback has parameters of its own.
     """
     defaults = EnvironmentSpec()
     found: dict[str, Any] = {"intercept": True} if given.get("offset", 0) else {}
@@ -181,21 +237,23 @@ def usual_environment(
         found["n_clusters"] = min(users, defaults.n_clusters)
         found["pool_users"] = max(users, defaults.pool_users)
     setting = given.get("setting")
+    if is_own_table:
+        found["dataset"] = "interactions"
+    elif data is not None:
+        found["dataset"] = guessed_dataset(data)
     if isinstance(setting, str) and setting in USUAL_REAL:
-        found |= {"dataset": guessed_dataset(data), **USUAL_REAL[setting]}
+        found = {"dataset": "movielens", **found, **USUAL_REAL[setting]}
         found |= {} if threshold is None else {"threshold": threshold}
     return found
 
 
-def guessed_dataset(path: str | None) -> str:
+def guessed_dataset(path: str) -> str:
     """The dataset of a file or folder, by its name; 'interactions' for any other file.
 
     >>> guessed_dataset("downloads/ml-25m.zip"), guessed_dataset("clicks.csv")
     ('movielens', 'interactions')
     """
-    place = Path(path or "").expanduser()
-    if path is None:
-        return "movielens"
+    place = Path(path).expanduser()
     for name in datasets.names():
         about = datasets.about(name)
         if place.name == about.archive or (place.is_file() and is_file_of(about, place)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from inspect import signature
 from math import isfinite, sqrt
@@ -244,6 +244,35 @@ ENVIRONMENTS: Mapping[str, type[Stochastic] | type[Smoothed]] = MappingProxyType
 """Kinds of environments, by `EnvironmentSpec.setting`."""
 
 
+STOCHASTIC_PARAMETERS = (
+    *("sizes", "zipf", "late", "settled", "drift", "delay", "jumps"),
+    *("misspecification", "corrupted", "corruption", "corrupted_rounds"),
+)
+SMOOTHED_ONLY = ("sigma", "truncation", "adversary")
+SIMULATED_ONLY = (
+    *STOCHASTIC_PARAMETERS,
+    *SMOOTHED_ONLY,
+    *("n_clusters", "rewards", "pool_users", "scale", "spread"),
+)
+REAL_ONLY = (
+    *("threshold", "unit", "vectors", "conversation", "offers"),
+    *("default_payoff", "window", "connected", "once"),
+)
+"""Parameters of `EnvironmentSpec` that have an effect only in some settings."""
+
+UNUSED_BY_SETTING: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "stream": ("offers", "default_payoff", "window", "connected"),
+        "payoffs": ("dim", "pool_items", "threshold"),
+        "lastfm-2014": ("pool_items", "threshold"),
+    }
+)
+NEEDED: Mapping[str, str] = MappingProxyType(
+    {"settled": "late", "corruption": "corrupted", "corrupted_rounds": "corrupted", "liar_sd": "liars"}
+)
+"""Parameters that have an effect only where another one is not 0."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentSpec:
     """Everything that determines an environment but its seed; the defaults are those of Fig. 1.
@@ -416,6 +445,32 @@ class EnvironmentSpec:
             Names, in order.
         """
         return tuple(one.name for one in fields(cls))
+
+    def without_effect(self, given: Iterable[str]) -> list[str]:
+        """Find parameters that change nothing in this environment.
+
+        Parameters
+        ----------
+        given : iterable of str
+            Names of parameters that somebody has set.
+
+        Returns
+        -------
+        list of str
+            Those of them that this setting, or the value of another parameter, makes irrelevant.
+        """
+        kind = ENVIRONMENTS.get(self.setting)
+        if kind is None:
+            unused = {*SIMULATED_ONLY, *UNUSED_BY_SETTING.get(self.setting, ())}
+            unused |= set() if self.setting == "lastfm-2014" else {"unit"}
+            unused |= set() if self.offers == "window" else {"window"}
+        else:
+            unused = {*REAL_ONLY, *(SMOOTHED_ONLY if self.setting == "stochastic" else ())}
+            unused |= set(STOCHASTIC_PARAMETERS) - set(signature(kind).parameters)
+            unused |= {"noise"} if self.rewards == "bernoulli" else set()
+        for name, other in NEEDED.items():
+            unused |= set() if getattr(self, other) else {name}
+        return [name for name in given if name in unused]
 
     @property
     def is_real(self) -> bool:

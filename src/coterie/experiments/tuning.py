@@ -18,16 +18,19 @@ import numpy as np
 
 from coterie.errors import ArgumentError
 from coterie.experiments.run_store import Run, Store
-from coterie.experiments.specs import EnvironmentSpec, PolicySpec
+from coterie.experiments.specs import EnvironmentSpec, Params, PolicySpec, Value
 from coterie.policies.factories import TUNED, find_factory, is_own
 from coterie.policies.registry import find
 from coterie.theory import beta
+from coterie.validation import shown
 
 FIRST_SEED = 1000
 """Seeds from here on are for tuning; those below may be reported."""
 
 BUDGET = 24
 """Points tried for every policy that has a grid."""
+
+NOTHING_FIXED = Params({})
 
 Widths: TypeAlias = Literal["tuned", "theory"]
 """Source of β: a grid, as for other parameters, or the theory."""
@@ -65,18 +68,23 @@ def theory_beta(environment: EnvironmentSpec, horizon: int, *, ridge: float = 1.
 
 
 def candidates(
-    policy: str, environment: EnvironmentSpec, *, widths: Widths = "tuned", horizon: int = 1
+    policy: str,
+    environment: EnvironmentSpec,
+    *,
+    widths: Widths = "tuned",
+    horizon: int = 1,
+    fixed: Mapping[str, Value] = NOTHING_FIXED,
 ) -> list[PolicySpec]:
     """The points of a policy's grid in an environment; one point if it has no grid.
 
     With `widths="theory"` the factor of the width is that of the theory for this horizon, and the rest of
-    the grid is tried.
+    the grid is tried. Parameters that are `fixed` have one value. A policy of your own may have a grid as an
+    attribute of its class: `grid = {"epsilon": [0.05, 0.1, 0.2]}`.
 
     >>> [str(spec) for spec in candidates("AutoCLUB", EnvironmentSpec())]
     ['AutoCLUB']
     """
-    axes = {} if is_own(policy) else dict(find(policy).grid.axes())
-    points = {name: [in_units(name, value, environment) for value in values] for name, values in axes.items()}
+    points = {**_grid(policy, environment), **{name: [value] for name, value in fixed.items()}}
     width = width_parameter(policy)
     if widths == "tuned" or width not in points:
         return _crossed(policy, points)
@@ -84,7 +92,26 @@ def candidates(
     return [_with_theory_width(spec, width, environment, horizon) for spec in others]
 
 
-def _crossed(policy: str, points: Mapping[str, Sequence[float]]) -> list[PolicySpec]:
+def _grid(policy: str, environment: EnvironmentSpec) -> dict[str, Sequence[Value]]:
+    """The values of each parameter that are tried, in the units of the environment."""
+    if is_own(policy):
+        return own_grid(policy)
+    axes = find(policy).grid.axes()
+    return {name: [in_units(name, value, environment) for value in values] for name, values in axes}
+
+
+def own_grid(policy: str) -> dict[str, Sequence[Value]]:
+    """The grid that the class of your own policy has, checked; empty if it has none."""
+    maker = find_factory(policy)
+    given = getattr(maker.make, "grid", {})
+    lists = given.values() if isinstance(given, Mapping) else [None]
+    if not all(isinstance(values, list | tuple) and values for values in lists):
+        raise ArgumentError(f"{policy}.grid must map parameters to lists of values, got {shown(given)}")
+    maker.check(given)
+    return dict(given)
+
+
+def _crossed(policy: str, points: Mapping[str, Sequence[Value]]) -> list[PolicySpec]:
     """A policy with every combination of these values."""
     return [PolicySpec(policy, dict(zip(points, point, strict=True))) for point in product(*points.values())]
 
@@ -171,6 +198,8 @@ class Study(NamedTuple):
     widths: Widths = "tuned"
     trial_seeds: int | None = None
     """Seeds of a trial, at most; None for those of the protocol."""
+    fixed: Params = NOTHING_FIXED
+    """Parameters that are not tuned."""
 
 
 class Choice(NamedTuple):
@@ -196,7 +225,13 @@ def trials(study: Study, protocol: TuningProtocol) -> list[list[Run]]:
             )
             for seed in protocol.seeds[: study.trial_seeds]
         ]
-        for spec in candidates(study.policy, study.environment, widths=study.widths, horizon=study.rounds)
+        for spec in candidates(
+            study.policy,
+            study.environment,
+            widths=study.widths,
+            horizon=study.rounds,
+            fixed=study.fixed,
+        )
     ]
 
 
@@ -216,6 +251,14 @@ def choose(study: Study, protocol: TuningProtocol, store: Store) -> Choice:
     # The first of equals, so that the choice does not depend on the order of a sort.
     best = int(np.argmin(regrets))
     return Choice(study, points[best][0].policy, regrets[best], len(points))
+
+
+def chosen_before(study: Study, constants: Mapping[str, float]) -> Choice | None:
+    """The point of a study with these constants, given to six digits; None if it has no such point."""
+    for spec in candidates(study.policy, study.environment, widths=study.widths, horizon=study.rounds):
+        if {name: float(f"{value:.6g}") for name, value in spec.params.items()} == constants:
+            return Choice(study, spec, float("nan"), 0)
+    return None
 
 
 def check_reported(seeds: Sequence[int]) -> None:

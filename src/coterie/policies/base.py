@@ -72,7 +72,8 @@ class Plan(NamedTuple):
 
     def number_names(self) -> set[str]:
         """Names of the single numbers of the learner's state."""
-        return {*self.learner.NUMBERS, *(part + name for part in self._parts() for name in Effects.NUMBERS)}
+        effects = (part + name for part in self._parts() for name in Effects.NUMBERS)
+        return {*self.learner.number_names(), *effects}
 
     def shapes(self, n_users: int, dim: int, numbers: dict[str, Any]) -> Shapes:
         """Shape and type of every array of a learner whose state has these numbers."""

@@ -97,6 +97,10 @@ def find_factory(name: str) -> PolicyFactory:
     >>> find_factory("UniCLUB").parameters
     ('alpha', 'beta', 'explore', 'growing', 'ridge', 'items')
     """
+    file, dot, rest = name.partition(".py")
+    if dot and rest[:1] in ("", ":"):
+        shown_class = rest[1:] or "CLASS"
+        raise ArgumentError(f"a policy of your own is MODULE:CLASS: write {file}:{shown_class}, got {name!r}")
     return _own(name) if is_own(name) else _registered(name)
 
 

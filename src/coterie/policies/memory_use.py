@@ -17,7 +17,7 @@ from coterie.policies.kernel.learner import Learner
 
 UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 GRAPH, USERS, CLUSTERS = "graph", "statistics of users", "statistics of clusters"
-OF_USERS = ("users", "vectors", "packed", "seats")
+OF_USERS = ("users", "vectors", "packed")
 """Axes along which each row belongs to a user."""
 LABELS, EFFECTS = "labels and counts", "effects of items"
 WORK, ARGUMENTS = "work space", "arguments"
@@ -63,8 +63,9 @@ class MemoryUse:
 def memory_use(learner: Learner, arguments: Mapping[str, Any]) -> MemoryUse:
     """What a learner holds now."""
     parts: dict[str, int] = {}
+    fields = learner.fields()
     for name, size in learner.held().items():
-        part = part_of(learner.FIELDS[name]) if name in learner.FIELDS else EFFECTS
+        part = part_of(fields[name]) if name in fields else EFFECTS
         parts[part] = parts.get(part, 0) + size
     given = sum(value.nbytes for value in arguments.values() if isinstance(value, np.ndarray))
     parts |= {WORK: learner.scratch(), ARGUMENTS: given}

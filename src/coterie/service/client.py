@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError, Conflict, CoterieError, StoreError, UnknownName
 from coterie.service import messages
-from coterie.service.core.ids import new_id
+from coterie.service.core.ids import checked_id, listed, new_id
 from coterie.service.item_tables import Ids, ItemSource, ItemTable, Progress, item_table, saying_what_was_put
 from coterie.validation import shown
 
@@ -70,12 +70,17 @@ Steps: TypeAlias = Generator[Call[T], T, R]
 class Calls:
     """The calls to one policy; decisions and rewards get an id, so that they may be sent again."""
 
-    def __init__(self, policy: str) -> None:
-        """Address the policy of this name."""
-        self.policy = policy
+    def __init__(self, policy: str, experiment: str | None = None) -> None:
+        """Address the policy of this name, and an experiment for decisions and rewards, if there is one."""
+        self.policy, self.experiment = policy, experiment
 
     def _path(self, rest: str = "") -> str:
         return f"/v1/policies/{quote(self.policy, safe='')}{rest}"
+
+    def _decision_path(self, rest: str) -> str:
+        if self.experiment is None:
+            return self._path(rest)
+        return f"/v1/experiments/{quote(self.experiment, safe='')}{rest}"
 
     def create_policy(self, dim: int, policy: str, options: Mapping[str, Any]) -> Call[messages.PolicyAnswer]:
         """Make the policy."""
@@ -123,9 +128,10 @@ class Calls:
 
     def remove_items(self, ids: Sequence[str]) -> Steps[messages.ItemsAnswer, int]:
         """Remove items of the catalogue, as many at a time as fit in a line."""
-        if isinstance(ids, str) or not ids:
-            raise ArgumentError(f"items must be a list of at least one id, got {shown(ids)}")
-        words, count = [f"id={quote(one, safe='')}" for one in ids], 0
+        names = [checked_id("one of items", one) for one in listed("items", ids)]
+        if not names:
+            raise ArgumentError("items must be a list of at least one id, got none")
+        words, count = [f"id={quote(one, safe='')}" for one in names], 0
         while words:
             fitting = 1
             while fitting < len(words) and sum(map(len, words[: fitting + 1])) < LONGEST_QUERY:
@@ -148,24 +154,26 @@ class Calls:
         """Decide for a user."""
         body: dict[str, Any] = {"user": user, "k": k, "decision_id": decision_id or new_id()}
         if items is not None:
-            body["items"] = list(items)
+            body["items"] = [checked_id("one of items", one) for one in listed("items", items)]
         if exclude is not None:
-            body["exclude"] = list(exclude)
+            body["exclude"] = listed("exclude", exclude)
         if only is not None:
-            body["only"] = [only] if isinstance(only, str) else list(only)
+            body["only"] = [only] if isinstance(only, str) else listed("only", only, "tags")
         if arms is not None:
+            if not isinstance(arms, Mapping):
+                raise ArgumentError(f"arms must be vectors by id, got {shown(arms)}")
             body["arms"] = [{"id": arm, "x": floats(x)} for arm, x in arms.items()]
-        return Call("POST", self._path("/decisions"), messages.DecisionAnswer, body)
+        return Call("POST", self._decision_path("/decisions"), messages.DecisionAnswer, body)
 
     def reward(self, rewards: Sequence[Mapping[str, Any]]) -> Call[messages.RewardsAnswer]:
         """Give rewards."""
-        listed = [{name: value for name, value in one.items() if value is not None} for one in rewards]
-        for one in listed:
+        given = [{name: value for name, value in one.items() if value is not None} for one in rewards]
+        for one in given:
             if "decision_id" not in one:  # an id makes it count once, however often it is sent
                 one.setdefault("id", new_id())
             if "x" in one:
                 one["x"] = floats(one["x"])
-        return Call("POST", self._path("/rewards"), messages.RewardsAnswer, {"rewards": listed})
+        return Call("POST", self._decision_path("/rewards"), messages.RewardsAnswer, {"rewards": given})
 
     def explain(self, user: str) -> Call[messages.ExplanationAnswer]:
         """Explain a user."""
@@ -182,6 +190,27 @@ class Calls:
     def clusters(self) -> Call[messages.ClustersAnswer]:
         """List clusters."""
         return Call("GET", self._path("/clusters"), messages.ClustersAnswer)
+
+    def create_experiment(
+        self, name: str, policies: Mapping[str, float], options: Mapping[str, Any]
+    ) -> Call[messages.ExperimentAnswer]:
+        """Begin an experiment."""
+        shares = [{"policy": policy, "share": share} for policy, share in policies.items()]
+        body = {"name": name, "policies": shares, **options}
+        return Call("POST", "/v1/experiments", messages.ExperimentAnswer, body)
+
+    def experiments(self) -> Call[messages.ExperimentsAnswer]:
+        """List experiments."""
+        return Call("GET", "/v1/experiments", messages.ExperimentsAnswer)
+
+    def describe_experiment(self, name: str) -> Call[messages.ExperimentAnswer]:
+        """Return the results of an experiment."""
+        return Call("GET", f"/v1/experiments/{quote(name, safe='')}", messages.ExperimentAnswer)
+
+    def stop_experiment(self, name: str, keep: str) -> Call[messages.ExperimentAnswer]:
+        """End an experiment."""
+        where = f"/v1/experiments/{quote(name, safe='')}/stop"
+        return Call("POST", where, messages.ExperimentAnswer, {"keep": keep})
 
 
 def _bodies(batch: ItemTable) -> Iterator[tuple[int, bytes]]:
@@ -233,6 +262,8 @@ class Client:
         Where the service is.
     policy : str
         The policy that requests are for.
+    experiment : str, optional
+        An experiment through which decisions and rewards go, whatever the policy.
     key : str, optional
         An API key, `ck_…`.
     retries : int
@@ -267,13 +298,14 @@ class Client:
         url: str = "http://127.0.0.1:8000",
         policy: str = "default",
         *,
+        experiment: str | None = None,
         key: str | None = None,
         retries: int = 5,
         timeout: float = 10.0,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         """Connect when the first request is sent."""
-        self._calls = Calls(policy)
+        self._calls = Calls(policy, experiment)
         self._retries = retries
         self._http = httpx.Client(
             base_url=url, headers=headers(key), timeout=timeout, transport=transport, trust_env=False
@@ -303,8 +335,8 @@ class Client:
         policy : str
             A name of the registry; `coterie policies` lists all.
         **options
-            Other settings: params, users, seed, reward_wait, default_reward, late, uniform_share or mode, as
-            `coterie.service.settings.PolicySettings` has them.
+            Other settings: params, users, seed, reward_wait, default_reward, late, learn_parts, uniform_share
+            or mode, as `coterie.service.settings.PolicySettings` has them.
 
         Returns
         -------
@@ -339,7 +371,7 @@ class Client:
         Parameters
         ----------
         **changes
-            New values of reward_wait, default_reward, late, uniform_share or mode; others stay as they are.
+            New values of reward_wait, default_reward, late, learn_parts, uniform_share or mode; others stay.
 
         Returns
         -------
@@ -470,7 +502,7 @@ class Client:
         Returns
         -------
         DecisionAnswer
-            With `decision_id`, which the reward names, and `chosen`.
+            With `id`, which the reward names, and `chosen`; in JSON the id is called `decision_id`.
 
         Raises
         ------
@@ -479,8 +511,10 @@ class Client:
         """
         return self._send(self._calls.decide(user, items, arms, exclude, only, k, decision_id))
 
-    def reward(self, decision_id: str, reward: float, *, item: str | None = None) -> messages.RewardAnswer:
-        """Give the reward of a decision; the same twice is counted once.
+    def reward(
+        self, decision_id: str, reward: float, *, part: str | None = None, item: str | None = None
+    ) -> messages.RewardAnswer:
+        """Give the reward of a decision, or one part of it; the same twice is counted once.
 
         Parameters
         ----------
@@ -488,13 +522,17 @@ class Client:
             The id of the decision.
         reward : float
             What came back, about from −1 to 1. For a list: 1 and the `item` clicked, or 0.
+        part : str, optional
+            A name of your own, such as "click" or "order-17": rewards of one decision with different names
+            add up. Their sum is learnt when `reward_wait` is over, or as `learn_parts` says.
         item : str, optional
             The item clicked in a list; in shadow mode, the item of the catalogue that was shown instead.
 
         Returns
         -------
         RewardAnswer
-            `status` is "counted", "duplicate", "late" or, if the policy does not learn from it, "recorded".
+            `status` is "counted", "added" (to a sum that is learnt later), "duplicate", "late" or, if the
+            policy does not learn from it, "recorded".
 
         Raises
         ------
@@ -503,7 +541,7 @@ class Client:
         Conflict
             If another reward was given for it.
         """
-        one = {"decision_id": decision_id, "reward": reward, "item": item}
+        one = {"decision_id": decision_id, "reward": reward, "part": part, "item": item}
         return (self.reward_many([one]))[0]
 
     def reward_many(self, rewards: Sequence[Mapping[str, Any]]) -> list[messages.RewardAnswer]:
@@ -512,8 +550,8 @@ class Client:
         Parameters
         ----------
         rewards : sequence of mapping
-            Each with `reward`, and with `decision_id`; or, for what something else chose, with `user` and
-            `item` or `x`, and perhaps an `id` that makes it count once.
+            Each with `reward`, and with `decision_id` and perhaps `part`; or, for what something else chose,
+            with `user` and `item` or `x`, and perhaps an `id` that makes it count once.
 
         Returns
         -------
@@ -577,6 +615,75 @@ class Client:
         """
         return (self._send(self._calls.clusters())).clusters
 
+    def create_experiment(
+        self, name: str, policies: Mapping[str, float], **options: Any
+    ) -> messages.ExperimentAnswer:
+        """Begin an experiment: policies share users by a hash of their ids.
+
+        Parameters
+        ----------
+        name : str
+            A name that was never used.
+        policies : mapping
+            The share of users of each policy, in any unit; the first is the champion.
+        **options
+            learn ("own" or "all"), alpha (0.05) and least_effect, as
+            `coterie.service.core.experiments.Experiment` has them.
+
+        Returns
+        -------
+        ExperimentAnswer
+            The experiment, without results.
+
+        Raises
+        ------
+        Conflict
+            If the name was used before, or a policy takes part in another experiment that runs.
+        """
+        return self._send(self._calls.create_experiment(name, policies, options))
+
+    def experiments(self) -> list[messages.ExperimentAnswer]:
+        """List all experiments with their results.
+
+        Returns
+        -------
+        list of ExperimentAnswer
+            In the order in which they were begun.
+        """
+        return (self._send(self._calls.experiments())).experiments
+
+    def describe_experiment(self, name: str) -> messages.ExperimentAnswer:
+        """Return the results of an experiment so far; one may look as often as one likes.
+
+        Parameters
+        ----------
+        name : str
+            The name of the experiment.
+
+        Returns
+        -------
+        ExperimentAnswer
+            Differences with intervals that hold at all times, results by day, and a proposal.
+        """
+        return self._send(self._calls.describe_experiment(name))
+
+    def stop_experiment(self, name: str, keep: str) -> messages.ExperimentAnswer:
+        """End an experiment; decisions that are asked for through it go on, by one policy for all users.
+
+        Parameters
+        ----------
+        name : str
+            The name of the experiment.
+        keep : str
+            The policy that decides from now on.
+
+        Returns
+        -------
+        ExperimentAnswer
+            The final results.
+        """
+        return self._send(self._calls.stop_experiment(name, keep))
+
     def remove_user(self, user: str) -> None:
         """Forget a user: id, history and statistics.
 
@@ -616,6 +723,8 @@ class AsyncClient:
         Where the service is.
     policy : str
         The policy that requests are for.
+    experiment : str, optional
+        An experiment through which decisions and rewards go, whatever the policy.
     key : str, optional
         An API key, `ck_…`.
     retries : int
@@ -645,13 +754,14 @@ class AsyncClient:
         url: str = "http://127.0.0.1:8000",
         policy: str = "default",
         *,
+        experiment: str | None = None,
         key: str | None = None,
         retries: int = 5,
         timeout: float = 10.0,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         """Connect when the first request is sent."""
-        self._calls = Calls(policy)
+        self._calls = Calls(policy, experiment)
         self._retries = retries
         self._http = httpx.AsyncClient(
             base_url=url, headers=headers(key), timeout=timeout, transport=transport, trust_env=False
@@ -757,13 +867,13 @@ class AsyncClient:
         return await self._send(self._calls.decide(user, items, arms, exclude, only, k, decision_id))
 
     async def reward(
-        self, decision_id: str, reward: float, *, item: str | None = None
+        self, decision_id: str, reward: float, *, part: str | None = None, item: str | None = None
     ) -> messages.RewardAnswer:
-        """Give the reward of a decision; the same twice is counted once.
+        """Give the reward of a decision, or one part of it; the same twice is counted once.
 
         Takes and returns the same as `Client.reward`.
         """
-        one = {"decision_id": decision_id, "reward": reward, "item": item}
+        one = {"decision_id": decision_id, "reward": reward, "part": part, "item": item}
         return (await self.reward_many([one]))[0]
 
     async def reward_many(self, rewards: Sequence[Mapping[str, Any]]) -> list[messages.RewardAnswer]:
@@ -793,6 +903,36 @@ class AsyncClient:
         Takes and returns the same as `Client.clusters`.
         """
         return (await self._send(self._calls.clusters())).clusters
+
+    async def create_experiment(
+        self, name: str, policies: Mapping[str, float], **options: Any
+    ) -> messages.ExperimentAnswer:
+        """Begin an experiment: policies share users by a hash of their ids.
+
+        Takes and returns the same as `Client.create_experiment`.
+        """
+        return await self._send(self._calls.create_experiment(name, policies, options))
+
+    async def experiments(self) -> list[messages.ExperimentAnswer]:
+        """List all experiments with their results.
+
+        Takes and returns the same as `Client.experiments`.
+        """
+        return (await self._send(self._calls.experiments())).experiments
+
+    async def describe_experiment(self, name: str) -> messages.ExperimentAnswer:
+        """Return the results of an experiment so far.
+
+        Takes and returns the same as `Client.describe_experiment`.
+        """
+        return await self._send(self._calls.describe_experiment(name))
+
+    async def stop_experiment(self, name: str, keep: str) -> messages.ExperimentAnswer:
+        """End an experiment; one policy decides for all users from then on.
+
+        Takes and returns the same as `Client.stop_experiment`.
+        """
+        return await self._send(self._calls.stop_experiment(name, keep))
 
     async def remove_user(self, user: str) -> None:
         """Forget a user: id, history and statistics.

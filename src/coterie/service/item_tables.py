@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError, CoterieError, DataError, MissingData
 from coterie.extras import need
-from coterie.service.core.ids import checked_id
+from coterie.service.core.ids import checked_id, listed
 from coterie.types import Floats
 from coterie.validation import as_array, counted, finite, shown
 
@@ -154,9 +154,10 @@ def _columns(frame: DataFrame, names: Sequence[str]) -> Floats:
     columns = []
     for name in names:
         values = np.asarray(frame[name].to_numpy())
-        if values.dtype.kind not in "fiub":
+        if values.dtype.kind not in "fiub" and len(values):
+            wrong = next((one for one in values.tolist() if not isinstance(one, float | int)), values.dtype)
             raise ArgumentError(
-                f"column {name!r} must hold numbers, got {values.dtype}; 'x' may be a column of lists"
+                f"column {name!r} must hold numbers, got {shown(wrong)}; 'x' may be a column of lists"
             )
         columns.append(values.astype(np.float64))
     return np.column_stack(columns)
@@ -180,8 +181,10 @@ def _check(table: ItemTable) -> None:
     if table.tags is not None:
         if not isinstance(table.tags, Mapping):
             raise ArgumentError(f"tags must be a list of tags for each item's id, got {shown(table.tags)}")
-        for one in set(table.tags) - seen:
-            raise ArgumentError(f"tags must be of items that are put, got {shown(one)}")
+        for one, tags in table.tags.items():
+            if one not in seen:
+                raise ArgumentError(f"tags must be of items that are put, got {shown(one)}")
+            listed(f"tags of {shown(one)}", tags, "tags")
     if len(table) and (table.vectors.ndim != 2 or table.vectors.dtype.kind not in "fiu"):
         wanted = "vectors of real numbers of one length"
         got = f"{table.vectors.dtype} of shape {table.vectors.shape}"
@@ -218,7 +221,10 @@ def read_items(path: str | PathLike[str], *, ids: str | PathLike[str] | None = N
         return item_table(_load(where, mapped=True), ids=named)
     if ids is not None:
         raise ArgumentError(f"{where.name} has a column of ids: leave the file of ids out")
-    return item_table(_read_table(where))
+    found = item_table(_read_table(where))
+    if not len(found):
+        raise DataError(f"{where.name} has no items")
+    return found
 
 
 def _read_ids(path: Path) -> list[object]:

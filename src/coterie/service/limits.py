@@ -19,6 +19,8 @@ class Limits:
     ----------
     policy_limit : int
         Policies of a store.
+    experiment_limit : int
+        Experiments of a store, with those that have ended.
     user_limit, item_limit : int
         Users of a policy, and items of its catalogue. A user may take 30 kB (AutoCLUB, d = 25).
     waiting_limit : int
@@ -57,6 +59,7 @@ class Limits:
     """
 
     policy_limit: int = 100
+    experiment_limit: int = 1_000
     user_limit: int = 100_000
     item_limit: int = 1_000_000
     known_item_limit: int = 4_000_000
@@ -85,6 +88,7 @@ class Limits:
 
 LIMITED = {
     "policy": "policies",
+    "experiment": "experiments",
     "user": "users of a policy",
     "item": "items of a catalogue",
     "known_item": "items that a policy knows, removed ones included",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 from coterie.policies.catalogue.tag_sets import LONGEST_TAG
 from coterie.service.core.ids import LONGEST_ID
 from coterie.service.core.known_items import MOST_TAGS
-from coterie.service.settings import Late, LogOffers, Mode
+from coterie.service.settings import Late, LearnParts, LogOffers, Mode
 
 MOST_ITEMS = 10_000
 MOST_DIM = 4_096
@@ -47,9 +47,87 @@ class NewPolicy(Message):
     reward_wait: Annotated[float, Meta(ge=0, le=1e12)] | None = 86_400.0
     default_reward: float | None = 0.0
     late: Late = "accept"
+    learn_parts: LearnParts = "at_close"
     uniform_share: Annotated[float, Meta(ge=0, le=1)] = 0.0
     mode: Mode = "online"
     log_offers: LogOffers = "chosen"
+
+
+class ExperimentPolicy(Message):
+    """A policy of an experiment, and its share of users in any unit."""
+
+    policy: str
+    share: Annotated[float, Meta(gt=0, lt=1e9)] = 1.0
+
+
+class NewExperiment(Message):
+    """An experiment to begin; the first policy is the champion that the others are compared with."""
+
+    name: Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+    policies: Annotated[list[ExperimentPolicy], Meta(min_length=2, max_length=10)]
+    learn: Literal["own", "all"] = "own"
+    alpha: Annotated[float, Meta(gt=0, le=0.5)] = 0.05
+    least_effect: Annotated[float, Meta(gt=0)] | None = None
+
+
+class ExperimentEnd(Message):
+    """The end of an experiment: the policy that decides for all users from then on."""
+
+    keep: str
+
+
+class ExperimentPolicyAnswer(Answer):
+    """What a policy of an experiment has brought; differences are to the champion, the first policy.
+
+    `users` have had a decision; `decisions` have a reward, or the default. `low` and `high` hold at all times
+    at once, however often one looks; null while there is too little data. `uplift` is relative.
+    """
+
+    policy: str
+    share: float
+    mode: str
+    users: int
+    decisions: int
+    reward: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    uplift: float | None
+
+
+class ExperimentDayAnswer(Answer):
+    """A day (UTC): decisions, mean reward, and uplift over the champion of each policy, in order."""
+
+    day: str
+    decisions: list[int]
+    reward: list[float | None]
+    uplift: list[float | None]
+
+
+class ExperimentAnswer(Answer):
+    """An experiment with its results; `proposal` is what they suggest, and nothing happens by itself.
+
+    `ratio_p` bounds the probability of ever seeing numbers of users as far from their shares as these.
+    """
+
+    name: str
+    learn: str
+    alpha: float
+    least_effect: float | None
+    created: float
+    stopped: float | None
+    kept: str | None
+    policies: list[ExperimentPolicyAnswer]
+    days: list[ExperimentDayAnswer]
+    ratio_p: float
+    ratio_ok: bool
+    proposal: str
+
+
+class ExperimentsAnswer(Answer):
+    """All experiments, in the order in which they were begun."""
+
+    experiments: list[ExperimentAnswer]
 
 
 class PolicyChanges(Message):
@@ -58,6 +136,7 @@ class PolicyChanges(Message):
     reward_wait: Annotated[float, Meta(ge=0, le=1e12)] | UnsetType | None = UNSET
     default_reward: float | UnsetType | None = UNSET
     late: Late | UnsetType = UNSET
+    learn_parts: LearnParts | UnsetType = UNSET
     uniform_share: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
     mode: Mode | UnsetType = UNSET
     log_offers: LogOffers | UnsetType = UNSET
@@ -145,7 +224,11 @@ class ArmScoreAnswer(Answer):
 
 
 class DecisionAnswer(Answer):
-    """What to show; `decision_id` is what the reward names."""
+    """What to show; `decision_id` is what the reward names.
+
+    In an experiment, `policy` is the one that the user is assigned to. If it is in `shadow` mode, the product
+    shows what it shows without it, and names that in the reward.
+    """
 
     decision_id: str
     chosen: str
@@ -154,16 +237,25 @@ class DecisionAnswer(Answer):
     propensity: float | None
     cluster: int | None
     policy_version: int
+    policy: str | UnsetType = UNSET
+    shadow: bool | UnsetType = UNSET
+
+    @property
+    def id(self) -> str:
+        """The id that the reward names, called as in a decision of `Recommender`."""
+        return self.decision_id
 
 
 class Reward(Message):
     """The reward of a decision; or, for a user, that of an item or vector that something else chose.
 
-    `id` makes feedback without a decision count once.
+    `part` names one of several rewards of a decision, which add up; each name counts once. `id` makes
+    feedback without a decision count once.
     """
 
     reward: float
     decision_id: Id | None = None
+    part: Id | None = None
     user: Id | None = None
     item: Id | None = None
     x: Vector | None = None
@@ -177,7 +269,7 @@ class Rewards(Message):
 
 
 class RewardAnswer(Answer):
-    """The result of a reward: counted, recorded, duplicate, late; or refused, with the reason."""
+    """The result of a reward: counted, added, recorded, duplicate, late; or refused, with the reason."""
 
     id: str | None
     status: str

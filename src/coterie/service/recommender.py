@@ -15,6 +15,7 @@ from coterie.errors import ArgumentError, MissingData
 from coterie.policies.base import LinearBandit
 from coterie.service.core.decisions import Decision, RewardResult
 from coterie.service.core.engine import PolicyEngine
+from coterie.service.core.ids import listed
 from coterie.service.core.known_items import Tags
 from coterie.service.core.live_policy import LivePolicy
 from coterie.service.core.queries import Explanation, Summary, UserEvent, explain, history, summary
@@ -55,8 +56,8 @@ class Recommender:
     snapshot_every : int
         Events after which the state is written, so that the next start reads less of the log.
     **changes
-        reward_wait, default_reward, late, uniform_share and mode, as `PolicySettings` explains them. What is
-        not given stays as it is in the store.
+        reward_wait, default_reward, late, learn_parts, uniform_share and mode, as `PolicySettings` explains
+        them. What is not given stays as it is in the store.
 
     Notes
     -----
@@ -153,14 +154,26 @@ class Recommender:
         """
         return self._engine.settle(
             self._live.decide(
-                user, items=items, arms=arms, exclude=exclude, only=only, k=k, decision_id=decision_id
+                user,
+                items=None if items is None else listed("items", items),
+                arms=arms,
+                exclude=None if exclude is None else listed("exclude", exclude),
+                only=only if only is None or isinstance(only, str) else listed("only", only, "tags"),
+                k=k,
+                decision_id=decision_id,
             )
         )
 
     def reward(
-        self, decision_id: str, reward: float, *, item: str | None = None, x: ArrayLike | None = None
+        self,
+        decision_id: str,
+        reward: float,
+        *,
+        part: str | None = None,
+        item: str | None = None,
+        x: ArrayLike | None = None,
     ) -> RewardResult:
-        """Give the reward of a decision; the same twice is counted once.
+        """Give the reward of a decision, or one part of it; the same twice is counted once.
 
         Parameters
         ----------
@@ -168,20 +181,33 @@ class Recommender:
             The id of the decision.
         reward : float
             What came back, about from −1 to 1. For a list: 1 and the `item` clicked, or 0.
+        part : str, optional
+            A name of your own, such as "click" or "order-17": rewards of one decision with different names
+            add up. Their sum is learnt when `reward_wait` is over, or as `learn_parts` says.
         item, x : str, array_like, optional
             In shadow mode, what was shown instead: an item of the catalogue, or its vector.
 
         Returns
         -------
         RewardResult
-            `status` is "counted", "duplicate", "late" or, if the policy does not learn from it, "recorded".
+            `status` is "counted", "added" (to a sum that is learnt later), "duplicate", "late" or, if the
+            policy does not learn from it, "recorded".
 
         Raises
         ------
         UnknownName, Conflict
             If there is no such decision; if another reward was given for it.
+
+        Examples
+        --------
+        >>> shop = Recommender(items={"tea": [1.0, 0.0]})
+        >>> visit = shop.decide("alice").id
+        >>> shop.reward(visit, 0.1, part="click").status
+        'added'
+        >>> shop.reward(visit, 1.0, part="purchase").status  # both count as 1.1 after a day
+        'added'
         """
-        return self._engine.settle(self._live.reward(decision_id, reward, item=item, x=x))
+        return self._engine.settle(self._live.reward(decision_id, reward, part=part, item=item, x=x))
 
     def feedback(
         self,
@@ -277,7 +303,7 @@ class Recommender:
         >>> shop = Recommender(items={"tea": [1.0, 0.0], "coffee": [0.0, 1.0]})
         >>> shop.remove_items(["tea"])
         """
-        self._engine.settle(self._live.change_items(remove=items))
+        self._engine.settle(self._live.change_items(remove=listed("items", items)))
 
     def configure(self, **changes: Any) -> None:
         """Change settings while the recommender runs.
@@ -285,7 +311,7 @@ class Recommender:
         Parameters
         ----------
         **changes
-            New values of reward_wait, default_reward, late, uniform_share or mode, which
+            New values of reward_wait, default_reward, late, learn_parts, uniform_share or mode, which
             `coterie.service.settings.PolicySettings` explains; the others stay as they are.
 
         Examples

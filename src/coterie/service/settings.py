@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
 from typing import Any, Literal, TypedDict, get_args
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from coterie.errors import ArgumentError, unknown
 from coterie.policies.base import MOST_DIM, LinearBandit
 from coterie.policies.factories import find_factory
-from coterie.policies.registry import find
+from coterie.policies.registry import DEFAULT, find
 from coterie.seeding import check_seed
 from coterie.service.core.ids import checked_id
 from coterie.service.limits import Limits
@@ -21,6 +22,7 @@ from coterie.validation import as_array, nonnegative, number, shown, whole
 Mode = Literal["online", "shadow", "frozen"]
 Late = Literal["accept", "correct", "ignore"]
 LogOffers = Literal["chosen", "all"]
+LearnParts = Literal["at_close", "at_once"]
 
 
 class Changes(TypedDict, total=False):
@@ -29,6 +31,7 @@ class Changes(TypedDict, total=False):
     reward_wait: float | None
     default_reward: float | None
     late: Late
+    learn_parts: LearnParts
     uniform_share: float
     mode: Mode
     log_offers: LogOffers
@@ -65,6 +68,10 @@ class PolicySettings:
     late : {"accept", "correct", "ignore"}
         What a reward does that comes after the default was counted: it is counted too; or it replaces the
         default, exactly, by learning everything anew from the log; or it is recorded and not counted.
+    learn_parts : {"at_close", "at_once"}
+        When a reward is learnt that comes in parts, such as a click and then a purchase: their sum, when
+        `reward_wait` is over; or the first part at once, and each later one as a correction, exactly, by
+        learning anew from the log.
     uniform_share : float
         The share ε of decisions that are drawn uniformly, from 0 to 1.
     mode : {"online", "shadow", "frozen"}
@@ -82,6 +89,7 @@ class PolicySettings:
     reward_wait: float | None = 86_400.0
     default_reward: float | None = 0.0
     late: Late = "accept"
+    learn_parts: LearnParts = "at_close"
     uniform_share: float = 0.0
     mode: Mode = "online"
     log_offers: LogOffers = "chosen"
@@ -112,6 +120,7 @@ class PolicySettings:
         object.__setattr__(self, "uniform_share", share)
         for name, choices in (
             ("late", get_args(Late)),
+            ("learn_parts", get_args(LearnParts)),
             ("mode", get_args(Mode)),
             ("log_offers", get_args(LogOffers)),
         ):
@@ -220,6 +229,10 @@ def _plain(value: Any) -> Any:
     return value.tolist()
 
 
+FIRST_POLICY: Mapping[str, Any] = MappingProxyType({"policy": DEFAULT, "dim": 8})
+"""What the first policy of an empty store is, unless `ServerSettings` say otherwise."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
     """The settings of `coterie serve`.
@@ -230,10 +243,11 @@ class ServerSettings:
         Where to listen. Another address than this machine's own needs keys, or `insecure`.
     store : str
         The path of a SQLite file, `sqlite:///PATH`, or `postgresql://…`.
-    policy : str
-        The policy that is created, with the name `default`, if the store has none.
-    dim : int
-        The dimension of its vectors.
+    policy : str, optional
+        The policy that is created, with the name `default`, if the store has none; AutoCLUB if not given.
+    dim : int, optional
+        The dimension of its vectors; 8 if not given. If the store has policies, one of them must have this
+        policy and dimension, where they are given.
     insecure : bool
         Accept requests without a key whenever the store has no key. Without this, requests need no key only
         on an address of this machine, and only until the first key is created.
@@ -253,8 +267,8 @@ class ServerSettings:
     host: str = "127.0.0.1"
     port: int = 8000
     store: str = "coterie.db"
-    policy: str = "AutoCLUB"
-    dim: int = 8
+    policy: str | None = None
+    dim: int | None = None
     insecure: bool = False
     allowed_host: str | None = None
     snapshot_every: int = 50_000
@@ -264,9 +278,11 @@ class ServerSettings:
 
     def __post_init__(self) -> None:
         """Check every setting."""
-        find(self.policy)
+        if self.policy is not None:
+            find(self.policy)
         whole("port", self.port, 0, 65_535)
-        whole("dim", self.dim, 1, 4_096)
+        if self.dim is not None:
+            whole("dim", self.dim, 1, 4_096)
         whole("snapshot_every", self.snapshot_every, 1)
         whole("stop_timeout", self.stop_timeout, 1, 86_400)
         if self.log_level not in ("debug", "info", "warning", "error"):

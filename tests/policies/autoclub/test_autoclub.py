@@ -48,9 +48,9 @@ def test_the_noise_the_differences_and_the_mean_are_found(data: Dataset, noise: 
     policy = coterie.AutoCLUB(20, 8)
     coterie.simulate(policy, world, 6000)
     found, mean = state_numbers(policy), state_array(policy, "prior.mean")
-    assert np.sqrt(found["noise2"]) == pytest.approx(noise, rel=0.05)
+    assert np.sqrt(found["prior.noise2"]) == pytest.approx(noise, rel=0.05)
     differing = world.preferences[world.labels] - world.preferences[world.labels].mean(axis=0)
-    assert np.log(found["weight"]) == pytest.approx(np.log(noise**2 / differing.var()), abs=0.7)
+    assert np.log(found["prior.precision"]) == pytest.approx(np.log(noise**2 / differing.var()), abs=0.7)
     assert np.linalg.norm(mean - world.preferences[world.labels].mean(axis=0)) < 0.15
 
 
@@ -101,19 +101,23 @@ def test_pooled_statistics_are_the_sums_of_their_members(data: Dataset) -> None:
     world = Stochastic(data, n_users=20, n_clusters=4, n_arms=20, seed=5)
     policy = coterie.AutoCLUB(20, 8)
     coterie.simulate(policy, world, 1500)
-    held, labels = state_arrays(policy), state_array(policy, "labels")
-    assert state_numbers(policy)["n_clusters"] == len(np.unique(labels)) == (held["sizes"] > 0).sum()
+    held, labels = state_arrays(policy), state_array(policy, "clusters.partition.labels")
+    assert (
+        state_numbers(policy)["clusters.partition.n_clusters"]
+        == len(np.unique(labels))
+        == (held["clusters.partition.sizes"] > 0).sum()
+    )
     for row in np.unique(labels):
         members = np.flatnonzero(labels == row)
-        gram = np.sum([learner_of(policy).gram(user) for user in members.tolist()], axis=0)
-        matrix = gram + held["weights"][row] * np.eye(8)
-        moment = held["moments"][members].sum(axis=0)
-        assert held["sizes"][row] == len(members)
-        pooled, inverse = learner_of(policy).cluster(int(row))
+        gram = np.sum([learner_of(policy).users.gram(user) for user in members.tolist()], axis=0)
+        matrix = gram + held["clusters.sums.precisions"][row] * np.eye(8)
+        moment = held["users.moments"][members].sum(axis=0)
+        assert held["clusters.partition.sizes"][row] == len(members)
+        pooled, inverse = learner_of(policy).clusters.sums.cluster(int(row))
         np.testing.assert_allclose(pooled, gram, atol=1e-9)
         np.testing.assert_allclose(inverse @ matrix, np.eye(8), atol=1e-8)
-        np.testing.assert_allclose(held["pools.moment"][row], moment, atol=1e-9)
-        assert held["pools.pulls"][row] == held["pulls"][members].sum()
+        np.testing.assert_allclose(held["clusters.sums.moments"][row], moment, atol=1e-9)
+        assert held["clusters.sums.pulls"][row] == held["users.pulls"][members].sum()
 
 
 def test_the_sums_are_those_of_the_users_own_regressions(data: Dataset) -> None:
@@ -122,14 +126,16 @@ def test_the_sums_are_those_of_the_users_own_regressions(data: Dataset) -> None:
     coterie.simulate(policy, world, 1500)
     held, found = state_arrays(policy), state_numbers(policy)
     np.testing.assert_allclose(held["prior.sums"], held["prior.terms"].sum(axis=0), rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(held["prior.total"], held["prior.votes"].sum(axis=0), atol=1e-9)
+    np.testing.assert_allclose(held["prior.vote_sum"], held["prior.votes"].sum(axis=0), atol=1e-9)
     pulls, _, residual, freedom = held["prior.sums"][:4]
-    assert found["noise2"] == pytest.approx(residual / (pulls - freedom))
-    assert found["length2"] == pytest.approx((held["prior.votes"] ** 2).sum())
-    assert found["seen"] == (held["pulls"] > 0).sum()
-    assert found["fitted"] == (held["prior.terms"][:, 0] > 0).sum()
-    assert found["squares"] == pytest.approx(held["squares"].sum())
-    assert found["reach"] == pytest.approx(sum(np.trace(learner_of(policy).gram(user)) for user in range(20)))
+    assert found["prior.noise2"] == pytest.approx(residual / (pulls - freedom))
+    assert found["prior.vote_squares"] == pytest.approx((held["prior.votes"] ** 2).sum())
+    assert found["users.seen"] == (held["users.pulls"] > 0).sum()
+    assert found["prior.fitted"] == (held["prior.terms"][:, 0] > 0).sum()
+    assert found["users.reward_square"] == pytest.approx(held["users.reward_squares"].sum())
+    assert found["users.square_norms"] == pytest.approx(
+        sum(np.trace(learner_of(policy).users.gram(user)) for user in range(20))
+    )
 
 
 @pytest.mark.parametrize("length", [0.0, 1e-12, 1e-8, 1e-4])
@@ -138,7 +144,7 @@ def test_the_mean_preference_stays_finite_where_next_to_nothing_is_known(length:
     rng = np.random.default_rng(0)
     for turn in range(80):
         policy.update(turn % 4, length * rng.normal(size=3), 1.0 + rng.normal())
-    assert state_numbers(policy)["fitted"] == 4
+    assert state_numbers(policy)["prior.fitted"] == 4
     assert np.isfinite(state_array(policy, "prior.mean")).all()
     assert np.isfinite(policy.scores(0, np.eye(3)).mean).all()
 
@@ -180,7 +186,7 @@ def test_the_offset_is_found_and_scores_contain_it() -> None:
         arms = rng.normal(size=(5, 3))
         x = arms[policy.recommend(turn % 6, arms)]
         policy.update(turn % 6, x, float(7.0 + x @ tastes[turn % 6] + 0.1 * rng.normal()))
-    assert state_numbers(policy)["offset"] == pytest.approx(7.0, abs=0.05)
+    assert state_numbers(policy)["prior.offset"] == pytest.approx(7.0, abs=0.05)
     np.testing.assert_allclose(policy.scores(2, np.eye(3)).mean, 7.0 + tastes[2], atol=0.1)
 
 
@@ -194,7 +200,7 @@ def test_newcomers_start_together_at_the_mean_preference(data: Dataset) -> None:
     assert policy.labels().tolist() == [*before, *[max(before) + 1] * 3]
     for user in (20, 22):
         mean = state_array(policy, "prior.mean")
-        offset = state_numbers(policy)["offset"]
+        offset = state_numbers(policy)["prior.offset"]
         np.testing.assert_array_equal(policy.scores(user, np.eye(8)).mean, mean + offset)
     assert not policy.estimates[20:].any()
 
@@ -206,12 +212,14 @@ def test_inverse_times_matrix_is_the_identity_after_100_000_updates(ridge: float
     xs = rng.normal(size=(rounds, 3)) * [1.0, 1.0, 0.1]
     xs /= np.linalg.norm(xs, axis=1, keepdims=True)
     policy.update_many(users, xs, np.where(users % 2, xs[:, 0], xs[:, 1]) + 0.1 * rng.normal(size=rounds))
-    held, labels = state_arrays(policy), state_array(policy, "labels")
+    held, labels = state_arrays(policy), state_array(policy, "clusters.partition.labels")
     assert policy.labels().tolist() == [0, 1, 0, 1, 0, 1]
     for row in np.unique(labels):
         mine = xs[np.isin(users, np.flatnonzero(labels == row))]
-        matrix = held["weights"][row] * np.eye(3) + mine.T @ mine
-        np.testing.assert_allclose(learner_of(policy).cluster(int(row))[1] @ matrix, np.eye(3), atol=1e-8)
+        matrix = held["clusters.sums.precisions"][row] * np.eye(3) + mine.T @ mine
+        np.testing.assert_allclose(
+            learner_of(policy).clusters.sums.cluster(int(row))[1] @ matrix, np.eye(3), atol=1e-8
+        )
 
 
 def test_rewards_that_are_all_zero_are_no_trouble() -> None:
@@ -237,7 +245,7 @@ def test_without_noise_rounding_never_makes_a_user_unknowable() -> None:
         x = arms[policy.recommend(user, arms)]
         policy.update(user, x, float(x @ tastes[user]))
     found = state_numbers(policy)
-    assert found["weight"] >= 0.5e-12 * found["reach"] > 0.0
+    assert found["prior.precision"] >= 0.5e-12 * found["users.square_norms"] > 0.0
     assert np.isfinite(policy.estimates).all()
     np.testing.assert_allclose(policy.estimates, tastes, atol=0.05)
 

@@ -71,9 +71,9 @@ def test_whatever_one_sends_the_noise_of_the_others_is_found(seed: int, power: f
     answers = (rng.normal(size=rounds), 1.0, rewards, sent % 50 == 49, (-1.0) ** sent)[kind]
     tell(policy, np.where(lies, np.clip(size * answers, -9e99, 9e99), rewards), seed=seed)
     found = state_numbers(policy)
-    assert 0.08 < np.sqrt(found["noise2"]) < 0.15
+    assert 0.08 < np.sqrt(found["prior.noise2"]) < 0.15
     assert np.isfinite(policy.scores(1, np.eye(dim)).ucb).all()
-    assert state_array(policy, "precisions")[1:].min() > 0.5
+    assert state_array(policy, "users.noise_weights")[1:].min() > 0.5
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -88,7 +88,7 @@ def test_the_greatest_reward_counts_for_at_most_twice_the_second(seed: int, when
     spoilt, plain = coterie.AutoCLUB(5, 3), coterie.AutoCLUB(5, 3)
     tell(spoilt, great, seed=seed)
     tell(plain, usual, seed=seed)
-    for name in ("moments", "squares"):
+    for name in ("users.moments", "users.reward_squares"):
         found, wanted = state_array(spoilt, name), state_array(plain, name)
         np.testing.assert_allclose(found, wanted, atol=1e-9)
 
@@ -96,10 +96,10 @@ def test_the_greatest_reward_counts_for_at_most_twice_the_second(seed: int, when
 def test_a_second_reward_of_that_size_is_believed() -> None:
     policy = coterie.AutoCLUB(2, 1)
     policy.update(0, [1.0], 5.0)
-    assert state_array(policy, "moments")[0] == 0.0
+    assert state_array(policy, "users.moments")[0] == 0.0
     policy.update(1, [1.0], -4.0)
-    assert state_array(policy, "moments").ravel().tolist() == [5.0, -4.0]
+    assert state_array(policy, "users.moments").ravel().tolist() == [5.0, -4.0]
     policy.update(1, [1.0], 70.0)
-    assert state_array(policy, "moments").ravel().tolist() == [5.0, 6.0]
+    assert state_array(policy, "users.moments").ravel().tolist() == [5.0, 6.0]
     policy.update(0, [1.0], -20.0)
-    assert state_array(policy, "moments").ravel().tolist() == [-15.0, 36.0]
+    assert state_array(policy, "users.moments").ravel().tolist() == [-15.0, 36.0]

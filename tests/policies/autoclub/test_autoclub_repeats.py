@@ -34,7 +34,7 @@ def test_ratings_that_repeat_are_remembered() -> None:
     found = state_numbers(ours)
     assert 0 < learner_of(ours).pairs.shrinkage < 0.1
     assert found["skipped"] > 2000
-    assert np.sqrt(found["noise2"]) == pytest.approx(1.0, rel=0.25)  # what vectors do not tell
+    assert np.sqrt(found["prior.noise2"]) == pytest.approx(1.0, rel=0.25)  # what vectors do not tell
     assert ours.pulls.sum() == ours.rounds == 4000
 
 

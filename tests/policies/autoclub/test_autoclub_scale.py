@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie
-from coterie.policies.autoclub.average import Levelled
+from coterie.policies.autoclub.autoclub_learner import AutoClubLearner
 from coterie.types import Floats
 from inspection import keep_posteriors_of, learner_of, state_arrays, state_numbers
 
@@ -35,19 +35,19 @@ def test_what_is_kept_is_whole_and_gives_back_all_sums(seed: int, dim: int, n: i
     policy = coterie.AutoCLUB(n, dim)
     grams = play(policy, np.random.default_rng(seed).normal(size=(3, dim)), rounds, seed)
     learner, numbers = learner_of(policy), state_numbers(policy)
-    learner.refresh()  # raises if anything contradicts itself
-    pulls, labels = policy.pulls, learner.array("labels")
+    learner.refresh_all()  # raises if anything contradicts itself
+    pulls, labels = policy.pulls, learner.array("clusters.partition.labels")
     kept = np.where(pulls < (dim + 1) // 2, pulls, 0).sum()
-    assert numbers["n_packed"] == (pulls >= (dim + 1) // 2).sum()
-    assert kept <= numbers["used_vectors"] <= rounds
+    assert numbers["users.n_packed"] == (pulls >= (dim + 1) // 2).sum()
+    assert kept <= numbers["users.used_vectors"] <= rounds
     for user in range(n):
-        np.testing.assert_allclose(learner.gram(user), grams[user], atol=1e-9)
+        np.testing.assert_allclose(learner.users.gram(user), grams[user], atol=1e-9)
     for row in np.unique(labels).tolist():
         members = np.flatnonzero(labels == row)
-        weights = learner.array("precisions")[members, None, None]
-        gram, inverse = learner.cluster(row)
+        weights = learner.array("users.noise_weights")[members, None, None]
+        gram, inverse = learner.clusters.sums.cluster(row)
         np.testing.assert_allclose(gram, (weights * grams[members]).sum(axis=0), atol=1e-8)
-        floor = learner.array("weights")[row] * np.eye(dim)
+        floor = learner.array("clusters.sums.precisions")[row] * np.eye(dim)
         np.testing.assert_allclose(inverse @ (gram + floor), np.eye(dim), atol=1e-6)
 
 
@@ -58,9 +58,9 @@ def test_users_with_few_rewards_need_no_matrices() -> None:
     xs = rng.normal(size=(len(users), dim))
     policy.update_many(users, xs, xs[:, 0])
     learner = learner_of(policy)
-    assert learner.array("vectors").shape == (3 * n, dim)
-    assert learner.array("packed").shape[0] == 0
-    assert learner.array("inverses").shape[0] == 1  # they are together until each is reviewed
+    assert learner.array("users.vectors").shape == (3 * n, dim)
+    assert learner.array("users.packed").shape[0] == 0
+    assert learner.array("clusters.sums.inverses").shape[0] == 1  # they are together until each is reviewed
 
 
 def test_users_who_join_one_by_one_and_stay_alone_need_no_matrices_either() -> None:
@@ -72,8 +72,8 @@ def test_users_who_join_one_by_one_and_stay_alone_need_no_matrices_either() -> N
         policy.add_users(1)
     learner = learner_of(policy)
     assert len(np.unique(policy.labels())) == 201
-    assert learner.array("inverses").shape[0] <= 1
-    learner.refresh()
+    assert learner.array("clusters.sums.inverses").shape[0] <= 1
+    learner.refresh_all()
 
 
 def test_of_very_many_clusters_those_that_count_most_are_looked_at() -> None:
@@ -86,13 +86,15 @@ def test_of_very_many_clusters_those_that_count_most_are_looked_at() -> None:
         rewards = np.einsum("ij,ij->i", xs, tastes[users]) + 1e-3 * rng.normal(size=n)
         policy.update_many(users, xs, rewards)
     learner, numbers = learner_of(policy), state_numbers(policy)
-    counts, spots, sizes = (learner.array(name) for name in ("counts", "spots", "sizes"))
-    assert numbers["n_clusters"] > MOST_LISTED
+    counts, spots, sizes = (
+        learner.array(f"clusters.partition.{name}") for name in ("effective_sizes", "positions", "sizes")
+    )
+    assert numbers["clusters.partition.n_clusters"] > MOST_LISTED
     assert 512 <= np.count_nonzero(spots) <= MOST_LISTED
-    assert numbers["bar"] > 0
-    assert counts[spots > 0].min() >= numbers["bar"]
+    assert numbers["clusters.partition.least_size"] > 0
+    assert counts[spots > 0].min() >= numbers["clusters.partition.least_size"]
     left_out = (spots == 0) & (sizes > 0)
-    assert counts[left_out].max() <= numbers["bar"]
+    assert counts[left_out].max() <= numbers["clusters.partition.least_size"]
     copy = deepcopy(policy)
     for user in rng.integers(n, size=200).tolist():
         arms = rng.normal(size=(5, dim))
@@ -101,18 +103,18 @@ def test_of_very_many_clusters_those_that_count_most_are_looked_at() -> None:
         for each in (policy, copy):
             each.update(user, arms[arm], float(arms[arm] @ tastes[user]))
     assert np.array_equal(policy.labels(), copy.labels())
-    learner.refresh()
+    learner.refresh_all()
 
 
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("places", 10**6, "'places'"),
-        ("vectors.next", 10**6, "vectors that are not those of its users"),
-        ("matrices", 10**6, "'matrices'"),
-        ("spots", 10**6, "list of clusters"),
-        ("people.holders", 10**6, "seats"),
-        ("prior.order", 10**6, "'prior.order'"),
+        ("users.places", 10**6, "'places'"),
+        ("users.next_vector", 10**6, "vectors that are not those of its users"),
+        ("clusters.sums.places", 10**6, "'places' of clusters"),
+        ("clusters.partition.positions", 10**6, "candidates among its clusters"),
+        ("hierarchy.cached_users", 10**6, "slots"),
+        ("prior.order", 10**6, "'order'"),
     ],
 )
 def test_a_state_whose_places_are_none_is_refused(name: str, value: int, sentence: str) -> None:
@@ -154,7 +156,7 @@ def test_who_was_asked_before_a_reward_makes_no_difference_to_what_is_learnt(dim
     for _ in range(150):
         other, user, x = int(rng.integers(9)), int(rng.integers(9)), rng.normal(size=dim)
         reward = float(x @ tastes[user] + rng.normal())
-        trusted += state_numbers(asked)["odds"] > -5
+        trusted += state_numbers(asked)["weights.log_odds"] > -5
         if rng.random() < 0.2:
             asked.scores(user if rng.random() < 0.5 else other, rng.normal(size=(3, dim)))
         for policy in (asked, quiet):
@@ -163,14 +165,17 @@ def test_who_was_asked_before_a_reward_makes_no_difference_to_what_is_learnt(dim
     assert held(asked) == held(quiet)
 
 
-def likeliest_of_all(learner: Levelled, user: int) -> list[int]:
+def likeliest_of_all(learner: AutoClubLearner, user: int) -> list[int]:
     """The two clusters of least misfit but the user's own, after looking at every one on the list."""
-    rows = np.setdiff1d(np.flatnonzero(learner.array("spots")), learner.array("labels")[user])
-    numbers, estimates = learner.numbers(), learner.array("pools.estimate")[rows]
-    moment = learner.array("moments")[user] - numbers["offset"] * learner.array("totals")[user]
-    fit = np.einsum("ki,ij,kj->k", estimates, learner.gram(user), estimates) - 2 * estimates @ moment
-    loss = 0.5 * learner.array("precisions")[user] * fit / numbers["noise2"]
-    return [int(row) for row in rows[np.argsort(loss - np.log(learner.array("counts")[rows]))[:2]]]
+    partition = learner.clusters.partition
+    rows = np.setdiff1d(np.flatnonzero(partition.array("positions")), partition.array("labels")[user])
+    numbers, estimates = learner.numbers(), learner.array("clusters.sums.estimates")[rows]
+    moment = learner.array("users.moments")[user]
+    moment = moment - numbers["prior.offset"] * learner.array("users.vector_sums")[user]
+    fit = np.einsum("ki,ij,kj->k", estimates, learner.users.gram(user), estimates) - 2 * estimates @ moment
+    loss = 0.5 * learner.array("users.noise_weights")[user] * fit / numbers["prior.noise2"]
+    order = np.argsort(loss - np.log(partition.array("effective_sizes")[rows]))
+    return [int(row) for row in rows[order[:2]]]
 
 
 @pytest.mark.parametrize(("dim", "offset"), [(4, 0.0), (12, 0.0), (24, 0.0), (12, 5.0)])
@@ -183,8 +188,9 @@ def test_few_clusters_are_looked_at_closely_and_the_likeliest_are_among_them(dim
         x = arms[policy.recommend(user, arms)]
         policy.update(user, x, float(x @ tastes[user] + offset + 0.1 * rng.normal()))
         if t % 7 == 0:
-            rows, looked_at = learner.likeliest(user)
+            rows, looked_at = learner.clusters.likeliest(user)
             assert rows == likeliest_of_all(learner, user)
-            close, listed = close + looked_at, listed + int(np.count_nonzero(learner.array("spots")))
+            close += looked_at
+            listed += int(np.count_nonzero(learner.array("clusters.partition.positions")))
     assert listed > 10_000
     assert close < 0.5 * listed

@@ -38,26 +38,12 @@ def test_a_hierarchical_model_that_decides_alone_explains_users_without_kept_pos
     learner = keep_posteriors_of(policy, 2)
     xs = rng.normal(size=(90, 4))
     policy.update_many(np.arange(90) % 9, xs, xs[:, 0] + 0.1 * rng.normal(size=90))
-    learner.odds = 50.0
+    learner.weights.log_odds = 50.0
     for user in range(9):
         parts, scores = policy.explain(user, np.eye(4)).scores, policy.scores(user, np.eye(4))
         assert parts is not None
         np.testing.assert_array_equal(parts.people, scores.mean)
         assert not np.any([parts.offset, parts.cluster, parts.alternatives])
-
-
-def test_units_of_columns_make_no_difference_to_the_parts() -> None:
-    rng, units = np.random.default_rng(1), np.array([1.0, 64.0, 1024.0])
-    xs, users, arms = rng.normal(size=(90, 3)), rng.integers(4, size=90), rng.normal(size=(5, 3))
-    rewards = xs[:, 0] * (users % 2) - xs[:, 1] + 0.1 * rng.normal(size=90)
-    scaled, level = coterie.AutoCLUB(4, 3), coterie.AutoCLUB(4, 3)
-    scaled.update_many(users, xs * units, rewards)
-    level.update_many(users[32:], xs[32:], rewards[32:])  # columns are judged by the first 32
-    for user in range(4):
-        found, wanted = scaled.explain(user, arms * units).scores, level.explain(user, arms).scores
-        assert found is not None
-        assert wanted is not None
-        np.testing.assert_array_equal(found, wanted)
 
 
 def test_a_user_learns_from_its_cluster_and_noise_counts_less() -> None:

@@ -56,7 +56,7 @@ def test_the_last_rows_take_the_places_of_removed_ones() -> None:
     catalogue.remove([20, 10])
     assert catalogue.ids.tolist() == [30, 40]
     assert [catalogue.row_of(30), catalogue.row_of(40)] == [0, 1]
-    assert catalogue.rows_of([40, 41, -1, 30]).tolist() == [1, -1, -1, 0]
+    assert catalogue.rows_of([40, 41, 30]).tolist() == [1, -1, 0]
     assert catalogue.vectors.tolist() == [[-1.0, 0.0], [0.0, -1.0]]
     assert 10 not in catalogue
     assert 30 in catalogue
@@ -231,3 +231,14 @@ def test_tags_that_no_item_has_any_more_are_forgotten() -> None:
     assert catalogue.tags_of(2) == {"a", "b"}
     assert catalogue.arms(only="b").ids.tolist() == [2]
     assert catalogue.arms(only=["stays", "3999-7"]).ids.tolist() == [0, 1]
+
+
+def test_tags_beside_ids_and_rows_of_no_ids_are_refused() -> None:
+    catalogue = Catalogue(np.eye(3), ids=[1, 2, 3], tags=["red", "red", "blue"])
+    both: Any = ["red", 3]
+    with pytest.raises(ArgumentError, match="only must be tags, or ids of items, not both"):
+        catalogue.arms(only=both)
+    for wrong in (["a"], [1.5], [True], [-1]):
+        with pytest.raises(ArgumentError, match="items must be"):
+            catalogue.rows_of(wrong)
+    assert catalogue.rows_of([3, 7]).tolist() == [2, -1]

@@ -42,7 +42,7 @@ def make(request: Request) -> Dataset:
         material = Material(ABOUT.name, _feedback(request), "data frame", _digest(table.columns))
         return prepare(material, request, lambda: _rows(table, request))
     if request.path is None:
-        raise ArgumentError("path must name your own table (--data), a CSV or Parquet file or a data frame")
+        raise ArgumentError("path must be your own table, a CSV or Parquet file or a data frame, got nothing")
     path = Path(request.path).expanduser()
     if not path.is_file():
         raise MissingData(
@@ -68,7 +68,10 @@ def pick(available: list[str], request: Request) -> list[str]:
     if len(names) < wanted:
         raise ArgumentError(f"a threshold needs a value column, and there are only {', '.join(names)}")
     if len(names) > wanted:
-        raise ArgumentError(f"the value column {names[2]!r} needs a threshold: feedback is 1 above it")
+        raise ArgumentError(
+            f"the value column {names[2]!r} needs a threshold, above which feedback is 1 (--threshold); "
+            "the setting 'rated' takes values as rewards"
+        )
     return names
 
 
@@ -90,7 +93,7 @@ def frame_columns(frame: Frame) -> pl.DataFrame:
 def _of_frame(frame: Frame, request: Request) -> Table:
     _refuse_csv_options(request, "a data frame")
     whole = frame_columns(frame)
-    columns = flat(whole.select(pick(whole.columns, request)))
+    columns = flat(whole.select(pick(whole.columns, request)), "the data frame")
     return Table(columns, lambda row, fault: DataError(f"row {row} of the data frame (from 0): {fault}"))
 
 
@@ -98,7 +101,7 @@ def _of_file(path: Path, request: Request) -> pl.DataFrame:
     """The rows of a file as (user, item, liked)."""
     if path.suffix.lower() in (".parquet", ".pq"):
         _refuse_csv_options(request, path.name)
-        columns = flat(_of_parquet(path, request))
+        columns = flat(_of_parquet(path, request), path.name)
         table = Table(columns, lambda row, fault: DataError(f"row {row} of {path.name} (from 0): {fault}"))
         return _rows(table, request)
     check_suffix(path)
@@ -110,7 +113,7 @@ def check_suffix(path: Path) -> None:
     """Refuse a file that is neither CSV nor Parquet by its name."""
     if not path.name.lower().endswith(SUFFIXES):
         known = ", ".join(SUFFIXES)
-        raise ArgumentError(f"'interactions' reads {known} and .parquet files, got {path.name!r}")
+        raise ArgumentError(f"a table is a file that ends in {known} or .parquet, got {path.name!r}")
 
 
 def _refuse_csv_options(request: Request, what: str) -> None:
@@ -128,13 +131,15 @@ def _of_parquet(path: Path, request: Request) -> pl.DataFrame:
         raise DataError(f"{path.name} cannot be read as Parquet: {first_line(error)}") from error
 
 
-def flat(columns: pl.DataFrame) -> pl.DataFrame:
-    """The columns, if each holds one number or text a row."""
+def flat(columns: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The columns, if each holds one number or text a row; an error gives the name of the table."""
     import polars as pl
 
     for column in columns.get_columns():
         if column.dtype.is_nested() or column.dtype == pl.Binary:
-            raise ArgumentError(f"columns must hold numbers or text, {column.name!r} holds {column.dtype}")
+            raise ArgumentError(
+                f"{name} must hold numbers or text, and its column {column.name!r} holds {column.dtype}"
+            )
     return columns
 
 
@@ -227,7 +232,7 @@ def events(place: Source, columns: Sequence[str] | None = None, *, timed: bool =
     with opened_table(place) as (table, source):
         named = pick_roles(table.columns.columns, columns, timed)
         read = {"user": ids, "item": ids, "value": numbers, "time": _times}
-        used = flat(table.columns.select(named.values()))
+        used = flat(table.columns.select(named.values()), source.file)
         for column in used:
             refuse_missing(table, column)
         found = [read[role](used.get_column(name), table).alias(role) for role, name in named.items()]
@@ -281,7 +286,7 @@ def _open_table(place: Source) -> Iterator[tuple[Table, EventSource]]:
         yield Table(whole, _refusing("the data frame")), EventSource("interactions", "data frame", hashed)
         return
     if place is None:
-        raise ArgumentError("'interactions' needs a data frame, a CSV or a Parquet file as its path")
+        raise ArgumentError("path must be your own table, a CSV or Parquet file or a data frame, got nothing")
     path = Path(place).expanduser()
     if not path.is_file():
         raise MissingData(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError
-from coterie.policies.autoclub.average import Levelled
+from coterie.policies.autoclub.autoclub_learner import AutoClubLearner
 from coterie.policies.autoclub.explanations import UserExplanation, explained
 from coterie.policies.base import Plan
 from coterie.policies.declarations import Declaration, Style
@@ -30,7 +30,6 @@ class AutoCLUB(Segmented):
         Length d of an arm's vector, at least 1.
     ridge : float, default 1.0
         Initial λ of the ridge regressions, in units of the mean of ‖x‖²; positive. λ itself is estimated.
-        Clusters act with up to three times as much, as far as that is no more than the ridge.
     seed : int, default 0
         Seed of the policy's own random numbers; AutoCLUB draws none.
 
@@ -79,7 +78,7 @@ class AutoCLUB(Segmented):
 
     @staticmethod
     def _plan(n_users: int, dim: int, *, ridge: float, seed: int) -> Plan:
-        return Plan(Levelled, {}, items=True)
+        return Plan(AutoClubLearner, {}, items=True)
 
     def explain(
         self, user: int, arms: ArrayLike | None = None, *, items: ArrayLike | None = None

@@ -1,31 +1,57 @@
-"""Clusters by evidence; see _autoclub.pyx."""
+"""Clusters by evidence; see clusters.pyx."""
 
 from libc.stdint cimport int64_t
 
-from coterie.policies.autoclub.prior cimport Terms
-from coterie.policies.autoclub.rows cimport EvidenceRows
+from coterie.policies.autoclub.cluster_sums cimport ClusterSums
+from coterie.policies.autoclub.histories cimport UserHistories
+from coterie.policies.autoclub.partition cimport Partition
+from coterie.policies.autoclub.prior cimport CommonPrior, Terms
+from coterie.policies.autoclub.reward_sizes cimport RewardSizes
+from coterie.policies.kernel.arrays cimport NamedArrays
+from coterie.policies.kernel.learner cimport View
 
 
-cdef class ByEvidence(EvidenceRows):
-    cdef double evidence(self, double logdet, double explained) noexcept nogil
-    cdef double explain(
-        self, const double *first, const double *second, double sign, const double *centred
-    ) noexcept nogil
-    cdef void centre(
-        self, const double *gram, const double *moment, const double *total, double *out
-    ) noexcept nogil
-    cdef double tell(self, Py_ssize_t user, double *fit) noexcept nogil
-    cdef void regress(
-        self, Py_ssize_t user, double *fit, Terms *terms, double *logdet, double *explained
-    ) noexcept nogil
-    cdef bint reassess(self, Py_ssize_t user, Terms *terms) noexcept nogil
-    cdef double weigh(self, Py_ssize_t user, Py_ssize_t row, double *fit) noexcept nogil
-    cdef double crowd(self, Py_ssize_t row, Py_ssize_t but) noexcept nogil
-    cdef double novelty(self) noexcept nogil
-    cdef Py_ssize_t screen(self, Py_ssize_t user, int64_t *rows) noexcept nogil
-    cdef Py_ssize_t shortlist(self, Py_ssize_t user) noexcept nogil
-    cdef void centred_moment(self, Py_ssize_t user) noexcept nogil
-    cdef void misfits(self, Py_ssize_t user, Py_ssize_t count) noexcept nogil
+cdef struct Prediction:
+    # The predictive density of a reward: its mean and variance
+    double mean
+    double variance
+
+
+cdef class Clusters(NamedArrays):
+    cdef readonly UserHistories users
+    cdef readonly RewardSizes sizes
+    cdef readonly CommonPrior prior
+    cdef readonly Partition partition
+    cdef readonly ClusterSums sums
+    cdef double *cluster_weights
+    cdef double *single_weights
+    cdef double *alternatives
+    cdef int64_t *next_review
+    # Scratch
+    cdef double *acting
+    cdef double *fits
+    cdef double *around
+    cdef double *centred
+    cdef double *losses
+    cdef int64_t *likely
+
+    cdef int make_space(self, int64_t rounds) except -1 nogil
+    cdef int init_users(self, Py_ssize_t known) except -1
+    cdef void view(self, Py_ssize_t user, View *seen) noexcept nogil  # OUT: seen
+    cdef const double *preference_of(self, Py_ssize_t user) noexcept nogil
+    cdef void predict(self, Py_ssize_t user, const double *x, Prediction *out) noexcept nogil  # OUT: out
+    cdef void absorb(self, Py_ssize_t user, const double *x, double reward) noexcept nogil
+    cdef void correct(self, Py_ssize_t user, const double *x, double before, double after) noexcept nogil
+
+    cdef bint is_due(self, Py_ssize_t user) noexcept nogil
+    cdef void review(self, Py_ssize_t user) noexcept nogil
+    cdef double regress(self, Py_ssize_t user, double *fit) noexcept nogil  # OUT: fit
+    cdef bint judge_noise(self, Py_ssize_t user, Terms *terms) noexcept nogil
+    cdef double gain(self, Py_ssize_t user, Py_ssize_t row, double *fit) noexcept nogil  # OUT: fit
+    cdef double log_new_cluster(self) noexcept nogil
     cdef void mix(self, Py_ssize_t user, const double *gains, Py_ssize_t n, Py_ssize_t chosen) noexcept nogil
-    cdef Py_ssize_t move(self, Py_ssize_t user, Py_ssize_t target) noexcept nogil
     cdef bint merge(self, Py_ssize_t row, Py_ssize_t other) noexcept nogil
+
+    cdef Py_ssize_t choose_candidates(self, Py_ssize_t user, int64_t *rows) noexcept nogil  # OUT: rows
+    cdef Py_ssize_t shortlist(self, Py_ssize_t user) noexcept nogil
+    cdef void misfits(self, Py_ssize_t user, Py_ssize_t count) noexcept nogil

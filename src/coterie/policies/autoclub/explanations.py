@@ -128,16 +128,16 @@ def explained(
     """The explanation of a user, who is known, and of arms with these ids, if any; the policy is locked."""
     learner: Any = policy.learner
     numbers, cluster = learner.explained(user), learner.cluster_of(user)
-    counts = learner.array("precisions")[cluster] * learner.array("pulls")[cluster]
+    counts = learner.array("users.noise_weights")[cluster] * learner.array("users.pulls")[cluster]
     influence = counts / counts.sum() if counts.any() else np.zeros(len(cluster))
     parts = None
     if arms is not None:
-        parts = _parts(learner, user, arms, ids, numbers["people"], numbers["offset"])
+        parts = _parts(learner, user, arms, ids, numbers["hierarchy"], numbers["offset"])
     return UserExplanation(
         user=user,
         rewards=numbers["rewards"],
         known=numbers["known"],
-        precision=numbers["precision"],
+        precision=numbers["noise_weight"],
         cluster=cluster,
         influence=influence,
         weight=numbers["weight"],
@@ -146,7 +146,7 @@ def explained(
             0.0,
             1.0 - numbers["weight"] - (0.0 if numbers["alone"] == numbers["weight"] else numbers["alone"]),
         ),
-        people=numbers["people"],
+        people=numbers["hierarchy"],
         noise=numbers["noise"],
         scores=parts,
     )

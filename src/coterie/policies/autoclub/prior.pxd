@@ -1,45 +1,74 @@
-"""What all users of AutoCLUB together say; see _autoclub_prior.pyx."""
+"""Estimates that all users share; see prior.pyx."""
 
 from libc.stdint cimport int64_t
 
-from coterie.policies.kernel.learner cimport Learner
+from coterie.policies.autoclub.histories cimport UserHistories
+from coterie.policies.kernel.arrays cimport NamedArrays
 
 
 cdef struct Terms:
-    # A user's contribution to the estimates: T, ωΣr², RSS, tr H, λ‖δ‖², tr H², tr H² ln λ and κ = tr H²/tr H, H = S(λI + S)⁻¹
+    # A user's contribution to the estimates: T, ωΣr², RSS, tr H, λ‖δ‖², tr H², tr H² ln λ, κ = tr H²/tr H, and numerator and
+    # denominator of the offset; H = S(λI + S)⁻¹
     double pulls
     double square
     double residual
     double freedom
     double penalty
     double information
-    double level
-    double say
-    double shift
-    double ground
+    double log_precision
+    double mean_weight
+    double offset_sum
+    double offset_weight
 
 
-cdef class Prior(Learner):
-    cdef public int64_t skipped
-    cdef public double noise2, weight, offset, level, squares, reach, seen, fitted, length2
+cdef struct Regression:
+    # A user's own regression: its terms, ln|λI + S| and cᵀ(λI + S)⁻¹c
+    Terms terms
+    double logdet
+    double explained
+
+
+cdef class CommonPrior(NamedArrays):
+    cdef readonly UserHistories users
+    cdef readonly double ridge
+    cdef public double noise2, precision, offset, fitted, vote_squares
     cdef Terms *terms
     cdef Terms *sums
     cdef double *mean
-    cdef double *total
+    cdef double *vote_sum
     cdef double *votes
-    cdef double *peaks
     cdef int64_t *order
-    cdef int64_t *users_of_size
+    # Scratch; `centred` is left holding ωc of the user of the last regression, `matrix` and `reduced` the last elimination
+    cdef double *matrix
+    cdef double *factor
+    cdef double *inverse
+    cdef double *centred
+    cdef double *reduced
+    cdef double *around
 
-    cdef int64_t learnt(self) noexcept nogil
-    cdef double acting_weight(self) noexcept nogil
-    cdef double usual_weight(self) noexcept nogil
+    # Estimates
+    cdef double shrunk_offset(self, double estimate, double variance) noexcept nogil
+    cdef double usual_precision(self) noexcept nogil
+    cdef bint is_fitted(self) noexcept nogil
+    cdef void guess(self) noexcept nogil
+    cdef void regress(self, Py_ssize_t user, double *fit, Regression *found) noexcept nogil  # OUT: fit, found
+    cdef void update_user(self, Py_ssize_t user, Regression *found, double *fit) noexcept nogil  # OUT: fit
+    cdef void update_prior(self) noexcept nogil
+    cdef double noise_weight(self, Py_ssize_t user, Terms *terms, double least_noise) noexcept nogil
+    cdef double effective_size(self, Py_ssize_t user) noexcept nogil
+    cdef double total_size(self) noexcept nogil
+
+    # Evidence
+    cdef double evidence(self, double logdet, double explained) noexcept nogil
+    cdef double evidence_of(
+        self, const double *first, const double *second, double sign, const double *centred
+    ) noexcept nogil
+    cdef void centre(
+        self, const double *gram, const double *moment, const double *vector_sum, double *out
+    ) noexcept nogil  # OUT: out
+    cdef void solve_last(self, double *out) noexcept nogil  # OUT: out
+
     cdef void replace_terms(self, Py_ssize_t user, Terms *fresh, const double *vote) noexcept nogil
     cdef void add_terms(self, Terms *terms, double sign) noexcept nogil
     cdef void sum_terms(self) noexcept nogil
-    cdef void guess(self) noexcept nogil
     cdef void update_noise(self) noexcept nogil
-    cdef double precision_of(self, Py_ssize_t user, Terms *fresh, double precision) noexcept nogil
-    cdef void raise_peak(self, Py_ssize_t user, double size) noexcept nogil
-    cdef double least_noise(self) noexcept nogil
-    cdef void settle_prior(self) noexcept nogil

@@ -193,7 +193,8 @@ class Catalogue:
         array of int
             Row numbers, −1 where the catalogue does not have an item.
         """
-        return self._row_of.rows(self._ids, np.asarray(items, np.int64))
+        known = isinstance(items, np.ndarray) and items.dtype == np.int64  # checked before, by the service
+        return self._row_of.rows(self._ids, np.asarray(items) if known else some_ids("items", items))
 
     def vector(self, item: int) -> Floats:
         """Return a copy of the vector of an item.
@@ -365,6 +366,8 @@ class Catalogue:
             some = list(some)
         array = as_array("only", some, "tags or ids of items")
         if array.dtype.kind == "U":
+            if not all(isinstance(one, str) for one in some):  # NumPy would make texts of ids
+                raise ArgumentError(f"only must be tags, or ids of items, not both, got {shown(only)}")
             return self._tag_sets.having(array.ravel().tolist())[self._set_of[: self._n]]
         chosen = np.zeros(self._n, np.bool_)
         chosen[self._rows(some_ids("only", some))] = True

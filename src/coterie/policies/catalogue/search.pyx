@@ -388,7 +388,7 @@ cdef class Search:
             ids[j] = self.offer.ids[picks[j]]
         offer.items, offer.picks, offer.n, offer.ids = self.offer.items, picks, n, ids
         self.learner.look_up_effects(&offer, ALL_KINDS)
-        self.learner.score_items(self.user, &offer, self.k, scores)
+        self.learner.final_scores(self.user, &offer, self.k, scores)
         for j in range(n):
             self.insert(scores[j], arms[j])
         return 0

@@ -45,7 +45,7 @@ cdef class UserRows(Learner):
 
     cdef const double *with_intercept(self, const double *x, double times) noexcept nogil
     cdef void absorb_weighted(self, Py_ssize_t user, const double *x, double reward, double weight) noexcept nogil
-    cdef void amend(
+    cdef void correct(
         self, Py_ssize_t user, const double *x, double weight, double before, double after
     ) noexcept nogil
     cdef void copy_from(self, Py_ssize_t user, UserRows others, Py_ssize_t other) noexcept nogil

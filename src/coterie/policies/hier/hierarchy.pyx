@@ -161,7 +161,7 @@ cdef class UserRows(Learner):
         self.squared[user] += reward * reward
         self.pulls[user] += 1
 
-    cdef void amend(
+    cdef void correct(
         self, Py_ssize_t user, const double *x, double weight, double before, double after
     ) noexcept nogil:
         """Replace a reward that was absorbed with some weight by another value."""

@@ -174,7 +174,6 @@ cdef class Learner(NamedArrays):
     cdef public double limit
     cdef readonly object schedule
     cdef readonly object generator
-    cdef object _scratch
     cdef bitgen_t *bitgen
     cdef int64_t first
     cdef double phase
@@ -186,6 +185,7 @@ cdef class Learner(NamedArrays):
     cdef double *upper
     cdef double *widths
     cdef int64_t *waiting
+    cdef View seen
     cdef readonly Effects items
     cdef bint effective
     cdef double *item_means
@@ -207,13 +207,11 @@ cdef class Learner(NamedArrays):
     cdef void cache_widths(self, View *seen, Offer *offer, WidthCache *cache) noexcept nogil  # OUT: cache
     cdef bint too_long(self, Offer *offer) noexcept nogil
     cdef Py_ssize_t best(self, View *seen, Offer *offer) noexcept nogil
-    cdef void compare(
-        self, View *seen, Offer *offer, const double *mean, Py_ssize_t count, Py_ssize_t *best, double *score
-    ) noexcept nogil  # OUT: best, score
+    cdef Py_ssize_t search(self, Offer *offer) noexcept nogil
+    cdef void exact_scores(self, Offer *offer, const int64_t *arms, Py_ssize_t n, double *out) noexcept nogil  # OUT: out
     cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil  # OUT: out
     cdef int score_all(self, Py_ssize_t user, Offer *offer, double *mean, double *width) except -1 nogil  # OUT: mean, width
     cdef int final_scores(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, double *out) except -1 nogil  # OUT: out
-    cdef int score_items(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, double *out) except -1 nogil  # OUT: out
     cdef bint describe(self, Py_ssize_t user, Py_ssize_t k, ScoreModel *model) except -1 nogil  # OUT: model
     cdef void look_up_effects(self, Offer *offer, int kinds) noexcept nogil
     cdef double with_effect(self, double width, double scale, Py_ssize_t k) noexcept nogil

@@ -53,8 +53,7 @@ cdef class Learner(NamedArrays):
         self.generator = generator
         self.set_schedule(schedule)
         self.bitgen = <bitgen_t *> PyCapsule_GetPointer(generator.bit_generator.capsule, "BitGenerator")
-        self._scratch = {**(self._scratch or {}), "work": np.empty(2 * dim * dim + 4 * dim)}
-        self.work = <double *> cnp.PyArray_DATA(self._scratch["work"])
+        self.work = self.workspace("work", 2 * dim * dim + 4 * dim)
         self.reserve(1)
         NamedArrays.__init__(self, n_users, dim)
         self.init_users(0)
@@ -89,6 +88,10 @@ cdef class Learner(NamedArrays):
     def estimates_of(self, users):
         """The estimates of some users, a row each; learners that compute each one compute no others."""
         return self.estimates()[users]
+
+    def label_array(self):
+        """The labels that are kept, in the learner's own memory, until there are more users; None if none are kept."""
+        return self.array("labels") if "labels" in self.FIELDS else None
 
     def pulls_of_users(self):
         """How many rewards each user has given."""
@@ -233,56 +236,59 @@ cdef class Learner(NamedArrays):
         return False
 
     cdef Py_ssize_t best(self, View *seen, Offer *offer) noexcept nogil:
-        """The best arm exactly, computing few of the widths; exact widths replace their bounds in `bounds`.
-
-        The arm on top of the upper scores gets its exact width first. Then only arms whose upper score is above the best
-        exact one can be better: they are taken several at a time.
-        """
-        cdef Py_ssize_t k, best = 0, count = 0, n = offer.n
-        cdef double score, ucb
+        """The best arm exactly, from the bounds of widths in `bounds`, which exact widths replace."""
+        cdef Py_ssize_t k, n = offer.n
+        cdef double ucb
         cdef double *mean = self.widths
+        self.seen = seen[0]
         means(seen.estimate, offer.items, offer.picks, n, self.dim, mean)
         for k in range(n if self.effective else 0):
             mean[k] += self.item_means[k]
         for k in range(n):
             ucb = mean[k] + self.with_effect(bonus(seen, self.bounds[k] * SLACK), seen.beta, k)
             self.upper[k] = min(ucb, self.limit)
-            if self.upper[k] > self.upper[best]:
-                best = k
-        self.bounds[best] = max(quadratic(seen.inverse, row(offer, best, self.dim), self.dim), 0.0)
-        ucb = mean[best] + self.with_effect(bonus(seen, self.bounds[best]), seen.beta, best)
-        score = min(ucb, self.limit)
-        self.upper[best] = -INFINITY
-        for k in range(n):
-            if self.upper[k] > score or (self.upper[k] == score and k < best):
-                self.waiting[count] = k
-                count += 1
-                if count == ARMS_AT_A_TIME:
-                    self.compare(seen, offer, mean, count, &best, &score)
-                    count = 0
-        if count:
-            self.compare(seen, offer, mean, count, &best, &score)
-        return best
+        return self.search(offer)
 
     @cython.final
-    cdef void compare(
-        self, View *seen, Offer *offer, const double *mean, Py_ssize_t count, Py_ssize_t *best, double *score
-    ) noexcept nogil:
-        """Compute the exact scores of the `waiting` arms; update `best` and `score`   (OUT)."""
-        cdef Py_ssize_t j, k
+    cdef Py_ssize_t search(self, Offer *offer) noexcept nogil:
+        """The first arm of largest score, from upper bounds of all scores in `upper`, computing few of the scores.
+
+        The arm on top gets its exact score first. Then only arms whose bound is above the best exact score can be better: they
+        are taken several at a time.
+        """
+        cdef Py_ssize_t k, j, best = 0, count = 0, n = offer.n
+        cdef double score
+        cdef double found[ARMS_AT_A_TIME]
+        for k in range(1, n):
+            if self.upper[k] > self.upper[best]:
+                best = k
+        self.waiting[0] = best
+        self.exact_scores(offer, self.waiting, 1, &score)
+        self.upper[best] = -INFINITY
+        for k in range(n + 1):
+            if k < n and (self.upper[k] > score or (self.upper[k] == score and k < best)):
+                self.waiting[count] = k
+                count += 1
+            if count == ARMS_AT_A_TIME or (k == n and count):
+                self.exact_scores(offer, self.waiting, count, found)
+                for j in range(count):
+                    if found[j] > score or (found[j] == score and self.waiting[j] < best):
+                        best, score = self.waiting[j], found[j]
+                count = 0
+        return best
+
+    cdef void exact_scores(self, Offer *offer, const int64_t *arms, Py_ssize_t n, double *out) noexcept nogil:
+        """Write the scores of up to ARMS_AT_A_TIME arms to `out`; their widths² replace the bounds in `bounds`."""
+        cdef Py_ssize_t j
+        cdef int64_t k
         cdef int64_t rows[ARMS_AT_A_TIME]
-        cdef double widths2[ARMS_AT_A_TIME]
-        cdef double ucb
-        for j in range(count):
-            k = self.waiting[j]
-            rows[j] = k if offer.picks == NULL else offer.picks[k]
-        quadratics(seen.inverse, offer.items, rows, count, self.dim, widths2)
-        for j in range(count):
-            k = self.waiting[j]
-            self.bounds[k] = max(widths2[j], 0.0)
-            ucb = min(mean[k] + self.with_effect(bonus(seen, self.bounds[k]), seen.beta, k), self.limit)
-            if ucb > score[0] or (ucb == score[0] and k < best[0]):
-                best[0], score[0] = k, ucb
+        for j in range(n):
+            rows[j] = arms[j] if offer.picks == NULL else offer.picks[arms[j]]
+        quadratics(self.seen.inverse, offer.items, rows, n, self.dim, out)
+        for j in range(n):
+            k = arms[j]
+            self.bounds[k] = max(out[j], 0.0)
+            out[j] = min(self.widths[k] + self.with_effect(bonus(&self.seen, self.bounds[k]), self.seen.beta, k), self.limit)
 
     cdef int rank(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, int64_t *out) except -1 nogil:
         """Write the k arms with the largest scores to `out`, largest first, ties to the lower index."""
@@ -298,12 +304,8 @@ cdef class Learner(NamedArrays):
             out[j] = min(out[j] + self.widths[j], self.limit)
         return 0
 
-    cdef int score_items(self, Py_ssize_t user, Offer *offer, Py_ssize_t k, double *out) except -1 nogil:
-        """The same for items of a catalogue, whose vectors are as they came, and whose effects have been looked up."""
-        return self.final_scores(user, offer, k, out)
-
     cdef bint describe(self, Py_ssize_t user, Py_ssize_t k, ScoreModel *model) except -1 nogil:
-        """The formula that `score_items` computes for the same k, for a search that bounds it; False if it is not of this form."""
+        """The formula that `final_scores` computes for the same k, for a search that bounds it; False if it is not of this form."""
         cdef View seen
         self.scaled_view(user, &seen)
         model.constant, model.linear, model.parts = 0.0, seen.estimate, 0.0
@@ -412,7 +414,7 @@ cdef class Learner(NamedArrays):
             self.make_room(known + n)
             self.init_users(known)
         except BaseException:
-            self.n_users = known
+            self.set_users(known)
             self.adjust(**before)
             raise
         self.set_schedule(schedule)
@@ -472,51 +474,12 @@ cdef class Learner(NamedArrays):
             self.score_all(user, &offer, first, second)
         return mean, width
 
-    # The state by name: its own arrays and numbers, and those of its effects with "items." and the like before their names.
+    # The state by name: its own arrays and numbers, and those of its parts; effects are parts where they are learnt.
 
     def parts(self):
-        """The effects of this learner, by what their names begin with."""
-        return {prefix: getattr(self, prefix[:-1]) for prefix in (self.EFFECTS if self.items is not None else ())}
-
-    def names(self):
-        """The names of all arrays."""
-        return (*self.FIELDS, *[prefix + name for prefix in self.parts() for name in Effects.FIELDS])
-
-    def array(self, str name):
-        """The part of an array that is in use; a view."""
-        for prefix, part in self.parts().items():
-            if name.startswith(prefix):
-                return part.array(name.removeprefix(prefix))
-        return NamedArrays.array(self, name)
-
-    def arrays(self):
-        """Copies of all arrays by name, as far as they are in use."""
-        return {name: self.array(name).copy() for name in self.names()}
-
-    def held(self):
-        """Bytes of each array by name, room to grow included."""
-        own = NamedArrays.held(self)
-        for prefix, part in self.parts().items():
-            own.update({prefix + name: size for name, size in part.held().items()})
-        return own
-
-    def numbers(self):
-        """The single numbers of the state by name."""
-        own = NamedArrays.numbers(self)
-        for prefix, part in self.parts().items():
-            own.update({prefix + name: number for name, number in part.numbers().items()})
-        return own
-
-    def restore(self, fill, numbers):
-        """Take over a state, that of the effects included; ValueError if it contradicts itself."""
-        NamedArrays.restore(self, fill, numbers)
-        for prefix, part in self.parts().items():
-            said = {name: numbers[prefix + name] for name in Effects.NUMBERS}
-            part.restore(lambda name, out, prefix=prefix: fill(prefix + name, out), said)
-
-    def scratch(self):
-        """Bytes of the work space."""
-        return sum([array.nbytes for array in self._scratch.values()])
+        """The parts of this learner, by what their names begin with."""
+        effects = self.EFFECTS if self.items is not None else ()
+        return {**NamedArrays.parts(self), **{prefix: getattr(self, prefix.removesuffix(".")) for prefix in effects}}
 
     @property
     def n_rows(self):

@@ -11,15 +11,16 @@ from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError, UnknownName
 from coterie.policies.base import LinearBandit
-from coterie.service.core.ids import checked_id
+from coterie.service.core.ids import checked_id, listed
 from coterie.service.core.known_items import KnownItems
 from coterie.service.core.state import PolicyState, generator_fields
 from coterie.service.storage.event_store import DECISION, Event, encode_detail
 from coterie.types import Floats, Ints
 from coterie.validation import arms_matrix, finite, shown
 
-Status = Literal["counted", "recorded", "duplicate", "late"]
-"""Learnt from; kept but not learnt from; known already; counted after the default was."""
+Status = Literal["counted", "added", "recorded", "duplicate", "late"]
+"""Learnt from; added to a sum that is learnt from when its time is over; kept but not learnt from; known
+already; counted after the default or the sum was."""
 
 
 class ArmScore(NamedTuple):
@@ -257,8 +258,8 @@ def catalogue_offer(
         raise ArgumentError("items must name at least one item, got none; the catalogue may be empty")
     numbers = None
     if exclude is not None:
-        listed = _listed("exclude", exclude, "ids")
-        numbers = np.array([items.known.number(one) for one in listed], np.int64)
+        names = _listed("exclude", exclude, "ids")
+        numbers = np.array([items.known.number(one) for one in names], np.int64)
     tags = None
     if only is not None:
         tags = _listed("only", only, "tags")
@@ -269,24 +270,22 @@ def catalogue_offer(
 
 def named_offer(items: KnownItems, ids: Sequence[str]) -> ListOffer:
     """Return the offer of some items of the catalogue."""
-    listed = list(ids)
-    if not listed:
+    names: list[str] = listed("items", ids)
+    if not names:
         raise ArgumentError("items must name at least one item, got none")
     try:
-        numbers, rows = items.numbers_and_rows(listed)
-        if len(set(listed)) != len(listed):
+        numbers, rows = items.numbers_and_rows(names)
+        if len(set(names)) != len(names):
             raise ArgumentError("items must name each item once")
     except (UnknownName, TypeError):  # an id that is known needs no other check
-        _listed("items", ids, "ids")
+        _listed("items", names, "ids")
         raise
-    arms = Arms(listed, items.catalogue.vectors.take(rows, axis=0), numbers)
+    arms = Arms(names, items.catalogue.vectors.take(rows, axis=0), numbers)
     return ListOffer(arms, {"items": items.places(numbers)})
 
 
 def _listed(name: str, values: Sequence[str], wanted: str) -> list[str]:
-    if isinstance(values, str):
-        raise ArgumentError(f"{name} must be a list of {wanted}, got {shown(values)}")
-    return [checked_id(f"one of {name}", one) for one in values]
+    return [checked_id(f"one of {name}", one) for one in listed(name, values, wanted)]
 
 
 def inline_offer(
@@ -336,6 +335,7 @@ def decision_event(
     version: int,
     catalogue: int,
     request: str | None,
+    experiment: str | None = None,
 ) -> Event:
     """Return the event of a decision: what it was among, what was chosen, and the answer that was given.
 
@@ -366,6 +366,8 @@ def decision_event(
     fields["version"] = version
     if request is not None:
         fields["request"] = request
+    if experiment is not None:
+        fields["experiment"] = experiment
     if outcome.drawn:
         fields["drawn"] = True
     if outcome.generator is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from contextlib import suppress
 from functools import partial
 from threading import Event as Signal
@@ -13,6 +12,7 @@ from typing import TypeVar
 from weakref import WeakSet
 
 from coterie.errors import ArgumentError, Conflict, StoreError, UnknownName, unknown
+from coterie.service.core.experiments import NAME, Experiments
 from coterie.service.core.lifecycle import Lifecycle, Phase
 from coterie.service.core.live_policy import LivePolicy
 from coterie.service.core.recovery import DamagedPolicy, Recovered, recover_policy
@@ -27,7 +27,6 @@ from coterie.service.storage.state_snapshots import unreferenced_chunks
 from coterie.validation import shown
 
 R = TypeVar("R")
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 logger = logging.getLogger(__name__)
 ENGINES: WeakSet[PolicyEngine] = WeakSet()
 """Engines of this process."""
@@ -81,6 +80,7 @@ class PolicyEngine:
             self.policies: dict[str, LivePolicy] = {}
             self.quarantined: dict[str, StoreError] = {}
             self.erasure = Erasure(self.journal)
+            self.experiments = Experiments(self.journal, self.requests, self.limiter, self.find)
             self._read_policies()
         except BaseException:
             store.close()
@@ -90,7 +90,7 @@ class PolicyEngine:
         ENGINES.add(self)
 
     def _live(self, name: str, recovered: Recovered) -> LivePolicy:
-        return LivePolicy(name, recovered, self.requests, self.limiter)
+        return LivePolicy(name, recovered, self.requests, self.limiter, self.experiments.learners)
 
     def settle(self, pending: PendingResult[R]) -> R:
         """Return the result of an operation once its event is durable; StoreError if it will not be."""
@@ -140,7 +140,7 @@ class PolicyEngine:
         if live is None:
             if name in self.quarantined:
                 raise StoreError(str(self.quarantined[name]))
-            raise unknown("policy", name, self.policies, "the service lists all")
+            raise unknown("policy", name, self.policies, "GET /v1/policies of a service lists all")
         return live
 
     def retire(self, name: str) -> PendingResult[None]:
@@ -148,6 +148,9 @@ class PolicyEngine:
         with self.requests:
             if name not in self.quarantined:
                 self.find(name).lifecycle.check_unoccupied()
+            running = self.experiments.running_with(name)
+            if running is not None:
+                raise Conflict(f"policy {name!r} takes part in experiment {running.name!r}: stop that first")
             event = Event(self.journal.next_seq, name, events.RETIRED, self.requests.now)
             self.journal.append(event)
             self._drop(name, StoreError(f"policy {name!r} was retired"))
@@ -230,6 +233,7 @@ class PolicyEngine:
                     live.snapshots.epoch += 1  # a copy that is being written may hold what was lost
                 self.journal.reopen()
                 self.erasure.look()
+                self.experiments.read()
                 self._read_policies()
                 self.lifecycle.serve()
             except StoreTakenOver as error:

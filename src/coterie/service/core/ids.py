@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from coterie.errors import ArgumentError
 from coterie.validation import shown
@@ -21,6 +23,13 @@ def checked_id(name: str, value: object) -> str:
     if not value.isprintable() and not _storable(value):
         raise ArgumentError(f"{name} must be without control characters, got {shown(value)}")
     return value
+
+
+def listed(name: str, values: object, wanted: str = "ids") -> list[Any]:
+    """Return a list of ids or tags; a single text would be taken for a list of its characters."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise ArgumentError(f"{name} must be a list of {wanted}, got {shown(values)}")
+    return values if isinstance(values, list) else list(values)
 
 
 def _storable(value: str) -> bool:

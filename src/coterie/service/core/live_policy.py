@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from hashlib import blake2b
 from heapq import heappop
+from math import fsum
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from coterie.service.core.decisions import (
     Decision,
     Offer,
     RewardResult,
+    Status,
     answer,
     catalogue_offer,
     choose,
@@ -50,25 +51,10 @@ IMPORTED_AT_ONCE = 25
 """Lines of an import that are learnt and committed in one go, so that requests come between."""
 SOON = 1.0
 """Seconds that pass at most between a look at a decision and the turn of its reward, in the event loop."""
+MOST_PARTS = 20
+"""Parts that the reward of a decision may have."""
 EXPIRED_AT_ONCE = 1_000
 """Decisions that expire in one go, so that requests come between."""
-
-
-@dataclass(slots=True)
-class RewardTotals:
-    """Rewards since the start of the process: of the policy's own choices, and of those drawn uniformly."""
-
-    own: float = 0.0
-    own_count: int = 0
-    drawn: float = 0.0
-    drawn_count: int = 0
-
-    def add(self, reward: float, drawn: bool) -> None:
-        """Add a reward."""
-        if drawn:
-            self.drawn, self.drawn_count = self.drawn + reward, self.drawn_count + 1
-        else:
-            self.own, self.own_count = self.own + reward, self.own_count + 1
 
 
 class RequestedDecision(NamedTuple):
@@ -94,6 +80,30 @@ class RequestedDecision(NamedTuple):
         if arms is not None:
             found.update(reals("arms", vectors, "a matrix").tobytes())
         return found.hexdigest()
+
+
+class GivenReward(NamedTuple):
+    """A reward of a decision, or the part of this name."""
+
+    decision_id: str
+    value: float
+    part: str | None
+    item: str | None
+    x: ArrayLike | None
+
+
+def known_parts(decided: Waiting, settled: Sequence[Event]) -> dict[str, float]:
+    """Return the parts of a decision's reward so far: of one that waits, or from all its rewards."""
+    found = dict(decided.parts)
+    for one in settled:
+        found |= one.fields().get("parts", {})
+    return found
+
+
+def with_part(learnt: Event, given: GivenReward) -> Event:
+    """Return a reward that was learnt with one part more in its sum."""
+    parts = {**learnt.fields().get("parts", {}), given.part: given.value}
+    return learnt._replace(reward=fsum(parts.values()), detail=detail(**{**learnt.fields(), "parts": parts}))
 
 
 class FeedbackRequest(NamedTuple):
@@ -186,20 +196,28 @@ class LivePolicy:
         Shared by all policies of an engine: one request at a time.
     limiter : Limiter
         Shared by all policies of an engine: refuses what goes beyond a limit.
+    learners : callable
+        Returns the other policies of an experiment that learn from the rewards of this one.
     """
 
-    def __init__(self, name: str, recovered: Recovered, requests: RequestLock, limiter: Limiter) -> None:
+    def __init__(
+        self,
+        name: str,
+        recovered: Recovered,
+        requests: RequestLock,
+        limiter: Limiter,
+        learners: Callable[[str, str], list[LivePolicy]],
+    ) -> None:
         """Go on from a state."""
         self.name = name
         self.state = recovered.state
-        self._requests, self._limiter = requests, limiter
+        self._requests, self._limiter, self._learners = requests, limiter, learners
         self.lifecycle = Lifecycle()
         self._turn, self._change = Turn(self, requests), Change(self)
         self._retry = Retry()
         self._journal, self._store = requests.journal, requests.journal.store
         self._uncommitted: OrderedDict[str, list[Event]] = OrderedDict()
         self.duplicates = 0
-        self.totals = RewardTotals()
         self.snapshots = SnapshotWriter(
             name,
             lambda: self.state,
@@ -270,13 +288,17 @@ class LivePolicy:
         only: str | Sequence[str] | None = None,
         k: int = 1,
         decision_id: str | None = None,
+        experiment: str | None = None,
     ) -> PendingResult[Decision]:
-        """Choose among items of the catalogue (all by default), or among arms with their own vectors."""
+        """Choose among items of the catalogue (all by default), or among arms with their own vectors.
+
+        `experiment` is the name of the one that the decision is made in.
+        """
         asked = RequestedDecision(user, items, arms, exclude, [only] if isinstance(only, str) else only, k)
         with self._turn:
             checked_id("user", user)
             if decision_id is not None:
-                known = self._events_of(checked_id("decision_id", decision_id))
+                known = self.events_of(checked_id("decision_id", decision_id))
                 if known:
                     return self._repeated(known, asked)
             offer = self._offer(asked)
@@ -300,6 +322,7 @@ class LivePolicy:
                     catalogue=self.state.catalogue_version,
                     # An id that the service has chosen is known to nobody who could repeat it.
                     request=None if decision_id is None else asked.digest(),
+                    experiment=experiment,
                 )
                 self._apply(event)
             return PendingResult(answer(event), event.seq)
@@ -345,33 +368,91 @@ class LivePolicy:
     # Rewards of decisions.
 
     def reward(
-        self, decision_id: str, reward: float, *, item: str | None = None, x: ArrayLike | None = None
+        self,
+        decision_id: str,
+        reward: float,
+        *,
+        part: str | None = None,
+        item: str | None = None,
+        x: ArrayLike | None = None,
     ) -> PendingResult[RewardResult]:
-        """Count the reward of a decision once.
+        """Count the reward of a decision once, or one part of it.
 
         `item` is what was clicked in a list; in shadow mode `item` or `x` is what was shown instead.
         """
         with self._turn:
             checked_id("decision_id", decision_id)
             value = number("reward", reward)
+            if part is not None:
+                checked_id("part", part)
             self._expire_one(decision_id)
             # A decision that waits has no reward yet: nothing has to be looked up.
             waiting = self.state.waiting.get(decision_id)
-            settled = None
-            decided = waiting
-            if decided is None:
-                decided, settled = self._looked_up(decision_id)
+            decided, settled = (waiting, []) if waiting is not None else self._looked_up(decision_id)
             if decided.items == (item,) and self.state.settings.mode != "shadow":
                 item = None
-            if settled is not None:
-                result = self._duplicate(settled, value, item, x)
-                self.duplicates += 1
-                return self._known(result, settled)
-            fields = self._reward_fields(decided, value, item, x)
-            event = self._reward_event(decision_id, decided, value, item, fields)
+            given = GivenReward(decision_id, value, part, item, x)
+            known = self._known_reward(given, decided, settled)
+            if known is not None:
+                return known
+            fields = self._reward_fields(decided, given)
             if waiting is None:
-                return self._count_late(event, decided)
-            return self._count_reward(event, decided)
+                return self._take_late(given, decided, settled, fields)
+            if part is not None and (waiting.parts or self.state.settings.learn_parts == "at_close"):
+                return self._add_part(given, waiting, fields)
+            return self._count_reward(self._reward_event(given, decided, fields), decided)
+
+    def _known_reward(
+        self, given: GivenReward, decided: Waiting, settled: list[Event]
+    ) -> PendingResult[RewardResult] | None:
+        """Return the result of a reward that came before; refuse one that contradicts what came before."""
+        parts, who = known_parts(decided, settled), shown(given.decision_id)
+        if given.part is None:
+            if parts:
+                raise Conflict(f"{who} has got parts of its reward: name this part")
+            if not settled:
+                return None
+            result, event = self._duplicate(settled[0], given.value, given.item, given.x), settled[0]
+            self.duplicates += 1
+            return self._known(result, event)
+        if settled and not parts:
+            raise Conflict(f"{who} was settled with reward {settled[0].reward:g}, which had no parts")
+        if given.part not in parts:
+            if len(parts) >= MOST_PARTS:
+                raise ArgumentError(f"a reward may have {MOST_PARTS} parts, and {who} has them")
+            return None
+        if parts[given.part] != given.value:
+            before = f"{parts[given.part]:g}, got {given.value:g}"
+            raise Conflict(f"part {shown(given.part)} of {who} was {before}")
+        self.duplicates += 1
+        return self._latest(RewardResult(given.decision_id, "duplicate"))
+
+    def _add_part(
+        self, given: GivenReward, waiting: Waiting, fields: dict[str, Any]
+    ) -> PendingResult[RewardResult]:
+        """Add a part to the sum of a decision that waits."""
+        if waiting.expires is None:
+            raise ArgumentError(
+                "parts of a reward are learnt when reward_wait is over, and this policy waits for ever: set "
+                "reward_wait, or learn_parts to at_once"
+            )
+        instead = None if "x" not in fields else (given.item, fields["x"])
+        if waiting.parts and waiting.instead != instead:
+            raise Conflict(f"an earlier part of {shown(given.decision_id)} names something else as shown")
+        self._limiter.check("waiting", self.state.waiting_bytes)
+        event = self._event(
+            events.PART,
+            decision=given.decision_id,
+            user=waiting.user,
+            item=given.item,
+            reward=given.value,
+            x=fields.get("x"),
+            detail=detail(part=given.part),
+        )
+        with self._change:
+            self._apply(event)
+        status: Status = "recorded" if self.state.settings.mode == "frozen" else "added"
+        return PendingResult(RewardResult(given.decision_id, status), event.seq)
 
     def awaits(self, decision_id: str) -> bool:
         """Tell whether a decision waits for its reward, and still will in a moment: nothing is looked up."""
@@ -380,71 +461,86 @@ class LivePolicy:
             waiting.expires is None or waiting.expires > self._journal.now() + SOON
         )
 
-    def _looked_up(self, decision_id: str) -> tuple[Waiting, Event | None]:
-        """Return what a decision that does not wait has shown, and its reward, if it has one."""
-        known = self._events_of(decision_id)
+    def _looked_up(self, decision_id: str) -> tuple[Waiting, list[Event]]:
+        """Return what a decision that does not wait has shown, and its rewards, if it has any."""
+        known = self.events_of(decision_id)
         decision = events.first(known, events.DECISION)
         if decision is None:
             raise UnknownName(f"no decision {shown(decision_id)}: it was not made here, or was removed")
-        return self.state.shown_by(decision), events.first(known, *events.REWARDED)
+        return self.state.shown_by(decision), [one for one in known if one.kind in events.REWARDED]
 
-    def _reward_fields(
-        self, decided: Waiting, value: float, item: str | None, x: ArrayLike | None
-    ) -> dict[str, Any]:
+    def _reward_fields(self, decided: Waiting, given: GivenReward) -> dict[str, Any]:
         """Return what else the event of a reward says: the vector shown instead, or the click in a list."""
+        item, x = given.item, given.x
+        ranking = decided.items if len(decided.items) > 1 else None
+        if ranking is not None and given.part is not None:
+            raise ArgumentError("a list takes one reward, the click: leave part out")
+        parts = {} if given.part is None else {"parts": {given.part: given.value}}
         if self.state.settings.mode == "shadow":
             if item is None and x is None:
                 raise ArgumentError("in shadow mode a reward names what was shown: give item or x")
-            return {"x": self._vector(item, x), "shadow": True}
-        ranking = decided.items if len(decided.items) > 1 else None
+            return {"x": self._vector(item, x), "shadow": True, **parts}
         if x is not None or (item is not None and ranking is None):
             raise ArgumentError(
                 f"the decision chose {shown(decided.items[0])}; give what was shown instead as feedback"
             )
         if ranking is None:
-            return {}
-        return {"clicked": clicked_position(ranking, item, value)}
+            return parts
+        return {"clicked": clicked_position(ranking, item, given.value)}
 
-    def _reward_event(
-        self, decision_id: str, decided: Waiting, value: float, item: str | None, fields: dict[str, Any]
-    ) -> Event:
+    def _reward_event(self, given: GivenReward, decided: Waiting, fields: dict[str, Any]) -> Event:
         details = {name: one for name, one in fields.items() if name != "x"}
         return self._event(
             events.REWARD,
-            decision=decision_id,
+            decision=given.decision_id,
             user=decided.user,
-            item=item,
-            reward=value,
+            item=given.item,
+            reward=given.value,
             x=fields.get("x"),
             detail=detail(**details) if details else None,
         )
 
     def _count_reward(self, event: Event, decided: Waiting) -> PendingResult[RewardResult]:
-        with self._change:
-            self._apply(event)
-        self.totals.add(event.reward or 0.0, decided.drawn)
+        self._apply_for_all(event, decided)
         learnt = self.state.settings.mode != "frozen" and not event.fields().get("ignored")
         result = RewardResult(event.decision or "", "counted" if learnt else "recorded")
         return PendingResult(result, event.seq)
 
-    def _count_late(self, event: Event, decided: Waiting) -> PendingResult[RewardResult]:
-        """Take a reward after the default was counted: count it too, or instead, or only record it."""
+    def _take_late(
+        self, given: GivenReward, decided: Waiting, settled: list[Event], fields: dict[str, Any]
+    ) -> PendingResult[RewardResult]:
+        """Take a reward after another, or the default, was counted: count it too, or instead, or not at all.
+
+        A part that comes in time, after an earlier one was learnt at once, always corrects it.
+        """
         late = self.state.settings.late
-        # The decision does not wait any more: the event itself says what was shown.
-        fields = {
+        in_time = bool(settled) and (decided.expires is None or decided.expires > self._requests.now)
+        learnt = next((one for one in settled if not one.fields().get("ignored")), None)
+        if learnt is not None and (in_time or late == "correct"):
+            if learnt.x is not None and fields.get("x", learnt.x) != learnt.x:
+                who = shown(given.decision_id)
+                raise Conflict(f"an earlier part of {who} names something else as shown")
+            corrected = with_part(learnt, given)
+            self.rewrite(lambda store: store.correct_reward(corrected))
+            return PendingResult(RewardResult(given.decision_id, "counted" if in_time else "late"), 0)
+        event = self._reward_event(given, decided, fields)
+        expired = events.first(self.events_of(given.decision_id), events.EXPIRED)
+        # The decision does not wait any more: the event itself says what was shown, and what was counted.
+        before = 0.0 if settled else None if expired is None or late == "correct" else expired.reward
+        details = {
             **event.fields(),
             "items": decided.items if decided.named else None,
             "ignored": late == "ignore" or None,
+            "drawn": decided.drawn or None,
+            "experiment": decided.experiment,
+            "before": before,
         }
-        event = event._replace(x=decided.x if event.x is None else event.x, detail=detail(**fields))
-        if late != "correct":
-            result, seq = self._count_reward(event, decided)
-            return PendingResult(
-                result._replace(status="late") if result.status == "counted" else result, seq
-            )
-        key = event.decision or ""
-        self.rewrite(lambda store: store.replace_default(key, event), added=event.seq)
-        return PendingResult(RewardResult(key, "late"), 0)  # the rewrite was a commit of its own
+        event = event._replace(x=decided.x if event.x is None else event.x, detail=detail(**details))
+        if late == "correct" and expired is not None:
+            self.rewrite(lambda store: store.replace_default(expired, event), added=event.seq)
+            return PendingResult(RewardResult(given.decision_id, "late"), 0)  # a commit of its own
+        result, seq = self._count_reward(event, decided)
+        return PendingResult(result._replace(status="late") if result.status == "counted" else result, seq)
 
     def _duplicate(self, settled: Event, value: float, item: str | None, x: ArrayLike | None) -> RewardResult:
         """Accept the same reward once more; refuse another one."""
@@ -456,6 +552,48 @@ class LivePolicy:
         if x is not None and self._given_vector(x) != settled.x:
             raise Conflict(f"{who} was settled for another vector x")
         return RewardResult(settled.decision or "", "duplicate")
+
+    def _apply_for_all(self, event: Event, decided: Waiting) -> None:
+        """Settle a decision; other policies of its experiment may learn from it, too, in the same commit."""
+        experiment = decided.experiment
+        others = (
+            [] if experiment is None or not self._teaches(event) else self._learners(experiment, self.name)
+        )
+        if not others:
+            with self._change:
+                self._apply(event)
+            return
+        for other in others:
+            other._check_new_user(decided.user)
+        with ExitStack() as stack:
+            for live in (self, *others):
+                stack.enter_context(live._change)
+            stack.enter_context(self._journal.together())
+            self._apply(event)
+            for other in others:
+                other._take_shared(event, decided)
+
+    def _teaches(self, event: Event) -> bool:
+        """Tell whether the event of a reward says what was shown, and what that brought."""
+        unknown = self.state.settings.mode == "shadow" and event.x is None
+        return event.reward is not None and not unknown and not event.fields().get("ignored")
+
+    def _take_shared(self, event: Event, decided: Waiting) -> None:
+        """Learn from the reward of another policy; the caller has begun a change of this one."""
+        instead = bool(event.fields().get("shadow"))
+        named = event.item if instead else decided.items[0] if decided.named else None
+        if self.state.settings.mode != "frozen":
+            self.state.join(decided.user)
+        self._apply(
+            self._event(
+                events.FEEDBACK,
+                decision=new_id(),
+                user=decided.user,
+                item=named,
+                reward=event.reward,
+                x=event.x if instead else decided.x,
+            )
+        )
 
     # Feedback: rewards for what something else chose.
 
@@ -553,7 +691,7 @@ class LivePolicy:
         if request.item is None and request.x is None:
             raise ArgumentError("give an item of the catalogue, or the vector x that was shown")
         if request.id is not None:
-            known = self._events_of(checked_id("feedback_id", request.id))
+            known = self.events_of(checked_id("feedback_id", request.id))
             if known and known[0].kind != events.FEEDBACK:
                 raise Conflict(f"feedback_id {shown(request.id)} is the id of a decision")
             if known and known[0].user != request.user:
@@ -639,7 +777,7 @@ class LivePolicy:
                 self._check_length("items", vectors)
             items = self.state.items
             if remove:
-                items.numbers(list(remove))
+                items.numbers([checked_id("one of items", one) for one in remove])
                 if len(set(remove)) != len(remove):
                     raise ArgumentError("remove must name each item once")
             kept = 0 if replace_all else len(items)
@@ -665,17 +803,27 @@ class LivePolicy:
         with self._turn:
             now, timers, count = self._requests.now, self.state.timers, 0
             while timers and timers[0][0] <= now and count < EXPIRED_AT_ONCE:
-                count += self._expire_one(heappop(timers)[1])
+                count += self._expire_one(timers[0][1])
+                heappop(timers)  # after it was settled: a refusal must not lose the timer
             return self._latest(count)
 
     def _expire_one(self, decision_id: str) -> bool:
-        """Count the default reward of a decision if its time is over."""
+        """Count the sum of its parts, or the default reward, of a decision if its time is over."""
         waiting = self.state.waiting.get(decision_id)
         if waiting is None or waiting.expires is None or waiting.expires > self._requests.now:
             return False
-        with self._change:
-            default = self.state.settings.default_reward
-            self._apply(self._event(events.EXPIRED, decision=decision_id, user=waiting.user, reward=default))
+        if waiting.parts:
+            item, x = waiting.instead or (None, None)
+            value = fsum(one for _, one in waiting.parts)
+            fields: dict[str, Any] = {"parts": dict(waiting.parts)}
+            if x is not None:
+                fields |= {"x": x, "shadow": True}
+            given = GivenReward(decision_id, value, None, item, None)
+            self._count_reward(self._reward_event(given, waiting, fields), waiting)
+            return True
+        default = self.state.settings.default_reward
+        expired = self._event(events.EXPIRED, decision=decision_id, user=waiting.user, reward=default)
+        self._apply_for_all(expired, waiting)
         return True
 
     # Events and the log.
@@ -715,7 +863,7 @@ class LivePolicy:
         kept[event.decision] = [*kept.get(event.decision, ()), event]
         kept.move_to_end(event.decision)
 
-    def _events_of(self, decision_id: str) -> list[Event]:
+    def events_of(self, decision_id: str) -> list[Event]:
         """Return everything that happened to a decision's id."""
         found = self._store.find(self.name, decision_id)
         last = found[-1].seq if found else 0

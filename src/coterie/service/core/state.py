@@ -13,6 +13,7 @@ import numpy as np
 from coterie.errors import ArgumentError, DataError
 from coterie.policies.base import LinearBandit
 from coterie.service.core.known_items import KnownItems, Numbering
+from coterie.service.core.outcomes import Outcomes, Settled
 from coterie.service.settings import USER_PARAMS, PolicySettings
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import Event, text_size
@@ -21,6 +22,8 @@ from coterie.validation import shown
 
 WAITING_SIZE = 700
 """Bytes of a decision that waits, apart from its vectors and the ids of its user and items."""
+PART_SIZE = 100
+"""Bytes of a part of its reward, apart from the part's name."""
 UNKNOWN_USER = "no user {}: it has not been seen, or was removed"
 EARLY = 500
 """Users among whom most clusters have their first member: these labels are searched first."""
@@ -30,7 +33,8 @@ class Waiting(NamedTuple):
     """A decision that waits for its reward: its user, its items, when it expires, and how it was made.
 
     `x` holds the vectors of the items, float64 values, rows first. `named` says whether `items` are names of
-    items, and not only positions in a matrix of arms.
+    items, and not only positions in a matrix of arms. `parts` are the parts of its reward so far, `instead`
+    the item and the vector that were shown in shadow mode, and `experiment` the one that it was made in.
     """
 
     user: str
@@ -39,6 +43,9 @@ class Waiting(NamedTuple):
     expires: float | None
     drawn: bool
     named: bool = True
+    parts: tuple[tuple[str, float], ...] = ()
+    instead: tuple[str | None, bytes] | None = None
+    experiment: str | None = None
 
     def vectors(self) -> Floats:
         """Return the vectors, one per row, read-only."""
@@ -47,7 +54,9 @@ class Waiting(NamedTuple):
     @property
     def size(self) -> int:
         """About how many bytes it takes in memory, with its id and its timer."""
-        return WAITING_SIZE + len(self.x) + text_size(self.user) + sum(map(text_size, self.items))
+        shown = WAITING_SIZE + len(self.x) + text_size(self.user) + sum(map(text_size, self.items))
+        instead = 0 if self.instead is None else 500 + len(self.instead[1])
+        return shown + instead + sum([PART_SIZE + text_size(name) for name, _ in self.parts])
 
 
 class PolicyState:
@@ -67,6 +76,7 @@ class PolicyState:
         self.waiting_bytes = 0
         self.timers: list[tuple[float, str]] = []
         self.counts: Counter[str] = Counter()
+        self.outcomes = Outcomes()
         self.seq = 0
         self.at = 0.0
         self._stand_in: LinearBandit | None = None
@@ -78,6 +88,7 @@ class PolicyState:
             events.CONFIGURED: self._configured,
             events.ITEMS: self._items,
             events.DECISION: self._decision,
+            events.PART: self._part,
             events.REWARD: self._reward,
             events.FEEDBACK: self._feedback,
             events.EXPIRED: self._expired,
@@ -144,9 +155,9 @@ class PolicyState:
         # learner has one, and the first member of each cluster is kept until the policy learns again.
         policy, labels = self.policy, self._labels
         if labels is None or len(labels) != policy.n_users:
-            if "labels" not in policy.learner.FIELDS:
+            labels = self._labels = policy.learner.label_array()
+            if labels is None:
                 return first_with_label(policy.learner.labels(), number)
-            labels = self._labels = policy.learner.array("labels")  # a view, until there are more users
             self._firsts.clear()
         label = labels.item(number)
         if label < 0:  # in no cluster yet
@@ -209,6 +220,18 @@ class PolicyState:
             for item in waiting.items:
                 self.items.known.add(item)
         self.start_waiting(event.decision, waiting)
+        self.outcomes.decide(
+            event.at,
+            event.user,
+            drawn=waiting.drawn,
+            propensity=fields.get("propensity"),
+            item=self._first_number(waiting),
+            experiment=waiting.experiment,
+        )
+
+    def _first_number(self, waiting: Waiting) -> int | None:
+        """Return the number of the first item that a decision chose, if it has a name."""
+        return self.items.known.find(waiting.items[0]) if waiting.named else None
 
     def shown_by(self, decision: Event) -> Waiting:
         """Return what a decision has shown to whom, as it waits, or waited, for its reward."""
@@ -216,19 +239,53 @@ class PolicyState:
         items = tuple(fields.get("ranking", (decision.item or "",)))
         expires = None if wait is None else decision.at + wait
         x = decision.chosen_vectors(self.settings.dim).tobytes()
-        named = self._has_names(fields, items)
-        return Waiting(decision.user or "", items, x, expires, "drawn" in fields, named)
+        return Waiting(
+            user=decision.user or "",
+            items=items,
+            x=x,
+            expires=expires,
+            drawn="drawn" in fields,
+            named="unnamed" not in fields,
+            experiment=fields.get("experiment"),
+        )
 
-    def _has_names(self, fields: Mapping[str, Any], items: Sequence[str]) -> bool:
-        """Tell whether the items of a decision have names, or are rows of a matrix of arms."""
-        if "catalogue" in fields:
-            return "unnamed" not in fields
-        # Logs of format 3 do not say it: rows are called "0", "1", and so on.
-        return not all(one.isdecimal() and one not in self.items.known for one in items)
+    def _part(self, event: Event) -> None:
+        waiting = self.waiting.get(event.decision or "")
+        if waiting is None or event.decision is None or event.reward is None:
+            raise DataError(f"a part of a reward for {shown(event.decision)}, which does not wait for one")
+        added = waiting._replace(
+            parts=(*waiting.parts, (event.fields()["part"], event.reward)),
+            instead=waiting.instead if event.x is None else (event.item, event.x),
+        )
+        self.waiting[event.decision] = added
+        self.waiting_bytes += added.size - waiting.size
+
+    def _settle(self, event: Event, waiting: Waiting, *, before: float | None = None) -> None:
+        """Count the reward of a decision; `before` is what was counted for it already, if anything was."""
+        if event.reward is not None:
+            self.outcomes.settle(
+                Settled(
+                    at=event.at,
+                    user=waiting.user,
+                    drawn=waiting.drawn,
+                    experiment=waiting.experiment,
+                    item=self._first_number(waiting),
+                    decisions=int(before is None),
+                    reward=event.reward - (before or 0.0),
+                )
+            )
 
     def _reward(self, event: Event) -> None:
         waiting = self._stop_waiting(event.decision)
         fields = event.fields()
+        if waiting is not None:
+            self._settle(event, waiting)
+        elif event.user is not None:
+            # It came late, and says itself of what decision it is.
+            names = fields.get("items")
+            late = Waiting(event.user, tuple(names or ("",)), b"", None, "drawn" in fields, bool(names))
+            late = late._replace(experiment=fields.get("experiment"))
+            self._settle(event, late, before=fields.get("before"))
         if fields.get("ignored") or (self.settings.mode == "shadow" and event.x is None):
             return
         vectors = event.vectors(self.settings.dim) if event.x is not None else None
@@ -250,6 +307,8 @@ class PolicyState:
 
     def _expired(self, event: Event) -> None:
         waiting = self._stop_waiting(event.decision)
+        if waiting is not None:
+            self._settle(event, waiting)
         if waiting is not None and self.settings.mode == "online" and event.reward is not None:
             self._learn(event, waiting.vectors(), waiting.items if waiting.named else None, None)
 

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.ids import checked_id
 from coterie.service.http.admission import Admission
-from coterie.service.http.decision_routes import HANDLERS, respond
+from coterie.service.http.decision_routes import decide, respond, reward
 from coterie.service.http.openapi import document
 from coterie.service.http.page import PolicyMonitors, show_page
 from coterie.service.http.problems import EXCEPTION_HANDLERS
@@ -49,8 +49,8 @@ def _route(endpoint: Endpoint) -> Route:
     longer the more users or items there are.
     """
     # The handlers of decisions and rewards take bytes, since `ServiceConnection` calls them, too.
-    name = endpoint.path.rpartition("/")[2]
-    handler: Any = partial(respond, route=name) if name in HANDLERS else endpoint.handler
+    name, fast = endpoint.path.rpartition("/")[2], endpoint.handler in (decide, reward)
+    handler: Any = partial(respond, route=name) if fast else endpoint.handler
 
     async def handle(request: Request) -> Response:
         request.state.key = None

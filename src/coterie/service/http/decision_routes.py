@@ -83,16 +83,20 @@ async def respond(request: Request, route: str) -> Response:
 
 def decide(engine: PolicyEngine, policy: str, request: messages.DecisionRequest) -> Answer:
     """Decide what to show a user; the answer counts once it is durable."""
-    decision, seq = engine.find(policy).decide(
-        request.user,
-        items=request.items,
-        arms=None if request.arms is None else by_id(request.arms, "arms"),
-        exclude=request.exclude,
-        only=request.only,
-        k=request.k,
-        decision_id=request.decision_id,
-    )
+    live = engine.find(policy)
+    decision, seq = live.decide(request.user, decision_id=request.decision_id, **offered(request))
     return PendingResult((200, encode(decision_answer(decision))), seq)
+
+
+def offered(request: messages.DecisionRequest) -> dict[str, Any]:
+    """Return what a decision is among."""
+    return {
+        "items": request.items,
+        "arms": None if request.arms is None else by_id(request.arms, "arms"),
+        "exclude": request.exclude,
+        "only": request.only,
+        "k": request.k,
+    }
 
 
 def _decides_quickly(live: LivePolicy, request: messages.DecisionRequest) -> bool:
@@ -135,10 +139,17 @@ def by_id(arms: Sequence[messages.Arm | messages.Item], name: str) -> dict[str, 
 def reward(engine: PolicyEngine, policy: str, request: messages.Rewards) -> Answer:
     """Take rewards; each has its own result, which counts once it is durable."""
     live = engine.find(policy)
+    with live.reading():  # no recovery comes between two rewards, so the last one's number stands for all
+        return rewards_answer(engine, request, lambda one: live)
+
+
+def rewards_answer(
+    engine: PolicyEngine, request: messages.Rewards, find: Callable[[messages.Reward], LivePolicy]
+) -> Answer:
+    """Take rewards, each for the policy that `find` returns; the caller has the lock of requests."""
     if len(request.rewards) > engine.limiter.most("batch"):
         raise Refusal(422, f"{engine.limiter.reached('batch')}: {len(request.rewards)} came")
-    with live.reading():  # no recovery comes between two rewards, so the last one's number stands for all
-        pending = [_reward_one(live, one) for one in request.rewards]
+    pending = [_reward_one(find, one) for one in request.rewards]
     results = [one.result for one in pending]
     if len(results) == 1 and results[0].code != 200:
         raise Refusal(results[0].code, str(results[0].detail))
@@ -151,7 +162,9 @@ def _rewards_quickly(live: LivePolicy, request: messages.Rewards) -> bool:
     """Tell whether all rewards are for decisions that wait, or have no id: others are looked up."""
     return (
         len(request.rewards) <= QUICK_REWARDS
-        and live.state.settings.late != "correct"  # a reward that has just come too late would replay the log
+        # A reward that has just come too late, or corrects one of the same request, would replay the log.
+        and live.state.settings.late != "correct"
+        and (live.state.settings.learn_parts == "at_close" or len(request.rewards) == 1)
         and all(
             one.id is None if one.decision_id is None else live.awaits(one.decision_id)
             for one in request.rewards
@@ -159,10 +172,12 @@ def _rewards_quickly(live: LivePolicy, request: messages.Rewards) -> bool:
     )
 
 
-def _reward_one(live: LivePolicy, request: messages.Reward) -> PendingResult[messages.RewardAnswer]:
+def _reward_one(
+    find: Callable[[messages.Reward], LivePolicy], request: messages.Reward
+) -> PendingResult[messages.RewardAnswer]:
     """Take one reward; a store that fails refuses the whole request."""
     try:
-        result, seq = _give(live, request)
+        result, seq = _give(find(request), request)
         return PendingResult(messages.RewardAnswer(id=result.id, status=result.status), seq)
     except CoterieError as error:
         # What keeps the store from writing keeps all rewards out; a new name too many only this one.
@@ -179,7 +194,11 @@ def _give(live: LivePolicy, request: messages.Reward) -> PendingResult[RewardRes
     if request.decision_id is not None:
         if request.user is not None or request.id is not None:
             raise Refusal(422, "a reward has a decision_id, or a user (and perhaps an id), not both")
-        return live.reward(request.decision_id, request.reward, item=request.item, x=request.x)
+        return live.reward(
+            request.decision_id, request.reward, part=request.part, item=request.item, x=request.x
+        )
+    if request.part is not None:
+        raise Refusal(422, "a part is of the reward of a decision: give its decision_id")
     if request.user is None:
         raise Refusal(422, "a reward needs a decision_id, or a user with an item or x")
     return live.feedback(request.user, request.reward, item=request.item, x=request.x, feedback_id=request.id)

@@ -57,7 +57,7 @@ def _operation(route: Endpoint) -> dict[str, Any]:
     elif route.status == 200:
         success["content"] = {"*/*": {}}
     answers = {str(route.status): success, **_problems(route)}
-    if route.handler.__name__ == "reward":
+    if route.path.endswith("/rewards"):
         answers["207"] = {**success, "description": "Some rewards were refused; each has its own result."}
     operation: dict[str, Any] = {
         "operationId": route.handler.__name__,

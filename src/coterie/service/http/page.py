@@ -208,7 +208,7 @@ class PolicyMonitor:
 
     def _numbers(self) -> dict[str, Any]:
         """Return counts, settings and latencies."""
-        state, totals = self._live.state, self._live.totals
+        state, totals = self._live.state, self._live.state.outcomes.total
         settings, policy, counts = state.settings, state.policy, state.counts
         recent = self._recent_latency()
         return {
@@ -217,8 +217,8 @@ class PolicyMonitor:
             "decisions": counts["decision"],
             "waiting": len(state.waiting),
             "expired": counts["expired"],
-            "own": [totals.own, totals.own_count],
-            "drawn": [totals.drawn, totals.drawn_count],
+            "own": [totals.reward, totals.rewarded],
+            "drawn": [totals.drawn_reward, totals.drawn_rewarded],
             "uniform_share": settings.uniform_share,
             "mode": settings.mode,
             "kind": settings.policy,

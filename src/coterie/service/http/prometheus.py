@@ -110,6 +110,7 @@ def _limit_lines(engine: PolicyEngine, metrics: Metrics) -> Iterator[str]:
     yield from _typed("coterie_limit_used", "gauge", "What is held of that which has a limit.")
     for name, held in (
         ("policy", len(engine.policies) + len(engine.quarantined)),
+        ("experiment", len(engine.experiments.all())),
         ("queue", engine.journal.queued_bytes),
         ("bodies", metrics.body_bytes),
         ("in_flight", metrics.in_flight),
@@ -186,7 +187,7 @@ def _age(engine: PolicyEngine, at: float | None) -> float | None:
 
 def sigma_of(numbers: dict[str, float]) -> float | None:
     """Return the standard deviation of the noise, of policies that estimate it."""
-    variance = numbers.get("noise2")
+    variance = numbers.get("noise2", numbers.get("prior.noise2"))
     return None if variance is None or variance < 0 else variance**0.5
 
 

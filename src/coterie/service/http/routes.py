@@ -20,7 +20,7 @@ from coterie.service import messages
 from coterie.service.core import imports
 from coterie.service.core import queries as inspection
 from coterie.service.core.live_policy import LivePolicy
-from coterie.service.http import decision_routes, page
+from coterie.service.http import decision_routes, experiment_routes, page
 from coterie.service.http.api_keys import MOST_AGE, Role
 from coterie.service.http.decision_routes import by_id
 from coterie.service.http.problems import Refusal, problem
@@ -360,6 +360,7 @@ class Endpoint(NamedTuple):
 
 
 ONE = "/v1/policies/{policy}"
+EXPERIMENT = "/v1/experiments/{experiment}"
 ROUTES: list[Endpoint] = [
     Endpoint("GET", "/v1/policies", list_policies, "reader", "List policies", answer=messages.PoliciesAnswer),
     Endpoint(
@@ -484,6 +485,59 @@ ROUTES: list[Endpoint] = [
     Endpoint("GET", f"{ONE}/export", export_log, "admin", "The log as a table", query=("format", "table")),
     Endpoint("POST", f"{ONE}/import", import_log, "admin", "Learn from a log", answer=messages.ImportAnswer),
     Endpoint("GET", f"{ONE}/live", page.stream, "reader", "Samples for the page, as server-sent events"),
+    Endpoint(
+        "GET",
+        "/v1/experiments",
+        experiment_routes.list_experiments,
+        "reader",
+        "List experiments",
+        answer=messages.ExperimentsAnswer,
+    ),
+    Endpoint(
+        "POST",
+        "/v1/experiments",
+        experiment_routes.create_experiment,
+        "admin",
+        "Begin an experiment",
+        messages.NewExperiment,
+        messages.ExperimentAnswer,
+        201,
+    ),
+    Endpoint(
+        "GET",
+        EXPERIMENT,
+        experiment_routes.describe_experiment,
+        "reader",
+        "Results of an experiment",
+        answer=messages.ExperimentAnswer,
+    ),
+    Endpoint(
+        "POST",
+        f"{EXPERIMENT}/stop",
+        experiment_routes.stop_experiment,
+        "admin",
+        "End an experiment",
+        messages.ExperimentEnd,
+        messages.ExperimentAnswer,
+    ),
+    Endpoint(
+        "POST",
+        f"{EXPERIMENT}/decisions",
+        experiment_routes.decide_in_experiment,
+        "writer",
+        "Decide in an experiment",
+        messages.DecisionRequest,
+        messages.DecisionAnswer,
+    ),
+    Endpoint(
+        "POST",
+        f"{EXPERIMENT}/rewards",
+        experiment_routes.reward_in_experiment,
+        "writer",
+        "Give rewards in an experiment",
+        messages.Rewards,
+        messages.RewardsAnswer,
+    ),
     Endpoint("GET", "/health/live", live_check, None, "Does the process run?", answer=messages.Health),
     Endpoint("GET", "/health/ready", ready_check, None, "Can the store be written?", answer=messages.Health),
     Endpoint("GET", "/metrics", show_metrics, "reader", "Metrics for Prometheus"),

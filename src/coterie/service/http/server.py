@@ -16,7 +16,7 @@ from typing import Any
 
 from coterie.errors import ArgumentError
 from coterie.service.core.engine import PolicyEngine
-from coterie.service.settings import PolicySettings, ServerSettings
+from coterie.service.settings import FIRST_POLICY, PolicySettings, ServerSettings
 from coterie.service.storage.location import open_store
 
 BACKLOG = 100
@@ -65,12 +65,30 @@ def open_engine(settings: ServerSettings) -> PolicyEngine:
                 f"{settings.host} can be reached from other machines, and the store has no keys: make one "
                 f"with `coterie keys create`, or say --insecure"
             )
-        if not (engine.policies or engine.quarantined):
-            engine.settle(engine.create("default", PolicySettings(dim=settings.dim, policy=settings.policy)))
+        _first_policy(engine, settings)
     except BaseException:
         engine.close()
         raise
     return engine
+
+
+def _first_policy(engine: PolicyEngine, settings: ServerSettings) -> None:
+    """Create a policy in an empty store; in another one, what was asked for must be there."""
+    asked = {"policy": settings.policy, "dim": settings.dim}
+    given = {name: value for name, value in asked.items() if value is not None}
+    if not (engine.policies or engine.quarantined):
+        engine.settle(engine.create("default", PolicySettings(**{**FIRST_POLICY, **given})))
+        return
+    kept = {name: live.state.settings for name, live in engine.policies.items()}
+    same = [all(getattr(one, name) == value for name, value in given.items()) for one in kept.values()]
+    # A policy that is out of service may be the one: then it is not refused.
+    if given and not any(same) and not engine.quarantined:
+        listed = ", ".join(f"{name} ({one.policy}, dim {one.dim})" for name, one in list(kept.items())[:3])
+        name, value = next(iter(given.items()))
+        raise ArgumentError(
+            f"{name} {value} is for the first policy of an empty store, and this one has {listed}: leave it "
+            "out, or choose another store"
+        )
 
 
 def listen(settings: ServerSettings) -> socket:

@@ -9,8 +9,18 @@ from typing import NamedTuple
 from coterie.service.storage import event_store as events
 from coterie.service.storage.event_store import COLUMNS, Event, EventStore, checked_event, encode_detail
 
-KEPT = ("ranking", "drawn", "generator", "version", "request", "catalogue", "unnamed")
-"""Fields of a decision that are needed to learn from it again, and to recognise its request."""
+KEPT = (
+    "ranking",
+    "drawn",
+    "generator",
+    "version",
+    "request",
+    "catalogue",
+    "unnamed",
+    "propensity",
+    "experiment",
+)
+"""Fields of a decision that are needed to learn and to count it again, and to recognise its request."""
 ROWS_PER_TRANSACTION = 1_000
 """Decisions that are written in one transaction."""
 
@@ -26,7 +36,7 @@ def compact(store: EventStore, before: float) -> Compacted:
     """Shorten the decisions made before this time that have got a reward, and give the space back.
 
     State, rewards that come again, late rewards and the removal of users are as before. What goes: the arms
-    that were offered and not chosen, scores and propensities. So such a decision is no longer exported, and
+    that were offered and not chosen, and scores. So such a decision is no longer exported, and
     asking for it again by its id is a conflict that says so. The store is open, and no service uses it.
     """
     count = saved = 0

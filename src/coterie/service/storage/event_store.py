@@ -42,7 +42,9 @@ ITEMS = "items"
 DECISION = "decision"
 """An arm or a list of arms was chosen for a user."""
 REWARD = "reward"
-"""The reward of a decision came; with `x` when the decision was not waiting any more."""
+"""The reward of a decision came, or its `parts` were closed; with `x` if it did not wait any more."""
+PART = "part"
+"""A part of a decision's reward came, which adds to a sum; `detail` names it."""
 FEEDBACK = "feedback"
 """A reward came for an arm that something else chose; `decision` is the id of the feedback."""
 EXPIRED = "expired"
@@ -53,13 +55,13 @@ RETIRED = "retired"
 REWARDED = (REWARD, FEEDBACK)
 """Kinds of event that settle a decision's id with a reward."""
 
-FORMAT = 4
+FORMAT = 5
 """The version of the tables and of what events say; other versions are refused, but for the former one."""
-FORMER_FORMAT = 3
+FORMER_FORMAT = 4
 """A store of this version becomes one of the present when a service opens it.
 
-Its decisions name all that was offered, and its snapshots know no numbers of items: these are dropped, and
-the log is replayed.
+Its log knows fewer kinds of event; its snapshots lack parts of rewards: these are dropped, and the log is
+replayed.
 """
 PAGE = 5_000
 """Events that are read at a time, at most."""
@@ -87,6 +89,7 @@ TABLES = (
        content {bytes} NOT NULL, PRIMARY KEY (policy, digest))""",
     """CREATE TABLE IF NOT EXISTS key (id TEXT PRIMARY KEY, digest TEXT NOT NULL, role TEXT NOT NULL,
        policy TEXT, label TEXT NOT NULL, created {double} NOT NULL)""",
+    "CREATE TABLE IF NOT EXISTS experiment (name TEXT PRIMARY KEY, detail TEXT NOT NULL)",
 )
 OF_USER = f"""WITH RECURSIVE block (number, least) AS (
     SELECT (SELECT MAX(seq) FROM log) / {BLOCK}, (SELECT MIN(seq) FROM log) / {BLOCK}
@@ -325,9 +328,9 @@ class EventStore(ABC):
         self.execute(f"INSERT INTO log ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def rewrite_events(self, events: Sequence[Event]) -> None:
-        """Replace vectors and details of events within a transaction."""
-        rows = [(event.x, event.detail, checksum(event), event.seq) for event in events]
-        self.execute("UPDATE log SET x = ?, detail = ?, checksum = ? WHERE seq = ?", rows)
+        """Replace rewards, vectors and details of events within a transaction."""
+        rows = [(event.reward, event.x, event.detail, checksum(event), event.seq) for event in events]
+        self.execute("UPDATE log SET reward = ?, x = ?, detail = ?, checksum = ? WHERE seq = ?", rows)
 
     def read(self, policy: str, after: int = 0) -> Iterator[Event]:
         """Yield the events of a policy after this number, in order."""
@@ -409,13 +412,18 @@ class EventStore(ABC):
     def reuse_log(self) -> None:
         """Let the database's own log of changes be written from its start again, where it has such a file."""
 
-    def replace_default(self, decision: str, event: Event) -> None:
+    def replace_default(self, expired: Event, event: Event) -> None:
         """Replace the default that was counted for a decision by its reward."""
         with self.transaction():
-            which = (event.policy, decision, EXPIRED)
-            self.execute("DELETE FROM log WHERE policy = ? AND decision = ? AND kind = ?", [which])
+            self.execute("DELETE FROM log WHERE seq = ?", [(expired.seq,)])
             self.insert([event])
-            self._drop_snapshots(event.policy)
+            self._drop_snapshots(event.policy, expired.seq)
+
+    def correct_reward(self, event: Event) -> None:
+        """Let a reward have been what this event of the same number says."""
+        with self.transaction():
+            self.rewrite_events([event])
+            self._drop_snapshots(event.policy, event.seq)
 
     # Imports: rows are written some at a time, so that other events are committed between. A mark, set before
     # the first and removed after the last, tells a process that starts later which rows do not count.
@@ -443,9 +451,14 @@ class EventStore(ABC):
                 self.execute("DELETE FROM log WHERE policy = ? AND seq > ?", [(policy, int(after))])
             self.execute("DELETE FROM meta WHERE name = ?", [(mark,)])
 
-    def _drop_snapshots(self, policy: str) -> None:
-        self.execute("DELETE FROM snapshot WHERE policy = ?", [(policy,)])
-        self.execute("DELETE FROM chunk WHERE policy = ?", [(policy,)])
+    def _drop_snapshots(self, policy: str, since: int = 0) -> None:
+        """Remove snapshots that contain the event of this number; chunks go with the last of them.
+
+        Chunks that only these needed are removed after the next snapshot.
+        """
+        self.execute("DELETE FROM snapshot WHERE policy = ? AND seq >= ?", [(policy, since)])
+        if not self.fetch("SELECT 1 FROM snapshot WHERE policy = ? LIMIT 1", (policy,)):
+            self.execute("DELETE FROM chunk WHERE policy = ?", [(policy,)])
 
     # Snapshots: chunks of content first, named by their digest, then the manifest that lists them. A manifest
     # is written only when all of its chunks are durable, so that a snapshot is whole or not there.
@@ -496,6 +509,18 @@ class EventStore(ABC):
     def chunk_owners(self) -> list[str]:
         """Return the names of policies that have chunks."""
         return [str(name) for (name,) in self.query("SELECT DISTINCT policy FROM chunk")]
+
+    # Experiments: what they are. What they have brought follows from the log of their policies.
+
+    def put_experiment(self, name: str, detail: str) -> None:
+        """Set what an experiment is."""
+        with self.transaction():
+            self.execute("DELETE FROM experiment WHERE name = ?", [(name,)])
+            self.execute("INSERT INTO experiment (name, detail) VALUES (?, ?)", [(name, detail)])
+
+    def experiments(self) -> list[tuple[str, str]]:
+        """Return the names and details of all experiments."""
+        return [(str(name), str(text)) for name, text in self.query("SELECT name, detail FROM experiment")]
 
     # The format.
 

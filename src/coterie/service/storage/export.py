@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
+from math import fsum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -162,9 +163,9 @@ def item_rows(store: EventStore, policy: str, dim: int) -> Iterator[ItemRow]:
 def export_rows(store: EventStore, policy: str, dim: int) -> Iterator[ExportRow]:
     """Yield the decisions of a policy that have a reward, in the order of the rewards.
 
-    A default counts as a reward, unless the reward came late. Of a list the first position is exported: its
-    probability, and whether it was clicked. Where the product showed something else (shadow mode), that is
-    what was shown, if it was on offer; its propensity is not known here.
+    A default counts as a reward, unless the reward came late; parts add up. Of a list the first position is
+    exported: its probability, and whether it was clicked. Where the product showed something else (shadow
+    mode), that is what was shown, if it was on offer; its propensity is not known here.
 
     Memory is bounded by a page of rewards with their decisions, and by the vectors that the catalogue has
     had: decisions are read from the store when their reward comes, however long ago they were made.
@@ -181,9 +182,13 @@ def export_rows(store: EventStore, policy: str, dim: int) -> Iterator[ExportRow]
             decision = events.first(about, events.DECISION)
             if decision is None or "scores" not in decision.fields():
                 continue  # of feedback, or compacted
-            if event.kind == events.EXPIRED and (event.reward is None or events.first(about, events.REWARD)):
+            rewards = [one for one in about if one.kind == events.REWARD]
+            if event.kind == events.EXPIRED and (event.reward is None or rewards):
                 continue  # nothing was counted, or the reward comes later in the log
-            row: ExportRow | None = _row(catalogue, decision, event, dim)
+            if rewards and event.seq != rewards[0].seq:
+                continue  # a part that came late: it is in the sum of the first row
+            total = fsum(one.reward or 0.0 for one in rewards or [event])
+            row: ExportRow | None = _row(catalogue, decision, event._replace(reward=total), dim)
             if row is not None and event.fields().get("shadow"):
                 row = _shown_instead(catalogue, row, event)
             if row is not None:
@@ -238,15 +243,11 @@ def _row(catalogue: CatalogueHistory, decision: Event, rewarded: Event, dim: int
     )
     if "arms" in fields:  # with vectors of their own, all of which are kept
         arm, ids = fields["arms"][0], fields["offered"]
-        if "catalogue" not in fields and ids == [str(place) for place in range(len(ids))]:
-            row = row._replace(item=None)  # logs of format 3 do not say that these are no names
         names = None if row.item is None else ids
         return row._replace(x=None, arms=decision.vectors(dim), arm=arm, ids=names)
     if "count" in fields:
         return row
-    named = fields.get("offered") if "all" not in fields else None  # as logs of format 3 have it
-    if "items" in fields:
-        named = catalogue.ids(fields["items"])
+    named = catalogue.ids(fields["items"]) if "items" in fields else None
     excluded = catalogue.ids(fields["exclude"]) if "exclude" in fields else None
     return row._replace(catalogue=catalogue.version(decision.seq), items=named, exclude=excluded)
 

@@ -126,6 +126,12 @@ class Journal:
         self._bytes_queued += event.size
         self._queue.append(event)
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Let all events that are appended within be committed in one transaction; never wait within."""
+        with self._changed:
+            yield
+
     def wake(self) -> None:
         """Let the thread commit what is queued, unless it is busy and will look again anyway."""
         if self._idle and self._queue:

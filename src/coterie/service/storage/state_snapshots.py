@@ -29,6 +29,7 @@ from coterie.policies.array_files import (
     pieces,
 )
 from coterie.service.core.known_items import KnownItems, Numbering
+from coterie.service.core.outcomes import Outcomes
 from coterie.service.core.state import UNKNOWN_USER, PolicyState, Waiting
 from coterie.service.settings import PolicySettings
 from coterie.service.storage.event_store import EventStore, digest_of
@@ -198,6 +199,8 @@ class Capture(NamedTuple):
     tags: dict[str, list[str]]
     waiting: dict[str, Waiting]
     counts: dict[str, int]
+    outcomes: dict[str, Any]
+    item_outcomes: Floats
     seq: int
     at: float
 
@@ -217,6 +220,8 @@ def capture(state: PolicyState, arrays: Mapping[str, FileArray]) -> Capture:
         tags=state.items.tags,
         waiting=dict(state.waiting),
         counts=dict(state.counts),
+        outcomes=state.outcomes.as_json(),
+        item_outcomes=state.outcomes.items.copy(),
         seq=state.seq,
         at=state.at,
     )
@@ -227,10 +232,7 @@ def arrays_of(captured: Capture) -> dict[str, Array | FileArray]:
     waiting = captured.waiting
     header = {
         "settings": captured.settings.to_json(),
-        "waiting": [
-            [key, one.user, one.items, len(one.items), one.expires, one.drawn, one.named]
-            for key, one in waiting.items()
-        ],
+        "waiting": [_fields_of(key, one) for key, one in waiting.items()],
         "counts": captured.counts,
         "seq": captured.seq,
         "at": captured.at,
@@ -244,10 +246,27 @@ def arrays_of(captured: Capture) -> dict[str, Array | FileArray]:
         "items": captured.items,
         "vectors": captured.vectors,
         "tags": _json_array(captured.tags),
+        "outcomes": _json_array(captured.outcomes),
+        "item_outcomes": captured.item_outcomes,
         "waiting": np.frombuffer(vectors).reshape(-1, captured.settings.dim),
     }
     policy = captured.arrays | captured.policy
     return arrays | {f"{POLICY}{name}": array for name, array in policy.items()}
+
+
+def _fields_of(key: str, one: Waiting) -> dict[str, Any]:
+    """Return a decision that waits, without its vectors, as JSON can have it."""
+    instead = None if one.instead is None else [one.instead[0], one.instead[1].hex()]
+    return {"key": key, **one._asdict(), "x": len(one.items), "instead": instead}
+
+
+def _waiting_from(fields: dict[str, Any], vectors: Floats) -> Waiting:
+    """Return a decision that waits from what `_fields_of` wrote, and its vectors: a list has several."""
+    shown = fields["instead"]
+    instead = None if shown is None else (shown[0], bytes.fromhex(shown[1]))
+    parts = tuple((name, value) for name, value in fields["parts"])
+    kept = {**fields, "items": tuple(fields["items"]), "x": vectors.tobytes(), "parts": parts}
+    return Waiting(**{name: kept[name] for name in Waiting._fields} | {"instead": instead})
 
 
 def _json_array(value: object) -> Array:
@@ -275,11 +294,13 @@ def _rebuild(source: ArraySource) -> PolicyState:
     ids = state.items.known.named(source.read("items").tolist())
     state.items.put(ids, source.read("vectors"), json.loads(source.read("tags").tobytes()))
     start, vectors_of_all = 0, source.read("waiting")
-    for key, user, ids, count, expires, drawn, named in header["waiting"]:  # a list has several vectors
-        x = vectors_of_all[start : start + count].tobytes()
-        state.start_waiting(key, Waiting(user, tuple(ids), x, expires, drawn, named))
-        start += count
+    for fields in header["waiting"]:
+        end = start + fields["x"]
+        state.start_waiting(fields["key"], _waiting_from(fields, vectors_of_all[start:end]))
+        start = end
     state.counts = Counter(header["counts"])
+    outcomes = json.loads(source.read("outcomes").tobytes())
+    state.outcomes = Outcomes.from_json(outcomes, source.read("item_outcomes"))
     state.seq, state.at = header["seq"], header["at"]
     return state
 

@@ -1,0 +1,9 @@
+from coterie.policies.kernel.arrays import NamedArrays
+from coterie.types import Floats
+
+class UserHistories(NamedArrays):
+    used_vectors: int
+    n_packed: int
+    def __init__(self, n_users: int, dim: int) -> None: ...
+    def gram(self, user: int) -> Floats: ...
+    def learn(self, user: int, x: Floats, reward: float) -> None: ...
