@@ -129,14 +129,15 @@ def test_there_are_no_more_segments_than_users_who_differ() -> None:
     assert found.sizes.sum() == 4
 
 
-def test_units_of_arms_do_not_matter() -> None:
-    """Distances are those of expected rewards."""
+@pytest.mark.parametrize("make", SEGMENTED)
+def test_units_of_arms_do_not_matter(make: type[Segmented]) -> None:
+    """Distances are those of expected rewards; a column is in units 100 times as large as those of another."""
     preferences, labels = two_kinds((20, 20), 1.0)
-    units = np.array([1.0, 1e3, 1.0, 1.0, 1e-3, 1.0])
+    units = np.array([1.0, 10.0, 1.0, 1.0, 0.1, 1.0])
     rng = np.random.default_rng(0)
     users = rng.permutation(np.repeat(np.arange(40), 60))
     xs = rng.normal(size=(len(users), 6))
-    policy = coterie.AutoCLUB(40, 6)
+    policy = make(40, 6)
     rewards = (xs * preferences[users]).sum(1) + 0.1 * rng.normal(size=len(users))
     policy.update_many(users, xs * units, rewards)
     assert same(policy.segments(2).labels, labels)
