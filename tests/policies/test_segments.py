@@ -131,7 +131,7 @@ def test_there_are_no_more_segments_than_users_who_differ() -> None:
 
 @pytest.mark.parametrize("make", SEGMENTED)
 def test_units_of_arms_do_not_matter(make: type[Segmented]) -> None:
-    """Distances are those of expected rewards; a column is in units 100 times as large as those of another."""
+    """Distances are those of expected rewards; units of columns differ by a factor of up to 100."""
     preferences, labels = two_kinds((20, 20), 1.0)
     units = np.array([1.0, 10.0, 1.0, 1.0, 0.1, 1.0])
     rng = np.random.default_rng(0)
