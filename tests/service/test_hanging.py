@@ -17,9 +17,10 @@ from typing import Any
 import httpx
 import pytest
 
-from coterie.service.http import routes
+from coterie.service.http import experiment_routes, routes
 from coterie.service.http.routes import ROUTES
 from coterie.service.limits import Limits
+from coterie.service.settings import PolicySettings
 from inspection import age_commit, never_keep_house
 from service.serving import Served, in_event_loop, served
 from service.shops import ITEMS
@@ -27,7 +28,9 @@ from service.shops import ITEMS
 ONE = "/v1/policies/default"
 DECISIONS = f"{ONE}/decisions"
 LINE = '{"user": "carol", "reward": 1, "x": [1, 0], "decision_id": "line"}'
-NAMES = {"{policy}": "default", "{user:path}": "alice", "{cluster}": "0"}
+NAMES = {"{policy}": "default", "{user:path}": "alice", "{cluster}": "0", "{experiment}": "spring"}
+RIVALS = ("champion", "challenger")
+"""The policies of the experiment."""
 BODIES: dict[tuple[str, str], list[Any]] = {
     ("POST", "/v1/policies"): [{"name": "other", "dim": 2}],
     ("PATCH", "/v1/policies/{policy}"): [{"uniform_share": 0.5}],
@@ -45,10 +48,22 @@ BODIES: dict[tuple[str, str], list[Any]] = {
         {"rewards": [{"decision_id": "overdue", "reward": 1}]},
         {"rewards": [{"user": "alice", "item": "tea", "reward": 1, "id": "feedback"}]},
     ],
+    ("POST", "/v1/experiments"): [{"name": "spring", "policies": [{"policy": one} for one in RIVALS]}],
+    ("POST", "/v1/experiments/{experiment}/stop"): [{"keep": "champion"}],
+    ("POST", "/v1/experiments/{experiment}/decisions"): [
+        {"user": "alice"},
+        {"user": "alice", "decision_id": "shared"},
+        {"user": "alice", "decision_id": "shared"},
+    ],
+    ("POST", "/v1/experiments/{experiment}/rewards"): [
+        {"rewards": [{"decision_id": "shared", "reward": 1}]},
+        {"rewards": [{"decision_id": "shared", "reward": 1}]},
+        {"rewards": [{"decision_id": "unknown", "reward": 1}]},
+    ],
 }
 """Bodies for routes that take one; ids that a client gives have to be looked up."""
 QUERIES = {"/v1/policies/{policy}/items": "?id=milk"}
-LAST = [routes.retire_policy, routes.remove_user, routes.delete_items]
+LAST = [routes.retire_policy, routes.remove_user, routes.delete_items, experiment_routes.stop_experiment]
 """Handlers after which others have nothing to answer with, the last one first."""
 PATIENT = 60.0
 """Seconds after which a request of a test fails: if the loop waits, it waits until then."""
@@ -66,6 +81,9 @@ class Asked:
         live.configure(reward_wait=0.0)
         one.engine.settle(live.decide("alice", decision_id="overdue"))
         live.configure(reward_wait=None)
+        for name in RIVALS:
+            rival = one.engine.settle(one.engine.create(name, PolicySettings(dim=2)))
+            one.engine.settle(rival.change_items(ITEMS))
         self._url = one.url
 
     def requests(self) -> Iterator[Callable[[], int]]:
@@ -123,7 +141,7 @@ def test_no_request_asks_the_store_in_the_event_loop(tmp_path: Path, monkeypatch
             monkeypatch.setattr(one.engine.store, name, noted)
         statuses = [send() for send in asked.requests()]
     assert set(statuses) <= {200, 201, 204, 404}
-    assert statuses.count(404) == 1  # of the unknown decision
+    assert statuses.count(404) == 2  # of the unknown decision, of the policy and of the experiment
     assert len(in_loop) > 30
     assert not any(in_loop)
 
