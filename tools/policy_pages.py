@@ -34,9 +34,9 @@ def with_pages(pages: list[Any]) -> list[Any]:
         {name: with_pages(page) if isinstance(page, list) else page for name, page in section.items()}
         for section in pages
     ]
-    files = [page for section in found for page in section.values() if isinstance(page, str)]
-    missing = [{one.name: one.page} for one in REGISTRY.values() if one.page not in files]
-    return [*found, *missing] if INDEX in files else found
+    listed = {page for section in found for page in section.values() if isinstance(page, str)}
+    missing = [{one.name: one.page} for one in REGISTRY.values() if one.page not in _files(found)]
+    return [*found, *missing] if INDEX in listed else found
 
 
 def on_config(config: Any) -> Any:
@@ -49,6 +49,12 @@ def on_page_markdown(markdown: str, *, page: Any, **kwargs: Any) -> str:
     """Complete the two lists."""
     complete = {INDEX: with_rows, API: with_directives}.get(page.file.src_uri)
     return complete(markdown) if complete else markdown
+
+
+def _files(pages: list[Any]) -> set[str]:
+    """All pages of a part of the navigation, whatever group they are in."""
+    below = [page for section in pages for page in section.values()]
+    return {file for page in below for file in (_files(page) if isinstance(page, list) else {page})}
 
 
 def _file(entry: PolicyEntry) -> str:

@@ -30,8 +30,8 @@ def test_a_policy_that_is_missing_gets_its_row_and_its_place_in_the_reference() 
 
 
 def test_a_page_that_is_missing_comes_last_in_the_navigation() -> None:
-    pages = [{"All policies": policy_pages.INDEX}]
-    pages += [{name: entry.page} for name, entry in REGISTRY.items() if name != "CLUB"]
+    listed = [{name: entry.page} for name, entry in REGISTRY.items() if name != "CLUB"]
+    pages = [{"All policies": policy_pages.INDEX}, {"A group": listed[:4]}, *listed[4:]]
     config = SimpleNamespace(nav=[{"Home": "index.md"}, {"Explanation": [{"Algorithms": pages}]}])
     found = policy_pages.on_config(config).nav[1]["Explanation"][0]["Algorithms"]
     assert found == [*pages, {"CLUB": "algorithms/club.md"}]
