@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
@@ -235,6 +235,10 @@ class EventStore(ABC):
         """
 
     @abstractmethod
+    def check_exists(self) -> None:
+        """Raise StoreError if there is no store here yet, which `open` would make."""
+
+    @abstractmethod
     def close(self) -> None:
         """Disconnect and release the lock."""
 
@@ -261,6 +265,10 @@ class EventStore(ABC):
     @abstractmethod
     def query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return all rows of a statement, on the connection that reads."""
+
+    @abstractmethod
+    def one_moment(self) -> AbstractContextManager[None]:
+        """Let all queries of a block see the store as it was at its first one, whoever writes meanwhile."""
 
     @abstractmethod
     def check_place(self) -> None:

@@ -110,6 +110,7 @@ class PostgresStore(EventStore):
         self._writer: psycopg.Connection[Any] | None = None
         self._reader: psycopg.Connection[Any] | None = None
         self._reading = RLock()
+        self._in_one_moment = False
         self._watchdog = Watchdog()
 
     OWNER = f"{OWNER} FOR UPDATE"  # a transaction under way holds up whoever wants to take over
@@ -135,8 +136,22 @@ class PostgresStore(EventStore):
             self.close()
             if isinstance(error, StoreError):
                 raise
-            reason = without_secrets(one_line(error), self._url)
-            raise StoreError(f"PostgreSQL cannot be used as a store: {reason}") from None
+            raise self._unusable(error) from None
+
+    def check_exists(self) -> None:
+        """Raise StoreError if the database has no tables of ours."""
+        try:
+            self._reader = self._connection()
+            if not self.has_table("meta"):
+                raise StoreError("there is no store in this PostgreSQL database")
+        except self._psycopg.Error as error:
+            raise self._unusable(error) from None
+        finally:
+            self.close()
+
+    def _unusable(self, error: BaseException) -> StoreError:
+        reason = without_secrets(one_line(error), self._url)
+        return StoreError(f"PostgreSQL cannot be used as a store: {reason}")
 
     def _connection(self) -> Any:
         """Return a connection whose commits wait for the disk."""
@@ -198,11 +213,28 @@ class PostgresStore(EventStore):
                 try:
                     return self._read(written, values)
                 except self._psycopg.OperationalError:
+                    if self._in_one_moment:  # another connection would see another one
+                        raise
                     self._reader.close()
                     self._reader = self._connection()
                     return self._read(written, values)
             except self._psycopg.Error as error:
                 raise StoreError(f"PostgreSQL cannot be read: {one_line(error)}") from None
+
+    @contextmanager
+    def one_moment(self) -> Iterator[None]:
+        """Let all queries of a block see the store as it was at its first one."""
+        with self._reading:
+            if self._reader is None:
+                raise StoreError("the store is closed")
+            self._reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            self._in_one_moment = True
+            try:
+                yield
+            finally:
+                self._in_one_moment = False
+                with suppress(self._psycopg.Error):
+                    self._reader.execute("ROLLBACK")
 
     def _read(self, statement: Any, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         assert self._reader is not None

@@ -7,8 +7,8 @@ import os
 import re
 import sqlite3
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
@@ -71,6 +71,11 @@ class SQLiteStore(EventStore):
             if isinstance(error, StoreError):
                 raise
             raise StoreError(f"the store {self.path} cannot be opened: {error}") from None
+
+    def check_exists(self) -> None:
+        """Raise StoreError if there is no such file, or an empty one."""
+        if self.path is not None and not (self.path.is_file() and self.path.stat().st_size):
+            raise StoreError(f"there is no store {self.path}")
 
     def _make_file(self, lock: bool) -> None:
         if self.path is None:
@@ -184,6 +189,16 @@ class SQLiteStore(EventStore):
                 return self._reader.execute(statement, values).fetchall()
             except sqlite3.Error as error:
                 raise StoreError(f"the store {self.path} cannot be read: {error}") from None
+
+    @contextmanager
+    def one_moment(self) -> Iterator[None]:
+        """Let all queries of a block see the store as it was at its first one."""
+        with self._reading:
+            self.query("BEGIN")
+            try:
+                yield
+            finally:
+                self.query("ROLLBACK")
 
     def fetch(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return all rows of a statement, on the connection that writes."""
