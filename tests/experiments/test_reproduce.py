@@ -172,15 +172,15 @@ def test_constants_of_a_summary_are_used_again_without_tuning(found: Reproductio
             assert [each.spec for each in one.results] == [each.spec for each in other.results]
     played = reproduce(replace(options, out=tmp_path), LocalEngine(2), NoCallback())
     assert not any(one.run.seed >= 1000 for one in Store(tmp_path))
-    assert "nothing was tuned" in played.report.read_text()
+    assert "only others were tuned" in played.report.read_text()
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
         (
-            lambda text: text.replace("PhaseUniCLUB", "CLUBS"),
-            "none of the grid of PhaseUniCLUB",
+            lambda text: text.replace(",AutoCLUB,", ",-,").replace(",PhaseUniCLUB,", ",AutoCLUB,"),
+            "none of the grid of AutoCLUB",
         ),
         (lambda text: text.replace("dataset", "place"), "must be the summary.csv of a figure"),
         (lambda text: text.rstrip() + "many", "must hold numbers"),
@@ -198,6 +198,19 @@ def test_constants_that_do_not_fit_are_refused(
         play_figures(options, Never(), NoCallback())
     with pytest.raises(ArgumentError, match="cannot be read"):
         play_figures(replace(options, constants=tmp_path / "none.csv"), Never(), NoCallback())
+
+
+def test_what_a_summary_lacks_is_tuned(found: Reproduction, tmp_path: Path) -> None:
+    result = next(one for one in found.figures if one.figure.name == "fig-1")
+    path = tmp_path / "summary.csv"
+    lines = (found.options.out / "fig-1" / "summary.csv").read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if ",PhaseUniCLUB," not in line))
+    options = replace(found.options, figures=(result.figure,), constants=path, out=tmp_path)
+    (again,) = play_figures(options, LocalEngine(2), NoCallback()).figures
+    assert {one.run.policy.name for one in Store(tmp_path) if one.run.seed >= 1000} == {"PhaseUniCLUB"}
+    assert [[each.spec for each in panel.results] for panel in again.panels] == [
+        [each.spec for each in panel.results] for panel in result.panels
+    ]
 
 
 def test_a_missing_dataset_is_skipped_with_a_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -63,7 +63,7 @@ Quick = Annotated[
 ]
 Constants = Annotated[
     Path | None,
-    typer.Option(help="summary.csv of an earlier run of the same figure: use its constants, do not tune."),
+    typer.Option(help="summary.csv of an earlier run of the figure: use its constants, tune only the rest."),
 ]
 EngineName = Annotated[
     str,

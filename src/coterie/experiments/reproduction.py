@@ -107,12 +107,14 @@ class FigurePlan:
         return list(dict.fromkeys(every))
 
     def choices(self, rows: Constants, data: DataFiles) -> Iterator[tuple[Study, Choice]]:
-        """All studies with the constants of an earlier summary, by dataset, panel and policy."""
+        """The studies that have a row in an earlier summary, with its constants; the rest is tuned."""
         for panel in self.panel_specs():
             for policy in panel.policies:
-                study, key = self.study(panel, policy, data), (panel.environment.dataset, panel.label, policy)
-                # A policy without a grid needs no row: it has one point, without constants.
-                choice = chosen_before(study, rows.get(key, {}))
+                key = (panel.environment.dataset, panel.label, policy)
+                if key not in rows:
+                    continue
+                study = self.study(panel, policy, data)
+                choice = chosen_before(study, rows[key])
                 if choice is None:
                     where = ", ".join(part for part in key[:2] if part)
                     raise ArgumentError(f"--constants has none of the grid of {policy} for {where}")
@@ -215,8 +217,8 @@ class ReproduceOptions:
     seeds : int, default 5
         Number of seeds.
     constants : Path, optional
-        `summary.csv` of an earlier reproduction of the same figure, whose constants are used instead of
-        tuning.
+        `summary.csv` of an earlier reproduction of the same figure, whose constants are used; only policies
+        and environments that are not in it are tuned.
     command : str, default ""
         Command line that is named in the report.
 
@@ -384,13 +386,13 @@ def _plan(figure: Figure, options: ReproduceOptions) -> FigurePlan:
 
 
 def _tune(plans: Sequence[FigurePlan], options: ReproduceOptions, runner: Runner) -> dict[Study, Choice]:
-    """Tune the parameters of all figures, or read them from a summary."""
-    if options.constants is not None:
-        rows = read_constants(options.constants)
-        return {study: choice for plan in plans for study, choice in plan.choices(rows, runner.data)}
-    studies = list(dict.fromkeys(study for plan in plans for study in plan.studies(runner.data)))
+    """Choose the parameters of all figures: as in an earlier summary where it has them, else by tuning."""
+    rows = {} if options.constants is None else read_constants(options.constants)
+    known = {study: choice for plan in plans for study, choice in plan.choices(rows, runner.data)}
+    studies = [study for plan in plans for study in plan.studies(runner.data) if study not in known]
+    studies = list(dict.fromkeys(studies))
     runner.play("tuning", tuning_runs(studies, options.protocol))
-    return {study: choose(study, options.protocol, runner.store) for study in studies}
+    return known | {study: choose(study, options.protocol, runner.store) for study in studies}
 
 
 def read_constants(path: Path) -> Constants:
