@@ -29,18 +29,28 @@ class Model:
     def settle(self) -> None:
         """S, b, θ̂ = S⁺b, rank and the sum of squared residuals, from all samples."""
         self.S, self.b = np.asarray(self.X.T @ self.X), np.asarray(self.X.T @ self.y)
-        self.fit = np.asarray(np.linalg.pinv(self.S, rcond=1e-9, hermitian=True) @ self.b)
+        self.fit = solution(self.S, self.b)
         self.rank, self.doubtful = rank_of(self.S)
         self.residual = float(np.sum((self.y - self.X @ self.fit) ** 2))
 
 
+def scaled(S: Array) -> tuple[Array, Array]:
+    """S with columns in units of which the diagonal is 1, and those units."""
+    units = np.sqrt(np.diag(S))
+    inverse = np.divide(1.0, units, out=np.zeros_like(units), where=units > 0)
+    return np.asarray(S * inverse * inverse[:, None]), inverse
+
+
+def solution(S: Array, b: Array) -> Array:
+    """A solution of Sθ = b."""
+    matrix, units = scaled(S)
+    return np.asarray(units * (np.linalg.pinv(matrix, rcond=1e-9, hermitian=True) @ (units * b)))
+
+
 def rank_of(S: Array) -> tuple[int, bool]:
-    """Eigenvalues above 1e-9 of the largest diagonal entry, and whether one is too near to call."""
-    values, scale = np.linalg.eigvalsh(S), float(np.diag(S).max(initial=0.0))
-    if not scale:
-        return 0, False
-    doubtful = bool(np.any((values > 1e-11 * scale) & (values < 1e-7 * scale)))
-    return int(np.sum(values > 1e-9 * scale)), doubtful
+    """Eigenvalues above 1e-9, where the diagonal is 1, and whether one is too near to call."""
+    values = np.linalg.eigvalsh(scaled(S)[0])
+    return int(np.sum(values > 1e-9)), bool(np.any((values > 1e-12) & (values < 1e-6)))
 
 
 class DyClu:
@@ -162,7 +172,7 @@ class DyClu:
             self.margin = 0.0
         if sigma is None or freedom <= 0:
             return True
-        joint = np.linalg.pinv(a.S + b.S, rcond=1e-9, hermitian=True) @ (a.b + b.b)
+        joint = solution(a.S + b.S, a.b + b.b)
         s = sum(float(np.sum((m.X @ (m.fit - joint)) ** 2)) for m in (a, b))
         p = float(chi2.sf(s / sigma**2, freedom)) if sigma else 1.0
         self.margin = min(self.margin, abs(p / self.level - 1))

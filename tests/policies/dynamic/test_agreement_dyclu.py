@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import coterie
+from inspection import state_arrays
 from policies.agreeing import JUMPING_DIM, JUMPING_USERS, SEEDS, Pair, clusters, jumping, low, small
 from policies.test_agreement_lists import show_all
 from reference import dyclu
@@ -110,3 +112,66 @@ def test_lists_of_dyclu_agree_with_their_reference_while_edges_are_cut() -> None
     counted, played = show_all(dyclu_lists, 60, low)
     assert counted.decided > 0.9 * len(SEEDS) * 60
     assert sum(slow.cuts for slow in played if isinstance(slow, dyclu.DyClu)) > 50
+
+
+def ranks_of(rows: Array) -> list[int]:
+    """Ranks of two users, each with half of the rows."""
+    policy = coterie.DyClu(2, rows.shape[1], noise=0.1)
+    for k, x in enumerate(rows):
+        policy.update(k % 2, x, 0.5)
+    ranks: list[int] = state_arrays(policy)["ranks"].tolist()
+    return ranks
+
+
+def test_two_rewards_have_rank_two_however_columns_are_ordered() -> None:
+    first, second = [1.053, 1.776, -2.553], [1.243, 2.096, 1.352]
+    second[1] = second[0] * first[1] / first[0] * (1 + 4e-5)  # a small pivot
+    rows = np.repeat(np.array([first, second]), 2, axis=0)
+    for order in itertools.permutations(range(3)):
+        assert ranks_of(rows[:, order]) == [2, 2]
+
+
+def clear(rows: Array) -> bool:
+    """Is no direction so small that it may count or not?"""
+    scaled = rows / np.linalg.norm(rows, axis=0)
+    return bool(np.linalg.svd(scaled, compute_uv=False).min() ** 2 > 1e-7)
+
+
+def test_ranks_depend_neither_on_the_basis_nor_on_units_of_features() -> None:
+    compared = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        dim = int(rng.integers(3, 9))
+        n = int(rng.integers(1, dim + 2))
+        rows = rng.normal(size=(n, dim))
+        rows[:, 1] = rng.normal() * rows[:, 0] + 10 ** rng.uniform(-4.5, 0) * rng.normal(size=n)
+        basis = np.linalg.qr(rng.normal(size=(dim, dim)))[0]
+        units = 10 ** rng.uniform(-4, 4, dim)
+        for seen in (rows, rows[:, ::-1], rows @ basis, rows * units):
+            if clear(seen):
+                assert ranks_of(np.repeat(seen, 2, axis=0)) == [min(n, dim)] * 2
+                compared += 1
+    assert compared > 900
+
+
+def test_decisions_are_the_same_in_rotated_bases() -> None:
+    compared = cuts = 0
+    for seed in range(12):
+        w = low(world(seed, ROUNDS))
+        basis = np.linalg.qr(np.random.default_rng(seed).normal(size=(w.dim, w.dim)))[0]
+        pair = both(w.n_users, w, seed)
+        turned = coterie.DyClu(w.n_users, w.dim, ridge=w.ridge, **settings(seed))
+        for turn in w.rounds:
+            rewards = np.array([w.reward(turn, arm) for arm in range(w.n_arms)])
+            scores = pair.fast.scores(turn.user, turn.arms).ucb
+            np.testing.assert_allclose(turned.scores(turn.user, turn.arms @ basis).ucb, scores, atol=1e-6)
+            arm = pair.fast.recommend(turn.user, turn.arms)
+            play(pair, turn, rewards)
+            turned.update(turn.user, turn.arms[arm] @ basis, float(rewards[arm]))
+            if pair.slow.margin < CLOSE:
+                break
+            assert clusters(turned) == pair.slow.clusters()
+            compared += 1
+        cuts += pair.slow.cuts
+    assert compared > 0.9 * 12 * ROUNDS
+    assert cuts > 100

@@ -17,7 +17,7 @@ from coterie.policies.dynamic.change_detector cimport Detector, has_changed, rec
 from coterie.policies.kernel.bits cimport drop, has, lowest_bit, put, put_range
 from coterie.policies.kernel.learner cimport Learner, View, show_row
 from coterie.policies.kernel.linalg cimport (
-    add_outer, add_scaled, back_substitute, dot, eliminate, natural_log, quadratic
+    add_outer, add_scaled, dot, eliminate, natural_log, quadratic
 )
 from coterie.policies.kernel.ridge cimport Ridge, finish_pool, start_pool
 
@@ -27,7 +27,7 @@ from coterie.policies.kernel.linalg import eliminated
 cnp.import_array()
 
 
-cdef double NULL_PIVOT = 1e-9  # a pivot below this part of the largest diagonal entry is 0
+cdef double NULL_PIVOT = 1e-9  # a smaller pivot is 0, in a matrix whose diagonal is 1
 cdef double LEAST_FREEDOM = 10.0  # degrees of freedom that an estimate of the noise needs
 cdef double TEST_FAILURES = 0.1  # δ₁: the fraction of rewards that may fail their test without a change
 cdef double TEST_MARGIN = 1.151292546497023  # ln(1/δ₂)/2 with δ₂ = 0.1
@@ -94,6 +94,8 @@ cdef class LeastSquares(Learner):
     cdef double *matrix
     cdef double *reduced
     cdef double *apart
+    cdef double *scales
+    cdef int64_t *order
     cdef double *growth
     cdef bint has_new_data
 
@@ -114,10 +116,11 @@ cdef class LeastSquares(Learner):
         if room > len(self._scratch.get("growth", ())):
             self._scratch["growth"] = np.zeros(room)
         if "matrix" not in self._scratch:
-            self._scratch["matrix"] = np.zeros(d * d + 2 * d)
+            self._scratch["matrix"], self._scratch["order"] = np.zeros(d * d + 3 * d), np.zeros(d, np.int64)
         self.growth = <double *> cnp.PyArray_DATA(self._scratch["growth"])
         self.matrix = <double *> cnp.PyArray_DATA(self._scratch["matrix"])
         self.reduced, self.apart = self.matrix + d * d, self.matrix + d * d + d
+        self.scales, self.order = self.matrix + d * d + 2 * d, <int64_t *> cnp.PyArray_DATA(self._scratch["order"])
         return Learner.bind(self)
 
     def refresh(self):
@@ -183,39 +186,92 @@ cdef class LeastSquares(Learner):
     cdef bint is_outlier(self, Py_ssize_t user, const double *x, double reward) noexcept nogil:
         """Is (r − xᵀθ̂)²/(σ²(1 + xᵀS⁻¹x)) above its critical value, for an S of full rank?"""
         cdef Py_ssize_t d = self.dim
-        cdef double logdet, width2, error
+        cdef double width2, error
         if self.ranks[user] < d or not self.knows_noise():
             return False
         memcpy(self.matrix, self.grams + user * d * d, d * d * sizeof(double))
         memcpy(self.reduced, x, d * sizeof(double))
-        eliminate(self.matrix, self.reduced, d, 0.0, &logdet, &width2)
+        self.solve(d, &width2)
         error = reward - dot(x, self.fits + user * d, d)
         return error * error >= self.outlier_level * self.noise2 * (1.0 + width2)
 
     cdef void refit(self, Py_ssize_t user) noexcept nogil:
-        """Rank, bᵀS⁺b and a solution of Sθ = b."""
-        cdef Py_ssize_t d = self.dim
+        """Rank, bᵀS⁺b and a solution of Sθ = b, which is 0 where no pivot is left."""
+        cdef Py_ssize_t k, d = self.dim, rank
+        cdef double *fit = self.fits + user * d
         memcpy(self.matrix, self.grams + user * d * d, d * d * sizeof(double))
         memcpy(self.reduced, self.moments + user * d, d * sizeof(double))
-        self.ranks[user] = self.solve(&self.explained[user])
-        back_substitute(self.matrix, self.reduced, self.fits + user * d, d)
+        rank = self.ranks[user] = self.solve(self.ranks[user], &self.explained[user])
+        memset(fit, 0, d * sizeof(double))
+        for k in range(rank - 1, -1, -1):
+            self.reduced[k] -= dot(self.matrix + k * d + k + 1, self.reduced + k + 1, rank - k - 1)
+            self.reduced[k] /= self.matrix[k * d + k]
+            fit[self.order[k]] = self.reduced[k] * self.scales[self.order[k]]
 
-    cdef Py_ssize_t solve(self, double *explained) noexcept nogil:
-        """Eliminate `matrix` and `reduced` in place; returns the rank, writes bᵀS⁺b to `explained`. Pivots of 0 up to rounding are left out."""
-        cdef Py_ssize_t k, d = self.dim, rank = 0
-        cdef double largest = 0.0, floor, logdet
-        for k in range(d):
-            largest = max(largest, self.matrix[k * d + k])
-        floor = max(NULL_PIVOT * largest, 1e-200)
-        eliminate(self.matrix, self.reduced, d, floor, &logdet, explained)
+    cdef Py_ssize_t solve(self, Py_ssize_t least, double *explained) noexcept nogil:
+        """Eliminate `matrix` and `reduced` in place; returns the rank, writes bᵀS⁺b to `explained`.
+
+        The rank is at least `least`: data that is added takes no direction away, so that a full rank need not be found again.
+        """
+        cdef Py_ssize_t k
+        cdef double logdet
+        if least < self.dim:
+            return self.eliminate_largest_first(explained)
+        for k in range(self.dim):
+            self.order[k], self.scales[k] = k, 1.0
+        eliminate(self.matrix, self.reduced, self.dim, 1e-200, &logdet, explained)
+        return self.dim
+
+    cdef Py_ssize_t eliminate_largest_first(self, double *explained) noexcept nogil:
+        """`solve` with pivots in descending order.
+
+        Columns are scaled to a diagonal of 1, so that their units do not count. In another order a small pivot that is no
+        rounding error would lift the rounding errors of later ones above NULL_PIVOT, and null directions would count as rank.
+        """
+        cdef Py_ssize_t i, k, d = self.dim
+        cdef double factor
         explained[0] = 0.0
+        self.scale_diagonal()
         for k in range(d):
-            if self.matrix[k * d + k] > floor:
-                rank += 1
-                explained[0] += self.reduced[k] * self.reduced[k] / self.matrix[k * d + k]
-            else:
-                self.reduced[k] = 0.0
-        return rank
+            self.choose_pivot(k)
+            if self.matrix[k * d + k] <= NULL_PIVOT:
+                return k
+            explained[0] += self.reduced[k] * self.reduced[k] / self.matrix[k * d + k]
+            for i in range(k + 1, d):
+                factor = -self.matrix[k * d + i] / self.matrix[k * d + k]
+                self.reduced[i] += factor * self.reduced[k]
+                add_scaled(self.matrix + i * d + i, factor, self.matrix + k * d + i, d - i)
+        return d
+
+    cdef void scale_diagonal(self) noexcept nogil:
+        """Divide rows and columns of `matrix` by the roots of its diagonal; a column of zeros stays one."""
+        cdef Py_ssize_t i, k, d = self.dim
+        for k in range(d):
+            self.order[k] = k
+            self.scales[k] = 1.0 / sqrt(self.matrix[k * d + k]) if self.matrix[k * d + k] > 1e-200 else 0.0
+            self.reduced[k] *= self.scales[k]
+        for k in range(d):
+            for i in range(k, d):
+                self.matrix[k * d + i] *= self.scales[k] * self.scales[i]
+
+    cdef void choose_pivot(self, Py_ssize_t k) noexcept nogil:
+        """Swap the largest entry of the diagonal from k on to k; only the upper half of `matrix` is in use."""
+        cdef Py_ssize_t i, d = self.dim, best = k
+        cdef double *m = self.matrix
+        for i in range(k + 1, d):
+            if m[i * d + i] > m[best * d + best]:
+                best = i
+        if best == k:
+            return
+        for i in range(k):
+            m[i * d + k], m[i * d + best] = m[i * d + best], m[i * d + k]
+        for i in range(k + 1, best):
+            m[k * d + i], m[i * d + best] = m[i * d + best], m[k * d + i]
+        for i in range(best + 1, d):
+            m[k * d + i], m[best * d + i] = m[best * d + i], m[k * d + i]
+        m[k * d + k], m[best * d + best] = m[best * d + best], m[k * d + k]
+        self.reduced[k], self.reduced[best] = self.reduced[best], self.reduced[k]
+        self.order[k], self.order[best] = self.order[best], self.order[k]
 
     # Two models.
 
@@ -237,7 +293,7 @@ cdef class LeastSquares(Learner):
             for i in range(k * d + k, k * d + d):
                 self.matrix[i] = a.gram[i] + b.gram[i]
             self.reduced[k] = a.moment[k] + b.moment[k]
-        rank = self.solve(&explained)
+        rank = self.solve(max(a.rank, b.rank), &explained)
         freedom[0] = min(max(a.rank + b.rank - rank, 0), d)
         return a.explained + b.explained - explained
 
