@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from coterie import ArgumentError, Conflict, UnknownName
+from coterie import ArgumentError, Conflict, StoreError, UnknownName
+from coterie.cli.commands import app
 from coterie.service.client import Client
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.experiments import Experiment
@@ -185,6 +186,75 @@ def test_after_the_end_one_policy_decides_and_repeats_get_their_first_answer() -
         assert found.proposal == "ended: new decides for all users"
 
 
+def test_an_id_means_one_decision_of_an_experiment() -> None:
+    with begun() as engine:
+        experiments = engine.experiments
+        one, other = (
+            next(f"u{n}" for n in range(99) if experiments.find("spring").policy_of(f"u{n}") == policy)
+            for policy in ("now", "new")
+        )
+        first = engine.settle(experiments.decide("spring", one, decision_id="d")[1])
+        assert experiments.decide("spring", one, decision_id="d")[1].result == first
+        with pytest.raises(Conflict, match="decision_id 'd' was used for another request"):
+            experiments.decide("spring", other, decision_id="d")
+        assert [users.users for users in experiments.result("spring").arms] == [1, 0]
+
+
+def test_results_stay_when_a_policy_is_retired_or_out_of_service(tmp_path: Path) -> None:
+    with begun(str(tmp_path / "a.db")) as engine:
+        for number in range(20):
+            visit(engine, f"u{number}", 1.0)
+        before = engine.experiments.result("spring")
+        broken = engine.policies.pop("now")
+        engine.quarantined["now"] = StoreError("its log cannot be read")
+        shown = engine.experiments.result("spring")
+        assert [one.mode for one in shown.arms] == ["out of service", "online"]
+        assert shown.proposal == "go on when now can be used again: it is out of service"
+        engine.policies["now"] = broken
+        del engine.quarantined["now"]
+        engine.experiments.stop("spring", "new")
+        engine.settle(engine.retire("now"))
+        visit(engine, "u1", None)
+        found = engine.experiments.result("spring")
+        assert [one.mode for one in found.arms] == ["retired", "online"]
+        assert [one._replace(mode="") for one in found.arms] == [one._replace(mode="") for one in before.arms]
+        assert found.days == before.days
+        engine.close()
+        again = PolicyEngine(open_store(str(tmp_path / "a.db")))
+        assert again.experiments.result("spring") == found
+        again.close()
+
+
+def test_a_decision_counts_with_the_default_until_its_reward_comes() -> None:
+    with begun() as engine:
+        seen = Counter(visit(engine, f"u{number}", 1.0 if number < 5 else None) for number in range(20))
+        arms = engine.experiments.result("spring").arms
+        assert {one.policy: one.decisions for one in arms} == seen
+        assert sum(one.decisions * (one.reward or 0) for one in arms) == pytest.approx(5)
+    with begun(now={"default_reward": None}, new={"default_reward": None}) as engine:
+        for number in range(20):
+            visit(engine, f"u{number}", 3.0 if number < 5 else None)
+        arms = engine.experiments.result("spring").arms
+        assert sum(one.decisions for one in arms) == 5
+        assert {one.reward for one in arms} == {3.0}
+
+
+def test_a_policy_that_is_worse_does_not_keep_an_end_from_being_proposed() -> None:
+    rng = np.random.default_rng(7)
+    engine = opened()
+    engine.settle(engine.create("bad", PolicySettings(dim=2, policy="LinUCBInd")))
+    engine.settle(engine.find("bad").change_items(ITEMS))
+    shares = {"now": 1.0, "new": 1.0, "bad": 1.0}
+    engine.experiments.create(Experiment(name="spring", shares=shares, least_effect=0.2))
+    for _ in range(2_000):
+        user = f"u{rng.integers(600)}"
+        bad = engine.experiments.find("spring").policy_of(user) == "bad"
+        visit(engine, user, float(rng.random() < (0.1 if bad else 0.6)))
+    found = engine.experiments.result("spring")
+    engine.close()
+    assert found.proposal == "stop and keep now: no other is better by 0.2 or more"
+
+
 def simulated(rewards: dict[str, float], visits: int = 3_000, **fields: Any) -> Any:
     """The result of an experiment in which the policies' users click with these probabilities."""
     rng = np.random.default_rng(5)
@@ -208,7 +278,7 @@ def simulated(rewards: dict[str, float], visits: int = 3_000, **fields: Any) -> 
         (
             {"now": 0.3, "new": 0.3},
             {"least_effect": 0.2},
-            "stop and keep now: no other differs from it by 0.2 or more",
+            "stop and keep now: no other is better by 0.2 or more",
         ),
     ],
 )
@@ -297,8 +367,12 @@ def test_over_http_and_on_the_command_line(tmp_path: Path) -> None:
 
 def command(url: str, *words: str) -> str:
     """What `coterie experiment` prints."""
-    from coterie.cli.commands import app
-
     done = CliRunner().invoke(app, ["experiment", *words, "--url", url], prog_name="coterie")
     assert done.exit_code == 0, done.output
     return done.output
+
+
+def test_a_policy_that_is_named_twice_is_refused() -> None:
+    done = CliRunner().invoke(app, ["experiment", "create", "spring", "now=1", "new", "now=2"])
+    assert done.exit_code == 2
+    assert "name each policy once, got now=1 new now=2" in done.output

@@ -64,7 +64,7 @@ def test_frames_tell_what_happens(tmp_path: Path) -> None:
         live.decide("<b>")
         (first, second) = frames_of(one.url, 2)
     assert [point[0] for point in second["points"]] == ["alice", "<b>"]
-    assert (second["users"], second["rounds"], second["waiting"], second["own"]) == (2, 1, 1, [0.5, 1])
+    assert (second["users"], second["rounds"], second["waiting"], second["own"]) == (2, 1, 1, [0.5, 2])
     assert second["at"] > first["at"]
 
 

@@ -9,6 +9,7 @@ import typer
 from coterie.cli.items import KeyOption, UrlOption, connected
 from coterie.cli.options import CommandWithExamples, GroupWithExamples, Json, examples, show_help
 from coterie.cli.output import console, print_note, print_table, write_json
+from coterie.errors import ArgumentError
 
 if TYPE_CHECKING:
     from coterie.service.messages import ExperimentAnswer
@@ -66,7 +67,10 @@ def create(
     The product then asks for decisions at /v1/experiments/NAME/decisions. A policy in mode shadow stands for
     what the product does now: the answer says so, and the reward names what was shown.
     """
-    shares = dict(_share(one) for one in policies)
+    named = [_share(one) for one in policies]
+    shares = dict(named)
+    if len(shares) != len(named):
+        raise ArgumentError(f"name each policy once, got {' '.join(policies)}")
     options = {"learn": learn, "alpha": alpha, "least_effect": least_effect}
     with connected(url, "default", key) as client:
         _show([client.create_experiment(name, shares, **options)], as_json)
@@ -74,8 +78,6 @@ def create(
 
 def _share(text: str) -> tuple[str, float]:
     """Return a policy and its share."""
-    from coterie.errors import ArgumentError
-
     policy, mark, share = text.partition("=")
     try:
         return policy, float(share) if mark else 1.0

@@ -79,8 +79,9 @@ class ExperimentEnd(Message):
 class ExperimentPolicyAnswer(Answer):
     """What a policy of an experiment has brought; differences are to the champion, the first policy.
 
-    `users` have had a decision; `decisions` have a reward, or the default. `low` and `high` hold at all times
-    at once, however often one looks; null while there is too little data. `uplift` is relative.
+    `users` have had a decision; `decisions` count with their reward, or the default until it comes. `low` and
+    `high` hold at all times at once, however often one looks; null while there is too little data. `uplift`
+    is relative.
     """
 
     policy: str

@@ -151,6 +151,7 @@ class PolicyEngine:
             running = self.experiments.running_with(name)
             if running is not None:
                 raise Conflict(f"policy {name!r} takes part in experiment {running.name!r}: stop that first")
+            self.experiments.keep_results(name)
             event = Event(self.journal.next_seq, name, events.RETIRED, self.requests.now)
             self.journal.append(event)
             self._drop(name, StoreError(f"policy {name!r} was retired"))

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import blake2b
 from math import inf, isfinite
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, get_args
 
-from coterie.errors import ArgumentError, Conflict, UnknownName, unknown
+from coterie.errors import ArgumentError, Conflict, StoreError, UnknownName, unknown
 from coterie.service.core.confidence_sequence import RATIO_ALPHA, ArmSums, difference, sample_ratio
 from coterie.service.core.decisions import Decision
 from coterie.service.core.ids import checked_id
@@ -28,6 +30,8 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 """What names of policies and experiments are made of; the latter stand in every decision of an experiment."""
 MOST_POLICIES = 10
 """Policies of an experiment."""
+OUT_OF_SERVICE = "out of service"
+"""The mode of a policy whose log cannot be replayed now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +50,14 @@ class Experiment:
     alpha : float
         The probability, at most, that an interval is ever wrong. Several challengers share it.
     least_effect : float, optional
-        The smallest difference that matters: if all intervals lie within ± this, an end is proposed.
+        The smallest gain that matters: when no policy can be better than the champion by this, an end is
+        proposed.
     created, stopped : float, float or None
         Times, in seconds since 1970.
     kept : str or None
         The policy that decides for all users since the end.
+    retired : mapping
+        What policies have brought that were retired since the end.
     """
 
     name: str
@@ -61,6 +68,7 @@ class Experiment:
     created: float = 0.0
     stopped: float | None = None
     kept: str | None = None
+    retired: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check every field."""
@@ -106,11 +114,37 @@ class Experiment:
         return json.dumps(asdict(self))
 
 
+class ArmOutcomes(NamedTuple):
+    """What one policy has brought to an experiment, and its mode."""
+
+    mode: str
+    users: int = 0
+    sums: ArmSums = ArmSums()
+    days: Mapping[int, UserSums] = MappingProxyType({})
+
+    @classmethod
+    def of(cls, live: LivePolicy, experiment: str) -> ArmOutcomes:
+        """Return what a policy has brought so far; the caller has the lock of requests."""
+        found = live.state.outcomes.experiments.get(experiment, ExperimentOutcomes())
+        return cls(live.state.settings.mode, len(found.users), found.sums, dict(found.days))
+
+    def to_json(self) -> list[Any]:
+        """Return values that JSON can have."""
+        return [self.users, list(self.sums), [[day, list(both)] for day, both in self.days.items()]]
+
+    @classmethod
+    def from_json(cls, mode: str, values: list[Any]) -> ArmOutcomes:
+        """Return what `to_json` made values of."""
+        users, sums, days = values
+        return cls(mode, users, ArmSums(*sums), {day: UserSums(*both) for day, both in days})
+
+
 class ArmResult(NamedTuple):
     """What one policy of an experiment has brought; differences are to the champion.
 
-    `users` have had a decision; `decisions` are settled, with a reward or the default; `reward` is the mean
-    of those. `low` and `high` hold at all times at once; they are None while there is too little data.
+    `users` have had a decision; `decisions` count with their reward, or the default until it comes; `reward`
+    is the mean of those. `low` and `high` hold at all times at once; they are None while there is too little
+    data. `mode` is that of the policy, or `retired`, or `out of service`.
     """
 
     policy: str
@@ -126,7 +160,7 @@ class ArmResult(NamedTuple):
 
 
 class DayResult(NamedTuple):
-    """A day (UTC): settled decisions, mean reward and uplift over the champion of each policy, in order."""
+    """A day (UTC): decisions, mean reward and uplift over the champion of each policy, in order."""
 
     day: str
     decisions: list[int]
@@ -219,6 +253,12 @@ class Experiments:
                 raise Conflict(f"experiment {name!r} has ended, and {experiment.kept!r} was kept")
             return self._keep(replace(experiment, stopped=self._requests.now, kept=keep))
 
+    def keep_results(self, policy: str) -> None:
+        """Keep what a policy that is to be retired has brought; the caller has the lock of requests."""
+        for one in [one for one in self._known.values() if policy in one.shares]:
+            mine = self._outcomes(one, policy)
+            self._keep(replace(one, retired={**one.retired, policy: mine.to_json()}))
+
     def _keep(self, experiment: Experiment) -> Experiment:
         # No event depends on it yet: a failure leaves the store and memory as they were.
         put = partial(self._store.put_experiment, experiment.name, experiment.to_json())
@@ -242,17 +282,25 @@ class Experiments:
     def _policy_for(self, name: str, user: str, decision_id: str | None) -> tuple[LivePolicy, str | None]:
         """Return the policy that decides for a user, and the experiment that this counts for, if it does."""
         experiment = self.find(name)
-        assigned = experiment.policy_of(user)
+        # An id means one decision of the experiment: a repeat gets its first answer, even after the end, and
+        # the id of another policy's decision is refused there.
+        if decision_id is not None:
+            for live in self._serving(experiment):
+                if live.events_of(decision_id):
+                    return live, None
         if experiment.stopped is None:
-            return self._find(assigned), name
-        # A request of before the end that is repeated gets its first answer.
-        if decision_id is not None and self._store.find(assigned, decision_id):
-            return self._find(assigned), None
-        return self._find(experiment.kept or assigned), None
+            return self._find(experiment.policy_of(user)), name
+        return self._find(experiment.kept or experiment.champion), None
+
+    def _serving(self, experiment: Experiment) -> Iterator[LivePolicy]:
+        """Yield the policies of an experiment but those that were retired; StoreError unless all serve."""
+        for policy in experiment.shares:
+            with suppress(UnknownName):
+                yield self._find(policy)
 
     def policy_that_made(self, name: str, decision_id: str) -> LivePolicy:
         """Return the policy of an experiment that has made a decision."""
-        lives = [self._find(policy) for policy in self.find(name).shares]
+        lives = list(self._serving(self.find(name)))
         for live in lives:
             if decision_id in live.state.waiting:
                 return live
@@ -277,38 +325,38 @@ class Experiments:
         """Return what an experiment has brought so far."""
         experiment = self.find(name)
         with self._requests:
-            lives = [self._find(policy) for policy in experiment.shares]
-            modes = [live.state.settings.mode for live in lives]
-            found = [live.state.outcomes.experiments.get(name, ExperimentOutcomes()) for live in lives]
-            sums = [one.sums for one in found]
-            users = [len(one.users) for one in found]
-            days = [dict(one.days) for one in found]
-        arms = _arms(experiment, modes, users, sums)
-        ratio = sample_ratio(users, list(experiment.normalised().values()))
-        return ExperimentResult(
-            experiment, arms, _days(days), ratio, ratio >= RATIO_ALPHA, _proposal(experiment, arms, ratio)
-        )
+            found = [self._outcomes(experiment, policy) for policy in experiment.shares]
+        arms = _arms(experiment, found)
+        ratio = sample_ratio([one.users for one in found], list(experiment.normalised().values()))
+        proposal = _proposal(experiment, arms, ratio)
+        return ExperimentResult(experiment, arms, _days(found), ratio, ratio >= RATIO_ALPHA, proposal)
+
+    def _outcomes(self, experiment: Experiment, policy: str) -> ArmOutcomes:
+        """Return what a policy has brought, even if it cannot be used now or was retired."""
+        try:
+            return ArmOutcomes.of(self._find(policy), experiment.name)
+        except StoreError:
+            return ArmOutcomes(OUT_OF_SERVICE)
+        except UnknownName:
+            kept = experiment.retired.get(policy)
+            return ArmOutcomes("retired") if kept is None else ArmOutcomes.from_json("retired", kept)
 
 
-def _arms(
-    experiment: Experiment, modes: Sequence[str], users: list[int], sums: list[ArmSums]
-) -> list[ArmResult]:
-    champion, alpha = sums[0], experiment.alpha / (len(sums) - 1)
+def _arms(experiment: Experiment, outcomes: Sequence[ArmOutcomes]) -> list[ArmResult]:
+    champion, alpha = outcomes[0].sums, experiment.alpha / (len(outcomes) - 1)
     found = []
-    for place, (policy, share) in enumerate(experiment.normalised().items()):
-        mine = sums[place]
+    for one, (policy, share) in zip(outcomes, experiment.normalised().items(), strict=True):
+        mine = one.sums
         reward = float(mine.mean) if mine.decisions else None
         estimate = low = high = uplift = None
-        if place and mine.decisions and champion.decisions:
+        if one is not outcomes[0] and mine.decisions and champion.decisions:
             between = difference(mine, champion, alpha)
             estimate = float(between.estimate)
             uplift = _ratio(estimate, float(champion.mean))
             if float(between.high) < inf:
                 low, high = float(between.low), float(between.high)
         found.append(
-            ArmResult(
-                policy, share, modes[place], users[place], mine.decisions, reward, estimate, low, high, uplift
-            )
+            ArmResult(policy, share, one.mode, one.users, mine.decisions, reward, estimate, low, high, uplift)
         )
     return found
 
@@ -318,11 +366,11 @@ def _ratio(difference: float, base: float) -> float | None:
     return difference / base if base > 0 else None
 
 
-def _days(days: list[dict[int, UserSums]]) -> list[DayResult]:
+def _days(outcomes: Sequence[ArmOutcomes]) -> list[DayResult]:
     """Return results by day."""
     found = []
-    for day in sorted(set().union(*days)):
-        rows = [one.get(day, UserSums(0, 0.0)) for one in days]
+    for day in sorted(set().union(*[one.days for one in outcomes])):
+        rows = [one.days.get(day, UserSums(0, 0.0)) for one in outcomes]
         means = [one.reward / one.decisions if one.decisions else None for one in rows]
         first = means[0]
         uplift = [None if one is None or first is None else _ratio(one - first, first) for one in means]
@@ -335,6 +383,9 @@ def _proposal(experiment: Experiment, arms: list[ArmResult], ratio: float) -> st
     """Return what the results suggest, in a sentence."""
     if experiment.stopped is not None:
         return f"ended: {experiment.kept} decides for all users"
+    missing = [one.policy for one in arms if one.mode == OUT_OF_SERVICE]
+    if missing:
+        return f"go on when {', '.join(missing)} can be used again: it is out of service"
     if ratio < RATIO_ALPHA:
         return (
             f"look into the assignment before you believe any difference: the numbers of users are not the "
@@ -348,11 +399,8 @@ def _proposal(experiment: Experiment, arms: list[ArmResult], ratio: float) -> st
     if all(one.high is not None and one.high < 0 for one in challengers):
         return f"stop and keep {champion}: it is better than all others"
     least = experiment.least_effect
-    if least is not None and all(
-        one.low is not None and one.high is not None and -least < one.low and one.high < least
-        for one in challengers
-    ):
-        return f"stop and keep {champion}: no other differs from it by {least:g} or more"
+    if least is not None and all(one.high is not None and one.high < least for one in challengers):
+        return f"stop and keep {champion}: no other is better by {least:g} or more"
     worse = [one.policy for one in challengers if one.high is not None and one.high < 0]
     also = f"; worse than {champion}: {', '.join(worse)}" if worse else ""
     if any(one.low is None for one in challengers):

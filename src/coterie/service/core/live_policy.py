@@ -534,6 +534,7 @@ class LivePolicy:
             "drawn": decided.drawn or None,
             "experiment": decided.experiment,
             "before": before,
+            "again": bool(settled) or None,
         }
         event = event._replace(x=decided.x if event.x is None else event.x, detail=detail(**details))
         if late == "correct" and expired is not None:
@@ -563,8 +564,10 @@ class LivePolicy:
             with self._change:
                 self._apply(event)
             return
+        x = event.x if event.x is not None else decided.x
         for other in others:
             other._check_new_user(decided.user)
+            other._check_length("x", np.frombuffer(x).reshape(1, -1))
         with ExitStack() as stack:
             for live in (self, *others):
                 stack.enter_context(live._change)

@@ -35,6 +35,7 @@ class Waiting(NamedTuple):
     `x` holds the vectors of the items, float64 values, rows first. `named` says whether `items` are names of
     items, and not only positions in a matrix of arms. `parts` are the parts of its reward so far, `instead`
     the item and the vector that were shown in shadow mode, and `experiment` the one that it was made in.
+    `counted` is the reward that it counts with until its own comes, if it does.
     """
 
     user: str
@@ -46,6 +47,7 @@ class Waiting(NamedTuple):
     parts: tuple[tuple[str, float], ...] = ()
     instead: tuple[str | None, bytes] | None = None
     experiment: str | None = None
+    counted: float | None = None
 
     def vectors(self) -> Floats:
         """Return the vectors, one per row, read-only."""
@@ -215,19 +217,24 @@ class PolicyState:
         if "generator" in fields:
             set_generator(self.policy, fields["generator"])
             self.cache_generator_state(None)
-        waiting = self.shown_by(event)
+        waiting = self.shown_by(event)._replace(counted=self.settings.default_reward)
         if waiting.named:
-            for item in waiting.items:
-                self.items.known.add(item)
+            for one in waiting.items:
+                self.items.known.add(one)
         self.start_waiting(event.decision, waiting)
+        # In shadow mode something else is shown, which the reward names.
+        item = None if self.settings.mode == "shadow" else self._first_number(waiting)
         self.outcomes.decide(
             event.at,
             event.user,
             drawn=waiting.drawn,
             propensity=fields.get("propensity"),
-            item=self._first_number(waiting),
+            item=item,
             experiment=waiting.experiment,
         )
+        if waiting.counted is not None:
+            self.outcomes.credit(item, counted=1, reward=waiting.counted)
+            self._count(event.at, waiting, 1, waiting.counted)
 
     def _first_number(self, waiting: Waiting) -> int | None:
         """Return the number of the first item that a decision chose, if it has a name."""
@@ -260,26 +267,32 @@ class PolicyState:
         self.waiting[event.decision] = added
         self.waiting_bytes += added.size - waiting.size
 
-    def _settle(self, event: Event, waiting: Waiting, *, before: float | None = None) -> None:
+    def _settle(self, event: Event, waiting: Waiting, *, before: float | None) -> None:
         """Count the reward of a decision; `before` is what was counted for it already, if anything was."""
-        if event.reward is not None:
-            self.outcomes.settle(
-                Settled(
-                    at=event.at,
-                    user=waiting.user,
-                    drawn=waiting.drawn,
-                    experiment=waiting.experiment,
-                    item=self._first_number(waiting),
-                    decisions=int(before is None),
-                    reward=event.reward - (before or 0.0),
+        fields, reward = event.fields(), event.reward
+        changed = (reward or 0.0) - (before or 0.0)
+        count = int(reward is not None) - int(before is not None)
+        if fields.get("shadow"):
+            if event.item is not None:
+                self.outcomes.credit(
+                    self.items.known.add(event.item), shown=1, counted=1, reward=reward or 0.0
                 )
-            )
+        elif self.settings.mode != "shadow":
+            self.outcomes.credit(self._first_number(waiting), counted=count, reward=changed)
+        answered = int(event.kind == events.REWARD and not fields.get("again"))
+        self._count(event.at, waiting, count, changed, answered)
+
+    def _count(self, at: float, waiting: Waiting, count: int, reward: float, answered: int = 0) -> None:
+        """Count a decision, or another reward than it was counted with."""
+        self.outcomes.settle(
+            Settled(at, waiting.user, waiting.drawn, waiting.experiment, count, reward, answered)
+        )
 
     def _reward(self, event: Event) -> None:
         waiting = self._stop_waiting(event.decision)
         fields = event.fields()
         if waiting is not None:
-            self._settle(event, waiting)
+            self._settle(event, waiting, before=waiting.counted)
         elif event.user is not None:
             # It came late, and says itself of what decision it is.
             names = fields.get("items")
@@ -308,7 +321,7 @@ class PolicyState:
     def _expired(self, event: Event) -> None:
         waiting = self._stop_waiting(event.decision)
         if waiting is not None:
-            self._settle(event, waiting)
+            self._settle(event, waiting, before=waiting.counted)
         if waiting is not None and self.settings.mode == "online" and event.reward is not None:
             self._learn(event, waiting.vectors(), waiting.items if waiting.named else None, None)
 
