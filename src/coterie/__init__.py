@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from coterie.policies.protocols import PairPolicy as PairPolicy
     from coterie.policies.protocols import Policy as Policy
     from coterie.policies.registry import *  # every policy, listed there alone
+    from coterie.policies.sharded import Sharded as Sharded
     from coterie.policies.snapshots import load as load
     from coterie.service.client import AsyncClient as AsyncClient
     from coterie.service.client import Client as Client
@@ -59,6 +60,7 @@ _HOMES = {
     "policies.catalogue.item_catalogue": ("Catalogue",),
     "policies.confidence": ("Confidence", "SmoothedTheory", "Theory", "Tuned"),
     "policies.protocols": ("ListPolicy", "PairPolicy", "Policy"),
+    "policies.sharded": ("Sharded",),
     "policies.snapshots": ("load",),
     "service.client": ("AsyncClient", "Client"),
     "service.recommender": ("Recommender",),

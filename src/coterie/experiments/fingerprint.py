@@ -37,6 +37,7 @@ IGNORED = {
         "explanations",
         "protocols",
         "registry",
+        "sharded",
         "snapshots",
     ),
     "datasets": ("__init__", "cache", "catalogue"),
