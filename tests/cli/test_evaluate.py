@@ -52,8 +52,10 @@ def test_the_table_has_a_row_for_each_policy_and_estimator(coterie: Call, log: P
 def test_json_and_files_have_everything(coterie: Call, log: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     told = json.loads(coterie("evaluate", log, "--out", out, "--json", *FEW).stdout)
-    assert list(told["policies"]) == ["AutoCLUB", "LinUCBInd", "ItemUCB"]
-    assert len(told["estimates"]) == 12
+    assert list(told["policies"]) == ["AutoCLUB", "LinUCBInd", "LinUCBOne", "ItemUCB"]
+    assert len(told["estimates"]) == 16
+    assert len(told["differences"]) == 4 * (4 + 3)
+    assert told["verdict"].startswith("Verdict (dr): AutoCLUB ")
     assert told["events"] == 1500
     assert [Path(path).name for path in told["written"]] == [
         "evaluation.csv",
@@ -62,7 +64,7 @@ def test_json_and_files_have_everything(coterie: Call, log: Path, tmp_path: Path
         "evaluation.pdf",
     ]
     kept = pl.read_csv(out / "evaluation.csv")
-    assert kept["reward"].to_list()[:12] == pytest.approx([one["reward"] for one in told["estimates"]])
+    assert kept["reward"].to_list()[:16] == pytest.approx([one["reward"] for one in told["estimates"]])
     drawn = (out / "evaluation.svg").read_text(encoding="utf-8")
     for word in ("AutoCLUB", "LinUCB-Ind", "replay", "dr", "as logged"):
         assert word in drawn
@@ -117,7 +119,6 @@ def test_own_tables_with_other_names_and_items(coterie: Call, tmp_path: Path) ->
     [
         ({"propensity": [1.0] * 40}, (), 2, "every arm was logged with propensity 1"),
         ({"propensity": [1.5] * 40}, (), 1, "propensity must be above 0 and at most 1, got 1.5"),
-        ({"propensity": None}, (), 2, "no column 'propensity'"),
         ({"reward": None}, (), 2, "the log has no column 'reward'"),
         ({"arm": [2] * 40}, (), 1, "arm must be from 0 to 1, got 2"),
         ({}, ("--policy", "LinUCBOracle"), 2, "LinUCBOracle needs the true clusters, and a log has none"),
@@ -140,6 +141,37 @@ def test_errors_are_one_sentence(
     assert done.exit_code == code
     assert sentence in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_log_without_propensities_gets_estimates_of_them(coterie: Call, tmp_path: Path) -> None:
+    done = coterie("evaluate", table(tmp_path, propensity=None, arm=[0, 0, 1, 0, 1] * 8), "--json", *FEW)
+    assert "propensities were not recorded and are estimated from what was played" in done.stderr
+    assert {one["estimator"] for one in json.loads(done.stdout)["estimates"]} == {"ips", "snips", "dr"}
+
+
+def test_a_plain_log_gets_an_answer_and_what_it_is_worth(coterie: Call, tmp_path: Path) -> None:
+    vectors = {"id": ["x", "y", "z"], "a": [1.0, 0.0, 0.5], "b": [0.5, 1.0, 0.0]}
+    pl.DataFrame(vectors).write_csv(tmp_path / "items.csv")
+    rows = {"user": ["u", "v"] * 30, "item": ["x", "y", "z"] * 20, "click": [1, 0, 0, 1, 1, 0] * 10}
+    pl.DataFrame({**rows, "time": range(60)}).write_csv(tmp_path / "plain.csv")
+    words = (
+        "evaluate",
+        tmp_path / "plain.csv",
+        "--columns",
+        "reward=click",
+        "--items",
+        tmp_path / "items.csv",
+    )
+    done = coterie(*words, *FEW)
+    assert done.exit_code == 0
+    assert "Verdict (model, a prediction and no measurement): AutoCLUB " in done.stdout
+    assert "replay, ips, snips and dr cannot be estimated" in done.stderr
+    uniform = coterie(*words, "--uniform", "--arms", "2", *FEW)
+    assert "Verdict (dr): AutoCLUB " in uniform.stdout
+    assert "the item played and 1 others of the 3, drawn at random" in uniform.stderr
+    refused = coterie(*words, "--estimators", "dr", *FEW)
+    assert refused.exit_code == 2
+    assert "the log has no propensities, so dr cannot be estimated" in refused.stderr
 
 
 def test_a_missing_log_is_missing_data(coterie: Call, tmp_path: Path) -> None:

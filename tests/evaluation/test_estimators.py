@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import coterie
-from coterie.evaluation import ESTIMATORS, Log, evaluate, read_log
+from coterie.evaluation import Log, evaluate, read_log
 from coterie.evaluation.estimates import passes
-from coterie.evaluation.estimators import effective_size
+from coterie.evaluation.estimators import MEASURED, effective_size
 from coterie.evaluation.passes import RewardModel, progressive_pass
 from coterie.seeding import stream
 from coterie.types import Floats
@@ -150,7 +150,7 @@ def test_offers_may_differ_in_size() -> None:
 
 def test_a_log_of_certain_choices_is_refused_with_the_way_out() -> None:
     certain = replace(logged(world(), 100, 0.5), propensities=np.ones(100))
-    for name in ESTIMATORS:
+    for name in MEASURED:
         with pytest.raises(coterie.ArgumentError, match=r"propensity 1.* choose uniformly at random"):
             evaluate(certain, {"second": second}, estimators=[name])
 
@@ -230,7 +230,7 @@ def test_the_effective_size_of_equal_weights_is_their_number() -> None:
 def test_the_table_has_a_row_for_each_estimate_and_baseline() -> None:
     found = evaluate(logged(world(), 100, 1.0), {"second": second}, resamples=10)
     table = found.to_frame()
-    assert table["estimator"].to_list() == [*ESTIMATORS, "mean", "snips"]
+    assert table["estimator"].to_list() == [*MEASURED, "mean", "snips"]
     assert table.columns == ["policy", "estimator", "reward", "low", "high", "effective"]
     with pytest.raises(KeyError):
         found["second", "mean"]

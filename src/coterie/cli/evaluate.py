@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from coterie.cli.options import (
-    DEFAULT_POLICY_NAMES,
     Json,
     complete_policy,
     examples,
@@ -25,6 +24,9 @@ from coterie.cli.output import console, one_blas_thread, print_note, print_table
 if TYPE_CHECKING:
     from coterie.evaluation import Estimate, Evaluation, Log
     from coterie.experiments.specs import PolicySpec
+
+DEFAULTS = ("AutoCLUB", "LinUCBInd", "LinUCBOne", "ItemUCB")
+DEFAULT_NAMES = "AutoCLUB, LinUCBInd, LinUCBOne and ItemUCB, beside the policy that wrote the log"
 
 INTERVAL_WIDTH = 30
 """Characters of an interval in the table."""
@@ -43,6 +45,7 @@ EPILOG = examples(
         "coterie evaluate clicks.csv --columns user=customer,reward=click --items items.csv",
     ),
     ("arms that were drawn uniformly", "coterie evaluate clicks.csv --uniform --estimators replay"),
+    ("user, item, click and time, nothing else", "coterie evaluate clicks.csv --items items.csv"),
     (
         "a policy of your own, from greedy.py in this folder",
         "coterie evaluate log.parquet --policy greedy:Greedy",
@@ -58,7 +61,7 @@ def evaluate(
         list[str] | None,
         typer.Option(
             metavar="POLICY[:KEY=VALUE,...]",
-            help=f"A policy; one of your own is MODULE:CLASS. Repeatable. Default: {DEFAULT_POLICY_NAMES}.",
+            help=f"A policy; one of your own is MODULE:CLASS. Repeatable. Default: {DEFAULT_NAMES}.",
             autocompletion=complete_policy,
         ),
     ] = None,
@@ -69,8 +72,12 @@ def evaluate(
         ),
     ] = None,
     estimators: Annotated[
-        str, typer.Option(metavar="NAMES", help="Some of replay, ips, snips and dr, separated by commas.")
-    ] = "replay,ips,snips,dr",
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Some of replay, ips, snips, dr, model, with commas. Default: what the log allows.",
+        ),
+    ] = None,
     columns: Annotated[
         str | None,
         typer.Option(metavar="OURS=YOURS,...", help="Names of columns, where yours differ."),
@@ -85,6 +92,14 @@ def evaluate(
     uniform: Annotated[
         bool, typer.Option("--uniform", help="Arms were drawn uniformly: the propensity is 1/K.")
     ] = False,
+    arms: Annotated[
+        int | None,
+        typer.Option(
+            parser=whole_number,
+            metavar="N",
+            help="In a log without offers: the items that a decision is taken to be among. Default: 20.",
+        ),
+    ] = None,
     intercept: Annotated[
         bool | None,
         typer.Option(
@@ -107,12 +122,19 @@ def evaluate(
 
     A log has a row for each event: user, arms (the vectors offered), arm (the position of what was played,
     from 0), propensity (the probability with which it was played), reward, and perhaps time. Some of it must
-    have been played at random: 5 to 20 % of uniform play will do.
+    have been played at random: 5 to 20 % of uniform play will do. Without propensities these are estimated
+    from what was played.
+
+    A plain log has user, item and reward, and perhaps time; the vectors of items are in the table --items. A
+    decision is then taken to be among the item played and 19 others, drawn at random. If items were shown
+    uniformly at random (--uniform), the estimates hold for such decisions; if not, only a model can predict
+    the rest, and the answer says so.
 
     replay is the mean reward of a policy's first rounds, if it were used from now on; it learns only from
     events in which it chooses the logged arm. ips, snips and dr estimate its mean reward over all events,
     where at each event it has learnt from all earlier ones. ips is unbiased; snips and dr have less noise
-    where rewards are not centred.
+    where rewards are not centred. model is the prediction of a hierarchical model, and no measurement. The
+    verdict compares the first policy with the one that wrote the log and with the best of the others.
     """
     one_blas_thread()
     import_from_here()
@@ -120,14 +142,16 @@ def evaluate(
     from coterie.cli.progress_bars import event_progress
     from coterie.cli.run_settings import parse_policy
     from coterie.evaluation.estimates import passes
+    from coterie.evaluation.estimators import possible_estimators
     from coterie.experiments.logs import evaluate_specs, specs_for_log
-    from coterie.experiments.run_plan import DEFAULT_POLICIES, SharedParameters
+    from coterie.experiments.run_plan import SharedParameters
 
     folder = None if out is None else writable_folder(out)
-    events = open_log(log, columns, items, uniform=uniform, intercept=intercept)
+    events = open_log(log, columns, items, uniform=uniform, n_arms=arms, seed=seed, intercept=intercept)
     shared = SharedParameters({}, assignments("--param", params or ()))
-    specs = specs_for_log(events, [parse_policy(word) for word in policy or DEFAULT_POLICIES], shared)
-    names = [name.strip() for name in estimators.split(",") if name.strip()]
+    specs = specs_for_log(events, [parse_policy(word) for word in policy or DEFAULTS], shared)
+    words = possible_estimators(events) if estimators is None else estimators.split(",")
+    names = [name.strip() for name in words if name.strip()]
     with event_progress("evaluating", len(events) * len(specs) * passes(names)) as advance:
         found = evaluate_specs(
             events, specs, names, level=level, resamples=resamples, seed=seed, advance=advance
@@ -144,7 +168,14 @@ def evaluate(
 
 
 def open_log(
-    path: Path, columns: str | None, items: Path | None, *, uniform: bool, intercept: bool | None
+    path: Path,
+    columns: str | None,
+    items: Path | None,
+    *,
+    uniform: bool,
+    n_arms: int | None,
+    seed: int,
+    intercept: bool | None,
 ) -> Log:
     """The log, with an intercept if that was requested or if rewards are not centred."""
     from coterie.cli.config import assignments
@@ -153,7 +184,7 @@ def open_log(
 
     pairs = [pair for pair in (columns or "").split(",") if pair.strip()]
     names = {ours: str(theirs) for ours, theirs in assignments("--columns", pairs).items()}
-    log = read_log(path, columns=names, items=items, uniform=uniform)
+    log = read_log(path, columns=names, items=items, uniform=uniform, n_arms=n_arms, seed=seed)
     if intercept is None:
         intercept = not log.has_intercept and is_off_centre(log)
         if intercept:
@@ -211,6 +242,7 @@ class EvaluateResults(NamedTuple):
             for one in rows
         ]
         print_table(columns, shown, left=("estimator", ""), optional=("", "effective"))
+        console().print(escape(self.found.verdict), soft_wrap=True)
 
     def record(self, written: list[Path]) -> dict[str, Any]:
         """Everything as plain values."""
@@ -226,6 +258,8 @@ class EvaluateResults(NamedTuple):
             "policies": {label: {"name": s.name, "params": dict(s.params)} for label, s in specs.items()},
             "estimates": [one._asdict() for one in self.found.estimates],
             "baselines": [one._asdict() for one in self.found.baselines],
+            "differences": [one._asdict() for one in self.found.differences],
+            "verdict": self.found.verdict,
             "warnings": list(self.found.warnings),
             "written": [str(path) for path in written],
         }

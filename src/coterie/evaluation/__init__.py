@@ -6,6 +6,7 @@ from coterie.evaluation.estimators import ESTIMATORS
 from coterie.evaluation.log import Log
 from coterie.evaluation.log_reader import read_log
 from coterie.evaluation.logging_policy import LoggingPolicy
+from coterie.evaluation.verdict import PairedDifference
 
 __all__ = [
     "ESTIMATORS",
@@ -14,6 +15,7 @@ __all__ = [
     "Interval",
     "Log",
     "LoggingPolicy",
+    "PairedDifference",
     "bca_interval",
     "evaluate",
     "read_log",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -11,9 +11,26 @@ import numpy as np
 
 from coterie.errors import ArgumentError, unknown
 from coterie.evaluation.bootstrap import bca_interval
-from coterie.evaluation.estimators import ESTIMATORS, PROGRESSIVE, Terms, as_logged, replay, uniform_play
+from coterie.evaluation.estimators import (
+    ESTIMATORS,
+    MEASURED,
+    MODEL,
+    PROGRESSIVE,
+    Terms,
+    as_logged,
+    possible_estimators,
+    replay,
+    uniform_play,
+)
+from coterie.evaluation.held_out import HeldOut
 from coterie.evaluation.log import Log
-from coterie.evaluation.passes import Advance, RewardModel, progressive_pass, replay_pass
+from coterie.evaluation.passes import (
+    Advance,
+    RewardModel,
+    progressive_pass,
+    replay_pass,
+)
+from coterie.evaluation.verdict import PairedDifference, differences, verdict
 from coterie.policies.protocols import Policy
 from coterie.seeding import check_seed, stream
 from coterie.validation import probability, shown, whole
@@ -38,7 +55,13 @@ OFF = 5.0
 DETERMINISTIC = (
     "every arm was logged with propensity 1, so the log gives no information about other arms; choose "
     "uniformly at random with a small probability ε while logging (LoggingPolicy, `coterie run --log FILE "
-    "--log-share 0.1`)"
+    "--log-share 0.1`), or let a model predict (the estimator model)"
+)
+
+
+NO_PROPENSITIES = (
+    "the log has no propensities, so {names} cannot be estimated; model can, or say uniform (--uniform) if "
+    "arms were drawn uniformly"
 )
 
 
@@ -68,7 +91,9 @@ class Evaluation:
     events : int
         Events of the log.
     warnings : tuple of str
-        Reasons to doubt an estimate; also logged.
+        What cannot be estimated from this log, and reasons to doubt an estimate; also logged.
+    differences : tuple of PairedDifference
+        By estimator: each policy beside the logging policy, and the first policy beside each other one.
     """
 
     estimates: tuple[Estimate, ...]
@@ -76,6 +101,12 @@ class Evaluation:
     level: float
     events: int
     warnings: tuple[str, ...]
+    differences: tuple[PairedDifference, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """A sentence: whether the first policy earns more than the logging policy and the best other one."""
+        return verdict(self.differences, self.level)
 
     def __getitem__(self, key: tuple[str, str]) -> Estimate:
         """The estimate of a policy by an estimator."""
@@ -95,7 +126,7 @@ def evaluate(
     log: Log,
     policies: Mapping[str, Maker],
     *,
-    estimators: Iterable[str] = ESTIMATORS,
+    estimators: Iterable[str] | None = None,
     level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
@@ -109,8 +140,9 @@ def evaluate(
         From `read_log` or `LoggingPolicy.log`.
     policies : mapping
         From a name to a maker that gets the log (for `n_users` and `dim`) and a seed.
-    estimators : iterable of {"replay", "ips", "snips", "dr"}
-        Estimators to use; by default all.
+    estimators : iterable of {"replay", "ips", "snips", "dr", "model"}, optional
+        Estimators to use; by default those that the log allows: with recorded propensities all but the last,
+        with estimated ones *ips*, *snips* and *dr*, without propensities *model*.
     level : float
         Confidence of the intervals.
     resamples : int
@@ -140,6 +172,11 @@ def evaluate(
     logging policy. A policy's decision is treated as deterministic even if it was drawn at random: w is
     1{chosen} / p, and p is the probability of the logged arm given the past.
 
+    *model* is no measurement. Half of the events, drawn at random, teach the hierarchical model of
+    `HierUCB`; the policy learns from the other half, and the estimate is the mean of what the model
+    predicts for the arms that it chooses there. The interval leaves out the error of the model. The warnings
+    say what share of the variance of rewards the model predicts in the half that it has not seen.
+
     Intervals are BCa bootstrap intervals over events, for the users of the log. The policies are not run
     again for each resample.
 
@@ -154,7 +191,7 @@ def evaluate(
     >>> found["AutoCLUB", "dr"].low > found["(as logged)", "mean"].high
     True
     """
-    wanted = tuple(dict.fromkeys(estimators))
+    wanted = tuple(dict.fromkeys(_possible(log) if estimators is None else estimators))
     _check(log, policies, wanted)
     level, resamples = probability("level", level), whole("resamples", resamples, 1)
     seed = check_seed(seed)
@@ -165,29 +202,43 @@ def evaluate(
         low, high = bca_interval(terms.terms, terms.weights, level=level, resamples=resamples, rng=rng)
         return Estimate(policy, name, terms.value, low, high, terms.effective)
 
+    judge = HeldOut.of(log, seed) if MODEL in wanted else None
+    terms = {policy: _terms(log, make, wanted, seed, judge, advance) for policy, make in policies.items()}
     estimates = tuple(
-        estimate(policy, name, terms)
-        for policy, make in policies.items()
-        for name, terms in _terms(log, make, wanted, seed, advance).items()
+        estimate(policy, name, one) for policy, found in terms.items() for name, one in found.items()
     )
-    baselines = (estimate(LOGGED, "mean", as_logged(log)), estimate(UNIFORM, "snips", uniform_play(log)))
-    warnings = (*_doubts(log), *_small(estimates))
+    logged = dict.fromkeys(wanted, as_logged(log)) | ({} if judge is None else {MODEL: judge.logged(log)})
+    compared = differences({LOGGED: logged} | terms, LOGGED, level=level, resamples=resamples, seed=seed)
+    baselines = [estimate(LOGGED, "mean", as_logged(log))]
+    baselines += [estimate(UNIFORM, "snips", uniform_play(log))] if log.has_propensities else []
+    warnings = (*_limits(log, judge), *_doubts(log), *_small(estimates))
     for line in warnings:
         log_of_warnings.warning(line)
-    return Evaluation(estimates, baselines, level, len(log), warnings)
+    return Evaluation(estimates, tuple(baselines), level, len(log), warnings, compared)
 
 
-def passes(estimators: Iterable[str] = ESTIMATORS) -> int:
-    """The number of passes of a policy over the log: replay needs one of its own."""
+def passes(estimators: Iterable[str] = MEASURED) -> int:
+    """The number of passes of a policy over the log: replay and the model need one of their own."""
     wanted = set(estimators)
-    return int("replay" in wanted) + bool(wanted & set(PROGRESSIVE))
+    return int("replay" in wanted) + bool(wanted & set(PROGRESSIVE)) + int(MODEL in wanted)
+
+
+def _possible(log: Log) -> tuple[str, ...]:
+    return possible_estimators(log) if isinstance(log, Log) else ESTIMATORS
 
 
 def _terms(
-    log: Log, make: Maker, wanted: tuple[str, ...], seed: int, advance: Advance | None
+    log: Log,
+    make: Maker,
+    wanted: tuple[str, ...],
+    seed: int,
+    judge: HeldOut | None,
+    advance: Advance | None,
 ) -> dict[str, Terms]:
     """The terms of each estimator for a policy, in the given order."""
     found: dict[str, Terms] = {}
+    if judge is not None:
+        found[MODEL] = judge.predicted(log, make(log, seed), advance=advance)
     if "replay" in wanted:
         draws = stream(seed, "replay").random(len(log))
         found["replay"] = replay(log, replay_pass(log, make(log, seed), draws, advance=advance))
@@ -211,13 +262,49 @@ def _check(log: Log, policies: Mapping[str, Maker], wanted: tuple[str, ...]) -> 
     for name in wanted:
         if name not in ESTIMATORS:
             raise unknown("estimator", str(name), ESTIMATORS, f"The estimators are {', '.join(ESTIMATORS)}")
+    measured = [name for name in wanted if name != MODEL]
+    if measured and not log.has_propensities:
+        raise ArgumentError(NO_PROPENSITIES.format(names=", ".join(measured)))
     # Without randomness in the log, no estimator can say anything about other arms.
-    if np.all(log.propensities == 1) and np.any(log.sizes > 1):
+    if measured and np.all(log.propensities == 1) and np.any(log.sizes > 1):
         raise ArgumentError(DETERMINISTIC)
+    if np.ptp(log.rewards) == 0 and len(log) > 1:
+        raise ArgumentError(
+            f"every reward is {log.rewards[0]:g}, so there is nothing to compare; a log of clicks needs "
+            "what was shown and not clicked too, with reward 0"
+        )
+
+
+def _limits(log: Log, judge: HeldOut | None) -> Iterator[str]:
+    """What this log cannot tell, and what was assumed instead."""
+    if log.catalogue_size:
+        yield (
+            f"the log does not say what was offered: a decision is taken to be among the item played and "
+            f"{int(log.sizes[0]) - 1:,} others of the {log.catalogue_size:,}, drawn at random"
+        )
+    if log.estimated:
+        yield (
+            "propensities were not recorded and are estimated from what was played (a multinomial logit): "
+            "ips, snips and dr are as good as that model, and their intervals leave out its error"
+        )
+    if not log.has_propensities:
+        yield (
+            "it is not known how the items were chosen, so replay, ips, snips and dr cannot be estimated; "
+            "record arms and propensities, with 5 to 20 % uniform play, to measure instead of predict"
+        )
+    if judge is not None:
+        share = judge.explained(log)
+        worth = "" if share > 0 else ": it predicts no better than the mean, so its estimates tell nothing"
+        yield (
+            "model is a prediction, no measurement: its model explains "
+            f"{max(share, 0.0):.0%} of the variance of rewards that it has not seen{worth}"
+        )
 
 
 def _doubts(log: Log) -> list[str]:
     """Warnings about the propensities."""
+    if not log.has_propensities:
+        return []
     certain = float(np.mean((log.propensities == 1) & (log.sizes > 1)))
     if certain > 0:
         return [

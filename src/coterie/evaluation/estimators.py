@@ -12,6 +12,9 @@ from coterie.evaluation.log import Log
 from coterie.evaluation.passes import Passage
 from coterie.types import Bools, Floats
 
+MODEL = "model"
+"""The estimator that needs no propensities, and measures nothing."""
+
 CENTRED = 0.1
 """Standard deviations by which the mean reward of uniform play may be away from 0."""
 
@@ -43,7 +46,7 @@ def replay(log: Log, counted: Bools) -> Terms:
     >>> replay(log, np.array([True, False])).value
     1.0
     """
-    return Terms(log.rewards[counted], None, float(np.count_nonzero(counted)))
+    return Terms(log.rewards * counted, counted.astype(np.float64), float(np.count_nonzero(counted)))
 
 
 def importance_weights(log: Log, passage: Passage) -> Floats:
@@ -96,7 +99,7 @@ def is_off_centre(log: Log) -> bool:
 
     Without an intercept, a policy then learns the common level of rewards before it learns preferences.
     """
-    found = uniform_play(log)
+    found = uniform_play(log) if log.has_propensities else as_logged(log)
     margin = CENTRED + 3.0 / max(found.effective, 1.0) ** 0.5
     return bool(abs(found.value) > margin * float(log.rewards.std()))
 
@@ -116,4 +119,17 @@ PROGRESSIVE: Mapping[str, Callable[[Log, Passage], Terms]] = MappingProxyType(
 )
 """Estimators for a policy that learns from every event of the log."""
 
-ESTIMATORS = ("replay", *PROGRESSIVE)
+MEASURED = ("replay", *PROGRESSIVE)
+"""Estimators that need propensities, and no model of rewards."""
+
+ESTIMATORS = (*MEASURED, MODEL)
+
+
+def possible_estimators(log: Log) -> tuple[str, ...]:
+    """The estimators that a log allows without a model of rewards; with unknown propensities, the model.
+
+    Replay keeps the events of the smallest propensity, and an estimate of that one is worth little.
+    """
+    if not log.has_propensities:
+        return (MODEL,)
+    return tuple(PROGRESSIVE) if log.estimated else MEASURED

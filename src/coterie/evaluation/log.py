@@ -48,7 +48,7 @@ class Log:
     chosen : array of int, shape (n,)
         The arm that was played: a position among those that the event offered.
     propensities : array, shape (n,)
-        The probability with which that arm was played, above 0 and at most 1.
+        The probability with which that arm was played, above 0 and at most 1; empty where it is unknown.
     rewards, times : array, shape (n,)
         The reward and the time of each event; times ascend.
     item_ids : sequence of int or str, optional
@@ -57,6 +57,10 @@ class Log:
         The item of each row of `items`, as a position in `item_ids`, or −1 if it has no id; several rows may
         be one item whose vector has changed. Policies that take ids are given these positions where all arms
         of an event have ids; without ids, equal vectors are one item.
+    estimated : bool, optional
+        Whether the propensities are estimates of a model and were not recorded.
+    catalogue_size : int, optional
+        Of a log that does not say what was offered: the number of items that offers were drawn from, else 0.
 
     Raises
     ------
@@ -83,6 +87,8 @@ class Log:
     times: Floats
     item_ids: Sequence[ItemId] = ()
     item_of: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    estimated: bool = False
+    catalogue_size: int = 0
 
     def __post_init__(self) -> None:
         """Copy and check everything once."""
@@ -99,7 +105,8 @@ class Log:
         self._check_ids()
 
     def _check_shapes(self) -> None:
-        n, columns = len(self.users), (self.chosen, self.propensities, self.rewards, self.times)
+        n, columns = len(self.users), [self.chosen, self.rewards, self.times]
+        columns += [self.propensities] if self.has_propensities else []
         if n == 0:
             raise DataError("the log has no events")
         if self.items.ndim != 2 or 0 in self.items.shape:
@@ -153,6 +160,11 @@ class Log:
         return len(self.users)
 
     @property
+    def has_propensities(self) -> bool:
+        """Whether it is known with which probability each arm was played."""
+        return self.propensities.size > 0
+
+    @property
     def n_users(self) -> int:
         """The number of users."""
         return len(self.user_ids)
@@ -192,7 +204,8 @@ class Log:
         ids = [self.user_ids[users[t]] for t in np.sort(first)]
         starts = np.concatenate([[0], np.cumsum(sizes)])
         places = np.repeat(self.starts[:-1][order] - starts[:-1], sizes) + np.arange(starts[-1])
-        columns = {n: getattr(self, n)[order] for n in ("chosen", "propensities", "rewards", "times")}
+        columns = {n: getattr(self, n)[order] for n in ("chosen", "rewards", "times")}
+        columns |= {"propensities": self.propensities[order]} if self.has_propensities else {}
         return replace(
             self, user_ids=ids, users=numbers, offers=self.offers[places], starts=starts, **columns
         )
@@ -211,9 +224,14 @@ class Log:
 
         `items` are the numbers of the arms that were offered, numbered as they appear; `vectors` and `ids`
         are those of the arms that appear for the first time. A number takes about two bytes, a vector 8·dim,
-        once.
+        once. A log whose offers or propensities were not recorded is refused: keep the table that it is from.
         """
         import polars as pl
+
+        if self.estimated or self.catalogue_size or not self.has_propensities:
+            raise ArgumentError(
+                "only a log with recorded offers and propensities can be saved; keep the table it is from"
+            )
 
         need("polars", "a log")
         names = self._names()
@@ -255,17 +273,20 @@ class Log:
             "reward": self.rewards,
             "time": self.times,
         }
+        if not self.has_propensities:
+            del rest["propensity"]
         return pl.DataFrame([users, *lists, *(pl.Series(name, values) for name, values in rest.items())])
 
     def __repr__(self) -> str:
         """The size, and how it was logged."""
         users = "1 user" if self.n_users == 1 else f"{self.n_users:,} users"
-        ends = [f"{value:.3g}" for value in (self.propensities.min(), self.propensities.max())]
+        known = self.propensities if self.has_propensities else np.full(1, np.nan)
+        ends = [f"{value:.3g}" for value in (known.min(), known.max())]
         sizes = [f"{value:,}" for value in (self.sizes.min(), self.sizes.max())]
         arms, chances = (" to ".join(dict.fromkeys(pair)) for pair in (sizes, ends))
         return (
             f"<Log: {len(self):,} events of {users}, {arms} arms of dim {self.dim} a round, "
-            f"propensities {chances}>"
+            f"propensities {chances if self.has_propensities else 'unknown'}>"
         )
 
 

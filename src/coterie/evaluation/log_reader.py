@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -15,8 +16,10 @@ from coterie.datasets.csvtable import CsvTable, first_line
 from coterie.datasets.item_features import read_item_features
 from coterie.datasets.request import Frame
 from coterie.errors import ArgumentError, DataError, MissingData, unknown
-from coterie.evaluation.arms import Offers, numbered_ids, offers_of_items, offers_of_vectors, with_ids
+from coterie.evaluation.arms import numbered_ids, offers_of_items, offers_of_vectors, with_ids
 from coterie.evaluation.log import FORMAT_KEY, FORMAT_VERSION, Log, refuse_first
+from coterie.evaluation.plain_log import Choices, drawn_offers, positions_of
+from coterie.evaluation.propensity_model import estimate_propensities
 from coterie.evaluation.service_export import ITEM_COLUMNS, has_versions, is_service_export, read_offers
 from coterie.extras import need
 from coterie.types import Floats, Ints
@@ -25,12 +28,11 @@ if TYPE_CHECKING:
     import polars as pl
 
 Source: TypeAlias = str | PathLike[str] | Frame
-COLUMNS = ("user", "arms", "ids", "arm", "propensity", "reward", "time")
-OPTIONAL = ("ids", "propensity", "time")
-NO_PROPENSITY = (
-    "the log has no column 'propensity', the probability with which each arm was played; "
-    "if arms were drawn uniformly, say so (uniform=True, --uniform)"
-)
+COLUMNS = ("user", "arms", "ids", "arm", "item", "propensity", "reward", "time")
+OPTIONAL = ("ids", "item", "propensity", "time")
+PLAIN = ("user", "item", "reward")
+"""Columns of a log that does not say what was offered."""
+NONE = np.empty(0)
 
 
 def read_log(
@@ -39,6 +41,8 @@ def read_log(
     columns: Mapping[str, str] | None = None,
     items: Source | ArrayLike | None = None,
     uniform: bool = False,
+    n_arms: int | None = None,
+    seed: int = 0,
 ) -> Log:
     """Read a log from a data frame, a CSV, TSV, Parquet or JSON lines file, or our own format.
 
@@ -50,7 +54,9 @@ def read_log(
         it was played), `reward`, and perhaps `time` (numbers or timestamps). Events are put in order of
         time; without times, rows are in order. `arms` is a list of vectors of one length, or with `items` a
         list of item ids; in a CSV file it is written as JSON, such as `[[0.1, 0.2], [0.3, 0.4]]`. Beside
-        vectors, `ids` may be the list of the ids of these items, whole numbers or text.
+        vectors, `ids` may be the list of the ids of these items, whole numbers or text. Where arms are ids,
+        `item`, the id of what was played, does instead of `arm`. A plain log has `user`, `item` and `reward`
+        alone: see Notes.
     columns : mapping, optional
         Names of the columns where they differ: `{"user": "customer", "reward": "click"}`.
     items : path, data frame or array, optional
@@ -58,7 +64,13 @@ def read_log(
         array, also as a `.npy` file, whose row numbers are the ids. For a log that a service has
         exported: its table of items, which has all versions of the catalogue.
     uniform : bool, optional
-        The arms were drawn uniformly: the propensity is 1/K. For logs without that column.
+        The arms were drawn uniformly: the propensity is 1/K. For logs without that column. Where arms are
+        known and this is not said, propensities are estimated (`Log.estimated`).
+    n_arms : int, optional
+        Of a plain log: how many items a decision is taken to be among, 20 by default or all if there are
+        fewer.
+    seed : int, optional
+        Seed of the items that are drawn for the decisions of a plain log.
 
     Returns
     -------
@@ -71,6 +83,15 @@ def read_log(
         If a value cannot be used: the sentence names the row and says what would do.
     ArgumentError, MissingData
         If a column is missing, or the file is not there.
+
+    Notes
+    -----
+    A plain log does not say what else could have been played. A decision is then taken to be among the item
+    that was played and `n_arms` − 1 others, drawn uniformly from `items`. If items were played uniformly at
+    random, each of these arms is equally likely to be the one that was played, so that all estimators hold,
+    for policies that choose among `n_arms` random items. If not, the propensities are unknown, and only a
+    model can answer. With a column `propensity` the arms are all `items`. Without `items`, a log of at most
+    64 items gets a feature for each.
 
     Examples
     --------
@@ -100,8 +121,23 @@ def read_log(
             if "ids" in (columns or {}):
                 raise ArgumentError("where items are given, arms holds their ids: leave out the column ids")
             names.pop("ids", "")
-        offers = offers_of_vectors if vectors is None else offers_of_items(*vectors)
-        return _log(frame, names, offers, uniform)
+        if not frame.height:
+            raise DataError("the log has no events")
+        if "arms" not in names:
+            shown = _ids("item", frame[names["item"]])
+            return _log(
+                frame, names, drawn_offers(shown, vectors, n_arms, "propensity" in names, seed), uniform
+            )
+        if n_arms is not None:
+            raise ArgumentError("n_arms is for a log without a column 'arms': leave it out")
+        offers = (offers_of_vectors if vectors is None else offers_of_items(*vectors))(frame[names["arms"]])
+        if "ids" in names:
+            offers = with_ids(offers, frame[names["ids"]])
+        if "arm" in names:
+            chosen = _whole_numbers("arm", frame[names["arm"]])
+        else:
+            chosen = positions_of(_ids("item", frame[names["item"]]), offers)
+        return _log(frame, names, Choices(offers, chosen), uniform)
 
 
 @contextmanager
@@ -119,20 +155,33 @@ def _names(available: list[str], given: Mapping[str, str], uniform: bool) -> dic
         if ours not in COLUMNS:
             raise unknown("column of a log", ours, COLUMNS, f"The columns are {', '.join(COLUMNS)}")
     names = {ours: given.get(ours, ours) for ours in COLUMNS}
+    needed = _needed(names, available, given)
     for ours, theirs in names.items():
-        if theirs in available or (ours in OPTIONAL and ours not in given):
+        if theirs in available or ours not in needed:
             continue
         seen = ", ".join(available)
+        plain = "; a log that does not say what was offered has a column 'item'" if ours == "arms" else ""
         raise ArgumentError(
-            f"the log has no column {theirs!r}; it has {seen}; columns= (--columns) renames them"
+            f"the log has no column {theirs!r}; it has {seen}; columns= (--columns) renames them{plain}"
         )
-    if names["propensity"] not in available and not uniform:
-        raise ArgumentError(NO_PROPENSITY)
     if names["propensity"] in available and uniform:
         raise ArgumentError(
             f"uniform is for logs without propensities, and the log has a column {names['propensity']!r}"
         )
     return {ours: theirs for ours, theirs in names.items() if theirs in available}
+
+
+def _needed(names: Mapping[str, str], available: list[str], given: Mapping[str, str]) -> set[str]:
+    """The columns that this log must have: those that are named, and those of its form."""
+    has = {ours for ours, theirs in names.items() if theirs in available}
+    if {"item", "arm"} <= has and "item" in given:
+        raise ArgumentError(
+            f"item has no effect beside the column {names['arm']!r}, which says what was played: leave it out"
+        )
+    form: set[str] = set(COLUMNS) - set(OPTIONAL)
+    if "item" in has:
+        form = form - {"arm"} if "arms" in has else set(PLAIN)
+    return form | set(given)
 
 
 def _read_export(frame: pl.DataFrame, items: Source | ArrayLike | None, uniform: bool) -> Log:
@@ -150,33 +199,25 @@ def _read_export(frame: pl.DataFrame, items: Source | ArrayLike | None, uniform:
             wanted = ", ".join(ITEM_COLUMNS)
             raise ArgumentError(f"items must be the table that the service exports, with columns {wanted}")
     found = read_offers(frame, table)
-    names = {name: name for name in COLUMNS if name != "ids"}
-    return _log(frame[found.rows], names, lambda _: found.offers, uniform, found.chosen)
+    names = {name: name for name in COLUMNS if name not in ("ids", "item")}
+    return _log(frame[found.rows], names, Choices(found.offers, found.chosen), uniform)
 
 
-def _log(
-    frame: pl.DataFrame,
-    names: Mapping[str, str],
-    offers_of: Callable[[pl.Series], Offers],
-    uniform: bool,
-    chosen: Ints | None = None,
-) -> Log:
-    """The log of a table, its events by time."""
+def _log(frame: pl.DataFrame, names: Mapping[str, str], choices: Choices, uniform: bool) -> Log:
+    """The log of a table, its events by time; propensities are estimated where arms are known."""
     import polars as pl
 
-    if not frame.height:
-        raise DataError("the log has no events")
-    offers = offers_of(frame[names["arms"]])
-    if "ids" in names:
-        offers = with_ids(offers, frame[names["ids"]])
+    offers = choices.offers
     item_ids, item_of = numbered_ids(offers.ids)
-    ids = _ids(frame[names["user"]])
+    ids = _ids("user", frame[names["user"]])
     unique = ids.unique(maintain_order=True)
     numbers = pl.DataFrame({"id": unique}).with_row_index("number")
     users = pl.DataFrame({"id": ids}).join(numbers, on="id", how="left", maintain_order="left")["number"]
-    sizes = np.diff(offers.starts)
-    whole = 1.0 / np.maximum(sizes, 1)
-    return Log(
+    if uniform:
+        propensities = 1.0 / np.maximum(np.diff(offers.starts), 1)
+    else:
+        propensities = _numbers("propensity", frame[names["propensity"]]) if "propensity" in names else NONE
+    log = Log(
         user_ids=unique.to_list(),
         users=users.to_numpy(),
         items=offers.items,
@@ -184,11 +225,15 @@ def _log(
         starts=offers.starts,
         item_ids=item_ids,
         item_of=item_of,
-        chosen=_whole_numbers("arm", frame[names["arm"]]) if chosen is None else chosen,
-        propensities=whole if uniform else _numbers("propensity", frame[names["propensity"]]),
+        chosen=choices.chosen,
+        propensities=propensities,
         rewards=_numbers("reward", frame[names["reward"]]),
         times=_times(frame[names["time"]]) if "time" in names else np.arange(frame.height, dtype=np.float64),
+        catalogue_size=choices.catalogue_size,
     ).ordered()
+    if log.has_propensities or log.catalogue_size:
+        return log
+    return replace(log, propensities=estimate_propensities(log), estimated=True)
 
 
 def _frame(source: Source) -> pl.DataFrame:
@@ -221,7 +266,7 @@ def _existing(path: Path) -> Path:
     return found
 
 
-def _ids(column: pl.Series) -> pl.Series:
+def _ids(name: str, column: pl.Series) -> pl.Series:
     """Whole numbers stay numbers, everything else becomes text; an id must not be missing."""
     import polars as pl
 
@@ -229,7 +274,7 @@ def _ids(column: pl.Series) -> pl.Series:
         column = column.cast(pl.Int64, strict=False)
     elif not column.dtype.is_integer():
         column = column.cast(pl.String, strict=False)
-    refuse_first(column.is_null().to_numpy(), lambda t: "user must be a whole number or text, got nothing")
+    refuse_first(column.is_null().to_numpy(), lambda t: f"{name} must be a whole number or text, got nothing")
     return column
 
 
@@ -305,7 +350,7 @@ def _is_own(path: Path) -> bool:
 def _read_own(path: Path) -> Log:
     """A log that `Log.save` wrote."""
     frame = _frame(path)
-    names = {name: name for name in COLUMNS if name not in ("arms", "ids")} | {"arms": "items"}
+    names = {name: name for name in COLUMNS if name not in ("arms", "ids", "item")} | {"arms": "items"}
     if missing := [name for name in (*names.values(), "vectors") if name not in frame.columns]:
         raise DataError(f"it lacks the column {missing[0]!r} of a log")
     vectors = frame["vectors"].drop_nulls()
@@ -313,5 +358,5 @@ def _read_own(path: Path) -> Log:
         raise DataError("it has no vectors")
     items = offers_of_vectors(vectors).items
     ids = frame["ids"].drop_nulls().explode().to_list() if "ids" in frame.columns else ()
-    by_number = offers_of_items(*_read_items(items))
-    return _log(frame, names, lambda column: by_number(column)._replace(ids=ids), uniform=False)
+    offers = offers_of_items(*_read_items(items))(frame["items"])._replace(ids=ids)
+    return _log(frame, names, Choices(offers, _whole_numbers("arm", frame["arm"])), uniform=False)

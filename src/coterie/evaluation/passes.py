@@ -115,7 +115,7 @@ def replay_pass(log: Log, policy: Policy, draws: Floats, *, advance: Advance | N
         if calls.recommend(user, log.arms(t), ids) == chosen and draws[t] < keep[t]:
             counted[t] = True
             calls.update(user, log.x(t), float(log.rewards[t]), None if ids is None else int(ids[chosen]))
-        _count(t, len(log), advance)
+        count_event(t, len(log), advance)
     return counted
 
 
@@ -136,10 +136,11 @@ def progressive_pass(
             found.expected[t], found.expected_logged[t] = model.predict(user, np.stack([log.arms(t)[arm], x]))
             model.learn(user, x, reward)
         calls.update(user, x, reward, None if ids is None else int(ids[log.chosen[t]]))
-        _count(t, n, advance)
+        count_event(t, n, advance)
     return found
 
 
-def _count(t: int, n: int, advance: Advance | None) -> None:
+def count_event(t: int, n: int, advance: Advance | None) -> None:
+    """Report progress now and then."""
     if advance is not None and ((t + 1) % EVERY == 0 or t + 1 == n):
         advance((t % EVERY) + 1)

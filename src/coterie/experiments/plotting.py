@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from coterie.atomic_files import atomic_write
+from coterie.evaluation.estimates import LOGGED, UNIFORM
 from coterie.experiments.results import (
     ORACLE,
     Panel,
@@ -500,8 +501,12 @@ ESTIMATED = {
     "ips": "after all earlier events",
     "snips": "after all earlier events",
     "dr": "after all earlier events",
+    "model": "predicted, not measured",
 }
 """The rounds that each estimator is about, as its panel's second line says."""
+
+BASELINES = {LOGGED: "--", UNIFORM: ":"}
+"""The line of each baseline; a log without propensities has no uniform play."""
 
 
 def draw_estimates(
@@ -518,7 +523,8 @@ def draw_estimates(
         panels = canvas.subplots(1, len(estimators), squeeze=False, sharey=True, sharex=True)[0]
         for axes, estimator in zip(panels, estimators, strict=True):
             _estimate_panel(axes, found, specs, estimator)
-        canvas.supxlabel("mean reward a round; dashed: as logged, dotted: uniform play", fontsize=8.5)
+        dotted = ", dotted: uniform play" if len(found.baselines) > 1 else ""
+        canvas.supxlabel(f"mean reward a round; dashed: as logged{dotted}", fontsize=8.5)
         return save_figure(canvas, title, folder, name)
 
 
@@ -529,7 +535,8 @@ def _estimate_panel(axes: Axes, found: Evaluation, specs: Sequence[PolicySpec], 
         one = by_policy[label]
         axes.hlines(row, one.low, one.high, color=style.colour, linewidth=1.6)
         axes.plot([one.reward], [row], marker=style.marker, color=style.colour, markersize=5)
-    for baseline, line in zip(found.baselines, ("--", ":"), strict=True):
+    for baseline in found.baselines:
+        line = BASELINES[baseline.policy]
         axes.axvline(baseline.reward, color="#777777", linestyle=line, linewidth=0.9)
     axes.set_yticks(range(len(styles)), [style.label for style in styles])
     axes.set_ylim(len(styles) - 0.4, -0.6)
