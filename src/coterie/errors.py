@@ -148,6 +148,6 @@ class MissingExtra(CoterieError, ImportError):
 def unknown(kind: str, name: str, known: Iterable[str], lister: str) -> UnknownName:
     """Make the error for an unknown name, with the nearest known one; `lister` is a sentence of its own."""
     spelled = {k.lower(): k for k in known}
-    nearest = get_close_matches(name.lower(), spelled, n=1, cutoff=0.5)
+    nearest = get_close_matches(name.lower(), spelled, n=1, cutoff=0.6)
     hint = f"; did you mean {spelled[nearest[0]]!r}?" if nearest else "."
     return UnknownName(f"no {kind} {name!r}{hint} {lister}")

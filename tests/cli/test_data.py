@@ -55,7 +55,7 @@ def test_describe_without_a_file_says_where_to_get_it(coterie: Call) -> None:
 
 
 def test_describe_shows_the_provenance(coterie: Call, clicks: Path) -> None:
-    own = ("--columns", "who,what,stars", "--threshold", "2")
+    own = ("--columns", "user=who,item=what,value=stars", "--threshold", "2")
     page = coterie("data", "describe", "interactions", "--data", clicks, *own, *SIZE).stdout
     assert "of 2 dimensions" in page
     assert "above 2" in page

@@ -59,7 +59,7 @@ WRONG = [
     (["run", "CLUB", "--jobs", "0"], "jobs must be a whole number"),
     (["run", "CLUB", "--engine", "rey"], "did you mean 'ray'?"),
     (["run", "--users", "500", "--set", "pool_users=200"], "--users must be from 1 to 200"),
-    (["run", "CLUB", "--columns", "a,b"], "--data must be your own table"),
+    (["run", "CLUB", "--columns", "user=a,item=b"], "--data must be your own table"),
     (["run", "CLUB", "--config", "nowhere.toml"], "cannot read 'nowhere.toml'"),
     (["run", "--horzon", "5"], "--horizon"),
     (["rnu"], "'run'"),

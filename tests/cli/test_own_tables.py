@@ -43,12 +43,12 @@ def one_line(output: str) -> str:
     [
         # A file called ratings.csv is your own table where its columns are named.
         (
-            "--data ratings.csv --columns user,item,rating",
+            "--data ratings.csv --columns user=user,item=item,value=rating",
             "the value column 'rating' needs a threshold, above which feedback is 1 (--threshold); "
             "the setting 'rated' takes values as rewards",
         ),
         (
-            "--setting stream --data log.csv --columns user,item,click,time",
+            "--setting stream --data log.csv --columns user=user,item=item,value=click,time=time",
             "--threshold must be given where values of a stream may be 0 or less, such as 0 for clicks",
         ),
         (
@@ -75,6 +75,19 @@ def one_line(output: str) -> str:
         ("--set liar_sd=3", "liar_sd has no effect with other parameters of this environment"),
         ("--set rewards=bernoulli --noise 0.2", "--noise has no effect with other parameters"),
         ("--data log.csv --columns who=user,item=item", "no column of a table 'who'. They are user, item"),
+        (
+            "--data log.csv --columns user,item",
+            "--columns must be user=NAME,item=NAME pairs separated by commas",
+        ),
+        ("--data log.csv --columns user=user", "--columns must have item=NAME, got user=user"),
+        (
+            "--setting stream --data log.csv --columns user=user,item=item",
+            "--columns must have time=NAME, got",
+        ),
+        (
+            "--setting rated --data log.csv --columns user=user,item=item,value=click,time=time",
+            "--columns have no use for a time, which is for --setting stream: leave it out",
+        ),
         ("--policy mine.py", "a policy of your own is MODULE:CLASS: write mine:CLASS, got 'mine.py'"),
         ("--policy mine.py:Greedy", "a policy of your own is MODULE:CLASS: write mine:Greedy, got"),
         ("--json --chart", "--chart has no effect with --json"),
@@ -96,19 +109,39 @@ def test_clicks_of_a_stream_are_the_rows_above_the_threshold(coterie: Call, fold
     asked = ("run", "LinUCBOne", "--setting", "stream", "--data", "log.csv", "--seeds", 1, "--arms", 4)
     clicks = pl.read_csv(folder / "log.csv")["click"].sum()
     found = json.loads(
-        coterie(*asked, "--dim", 4, "--columns", "user,item,click,time", "--threshold", 0, "--json").stdout
+        coterie(
+            *asked,
+            "--dim",
+            4,
+            "--columns",
+            "user=user,item=item,value=click,time=time",
+            "--threshold",
+            0,
+            "--json",
+        ).stdout
     )
     assert found["horizon"] < clicks < 0.7 * N  # half of the users are served
-    every = json.loads(coterie(*asked, "--dim", 4, "--columns", "user,item,time", "--json").stdout)
+    every = json.loads(
+        coterie(*asked, "--dim", 4, "--columns", "user=user,item=item,time=time", "--json").stdout
+    )
     assert every["horizon"] > 1.3 * found["horizon"]
 
 
 def test_a_table_named_ratings_is_your_own_where_columns_are_named(coterie: Call, folder: Path) -> None:
     words = ("run", "LinUCBOne", "--data", "ratings.csv", "--setting", "rated", *SHORT, "--json")
-    for columns in ("user,item,rating", "item=item,user=user,value=rating"):
+    for columns in ("user=user,item=item,value=rating", "item=item,user=user,value=rating"):
         found = json.loads(coterie(*words, "--columns", columns).stdout)
         assert found["world"]["dataset"] == "interactions"
-    simulated = ("run", "LinUCBOne", "--data", "ratings.csv", "--columns", "user,item", *SHORT, "--json")
+    simulated = (
+        "run",
+        "LinUCBOne",
+        "--data",
+        "ratings.csv",
+        "--columns",
+        "user=user,item=item",
+        *SHORT,
+        "--json",
+    )
     found = json.loads(coterie(*simulated, "--users", 10, "--clusters", 2).stdout)
     assert (found["world"]["dataset"], found["world"]["setting"]) == ("interactions", "stochastic")
 

@@ -61,7 +61,7 @@ def test_the_sample_is_what_the_command_above_it_prints() -> None:
     ]
     settings = read_settings(None, {"policies": command.split()})
     planned = plan_settings(settings)
-    assert sample.startswith(RunResults(planned, (), settings, {}).title)
+    assert sample.startswith(RunResults(planned, (), settings, {}).environment)
     assert tuple(re.split(r" {2,}", sample.splitlines()[2].strip())) == COLUMNS
     rows = [re.split(r" {2,}", line.strip()) for line in sample.splitlines()[4 : 4 + len(planned.labels)]]
     assert sorted(row[0] for row in rows) == sorted(planned.labels)

@@ -63,7 +63,17 @@ def test_the_same_as_plain_values(coterie: Call, ratings: Path, tmp_path: Path) 
 def test_own_payoffs_get_an_intercept_and_say_so(coterie: Call, tmp_path: Path) -> None:
     table = own_table(tmp_path)
     asked = ["run", "LinUCBInd", "--setting", "payoffs", "--data", table, "--items", tmp_path / "vectors.csv"]
-    plain = ("--horizon", "300", "--seeds", "1", "--arms", "5", "--columns", "who,what,worth", "--json")
+    plain = (
+        "--horizon",
+        "300",
+        "--seeds",
+        "1",
+        "--arms",
+        "5",
+        "--columns",
+        "user=who,item=what,value=worth",
+        "--json",
+    )
     found = json.loads(coterie(*asked, *plain).output)
     assert found["world"]["intercept"] is True
     assert "Arms have an intercept" in found["caution"]

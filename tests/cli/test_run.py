@@ -135,7 +135,14 @@ def test_a_bad_file_of_settings_names_the_line(coterie: Call, tmp_path: Path) ->
 def test_an_own_table_is_a_world_and_its_threshold_is_part_of_the_run(coterie: Call, tmp_path: Path) -> None:
     rows = [f"u{u},i{i},{1 + (u * i) % 5}" for u in range(30) for i in range(40) if (u + i) % 3]
     (tmp_path / "clicks.csv").write_text("\n".join(["who,what,stars", *rows]))
-    own = ("--dataset", "interactions", "--data", tmp_path / "clicks.csv", "--columns", "who,what,stars")
+    own = (
+        "--dataset",
+        "interactions",
+        "--data",
+        tmp_path / "clicks.csv",
+        "--columns",
+        "user=who,item=what,value=stars",
+    )
     runs = [
         json.loads(coterie("run", "CLUB", *SMALL, *own, "--threshold", value, "--json").stdout)["runs"]
         for value in (2, 2, 3)

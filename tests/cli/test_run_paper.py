@@ -82,21 +82,44 @@ def test_the_folder_has_everything_for_a_paper(coterie: Call, tmp_path: Path) ->
     table = (out / "table.tex").read_text(encoding="utf-8")
     assert r"Gang \& co\_1" in table
     assert all(rule in table for rule in (r"\toprule", r"\midrule", r"\bottomrule"))
-    assert r"half the width of the 95\% Student interval over 2 seeds (seeds 0 to 1)" in table
+    assert r"mean $\pm$ half of the 95\% Student interval over 2 seeds" in table
+    assert "200 rounds, seeds 0 to 1. " in table
     assert "Constants were not tuned." in table
-    rows = [line.strip().split(" & ") for line in table.splitlines() if " $\\pm$ " in line and "&" in line]
+    rows = [
+        line.strip().split(" & ")
+        for line in table.splitlines()
+        if " $\\pm$ " in line and " & " in line and "caption" not in line
+    ]
     assert len(rows) == 3
     assert all(float(row[4].replace(",", "")) > 0 for row in rows)  # microseconds a round
-    keys = set(re.findall(r"\\cite\{([^}]*)\}", table)[0].split(","))
+    assert "$\\beta$ 0.1" in table
+    figure = (out / "figure.tex").read_text(encoding="utf-8")
+    origins = r"Gang \& co\_1~\cite{gentile2014online}; LinUCBOne~\cite{abbasi2011improved}."
+    assert origins in table
+    assert origins in figure
     bib = (out / "references.bib").read_text(encoding="utf-8")
-    assert keys == {"gentile2014online", "abbasi2011improved"}
-    assert all(f"{{{key}," in bib for key in (*keys, "coterie"))
+    keys = ("coterie", "gentile2014online", "abbasi2011improved")
+    assert re.findall(r"^@\w+\{(\w+),$", bib, re.MULTILINE) == list(keys)
     assert bib.count("{") == bib.count("}")
     drawn = (out / "regret.svg").read_text(encoding="utf-8")
     assert "bands: ±" in drawn
     assert "Mine" in drawn
     assert f'width="{3.3 * 72:g}pt"' in drawn
-    assert "one standard error" in (out / "figure.tex").read_text(encoding="utf-8")
+    assert "one standard error" in figure
+    assert r"\includegraphics{regret.pdf}" in figure  # at the width that was chosen
+
+
+def test_a_policy_of_ours_cites_the_software_and_your_own_cites_nothing(
+    coterie: Call, own: str, tmp_path: Path
+) -> None:
+    coterie("run", "AutoCLUB", "COLDB:beta=0.1,alpha=1", own, *TINY, "--out", tmp_path / "x", "--latex")
+    table = (tmp_path / "x" / "table.tex").read_text(encoding="utf-8")
+    assert table.count(r"\cite{") == 2
+    figure = (tmp_path / "x" / "figure.tex").read_text(encoding="utf-8")
+    assert r"\includegraphics[width=\linewidth]{regret.pdf}" in figure
+    assert r"AutoCLUB~\cite{coterie}; COLDB~\cite{wang2025online}." in table
+    bib = (tmp_path / "x" / "references.bib").read_text(encoding="utf-8")
+    assert "% wang2025online: written from memory, compare it with the paper.\n@inproceedings{wang" in bib
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 
-from coterie.errors import ArgumentError
+from coterie.errors import ArgumentError, unknown
 
 S = TypeVar("S")
 
@@ -24,6 +24,10 @@ TYPE_NAMES = {
     "bool": "true or false",
 }
 """Types that msgspec names in its errors, in plain words."""
+
+
+COLUMN_ROLES = ("user", "item", "value", "time")
+"""What the columns of your own table are, in the order in which loaders take them."""
 
 
 def convert(values: Mapping[str, Any], kind: type[S]) -> S:
@@ -90,3 +94,45 @@ def _value(written: str) -> bool | int | float | str:
         if isinstance(value, bool | int | float | str):
             return value
     return written
+
+
+def text_pairs(option: str, form: str, written: str) -> dict[str, str]:
+    """`key=text` pairs separated by commas; keys and texts may have any other characters.
+
+    >>> text_pairs("labels", "POLICY=LABEL", "CLUB=CLUB (2014), SCLUB=Ours")
+    {'CLUB': 'CLUB (2014)', 'SCLUB': 'Ours'}
+    """
+    found = {}
+    for pair in filter(str.strip, written.split(",")):
+        key, equals, text = (part.strip() for part in pair.partition("="))
+        if not (key and equals and text):
+            raise ArgumentError(f"{option} must be {form} pairs separated by commas, got {pair!r}")
+        found[key] = text
+    return found
+
+
+def column_pairs(written: str) -> dict[str, str]:
+    """The columns of your own table by their roles.
+
+    >>> column_pairs("item=film,user=viewer,value=stars")
+    {'item': 'film', 'user': 'viewer', 'value': 'stars'}
+    """
+    return text_pairs("columns", "user=NAME,item=NAME", written)
+
+
+def ordered_columns(columns: Mapping[str, str], setting: str | None) -> list[str]:
+    """The names of columns in the order in which loaders take them.
+
+    >>> ordered_columns({"item": "film", "user": "viewer", "value": "stars"}, "rated")
+    ['viewer', 'film', 'stars']
+    """
+    for role in columns:
+        if role not in COLUMN_ROLES:
+            raise unknown("column of a table", role, COLUMN_ROLES, f"They are {', '.join(COLUMN_ROLES)}")
+    needed = ("user", "item", "time") if setting == "stream" else ("user", "item")
+    if missing := [role for role in needed if role not in columns]:
+        given = ", ".join(f"{role}={name}" for role, name in columns.items())
+        raise ArgumentError(f"columns must have {missing[0]}=NAME, got {given}")
+    if "time" in columns and "time" not in needed:
+        raise ArgumentError("columns have no use for a time, which is for --setting stream: leave it out")
+    return [columns[role] for role in COLUMN_ROLES if role in columns]

@@ -53,7 +53,12 @@ Scale = Annotated[
         autocompletion=complete_scale,
     ),
 ]
-Columns = Annotated[str | None, typer.Option(metavar="USER,ITEM[,VALUE]", help="Columns of your own table.")]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        metavar="user=NAME,item=NAME,...", help="Columns of your own table: user, item, perhaps value."
+    ),
+]
 Missing = Annotated[
     str | None, typer.Option(help="Rows of your own table that lack a value: refuse or drop (refuse).")
 ]
@@ -114,7 +119,7 @@ def list_all(data: Folder = None, as_json: Json = False) -> None:
         ("the vectors made from a file", "coterie data describe movielens --data ml-25m.zip"),
         (
             "your own table",
-            "coterie data describe interactions --data clicks.csv --columns who,what,stars --threshold 3",
+            "coterie data describe interactions --data clicks.csv --columns user=who,item=what",
         ),
     ),
 )
@@ -213,7 +218,9 @@ def table_options(
     encoding: str | None,
 ) -> dict[str, Any]:
     """The arguments of `coterie.datasets.load` for your own table, those that were given."""
-    names = None if columns is None else [name.strip() for name in columns.split(",")]
+    from coterie.cli.config import column_pairs, ordered_columns
+
+    names = None if columns is None else ordered_columns(column_pairs(columns), None)
     given = {
         "columns": names,
         "threshold": threshold,

@@ -77,7 +77,7 @@ EPILOG = examples(
     ("real ratings as rewards", "coterie run --setting rated --data ml-25m.zip"),
     (
         "your own table",
-        "coterie run CLUB --dataset interactions --data clicks.csv --columns customer,product",
+        "coterie run CLUB --data clicks.csv --columns user=customer,item=product",
     ),
     (
         "users of unequal activity, with drifting preferences",
@@ -135,7 +135,10 @@ def run(
     ] = None,
     columns: Annotated[
         str | None,
-        typer.Option(metavar="USER,ITEM[,VALUE][,TIME]", help="Columns of your own table, in this order."),
+        typer.Option(
+            metavar="user=NAME,item=NAME,...",
+            help="Columns of your own table: user, item, perhaps value; time for --setting stream.",
+        ),
     ] = None,
     threshold: Annotated[
         float | None,
@@ -408,12 +411,12 @@ class RunResults(NamedTuple):
         return f"Not tuned: {names}. Their constants are those to start from; --tune finds better ones."
 
     @property
-    def title(self) -> str:
-        """The environment in one line."""
+    def environment(self) -> str:
+        """The environment and the horizon in one line."""
         from coterie.validation import counted
 
-        w, seeds = self.plan.environment, self.plan.seeds
-        parts = [counted(w.n_arms, "arm"), counted(self.plan.horizon, "round"), counted(len(seeds), "seed")]
+        w = self.plan.environment
+        parts = [counted(w.n_arms, "arm"), counted(self.plan.horizon, "round")]
         users = counted(w.n_users, "user")
         if not w.is_real:
             users = f"{users} in {counted(w.n_clusters, 'cluster')}"
@@ -454,9 +457,12 @@ class RunResults(NamedTuple):
         """Print the table, least regret first, and the chart if requested or if stdout is a terminal."""
         from rich.markup import escape
 
+        from coterie.validation import counted
+
         out = console()
         ranked = sorted(self.labelled(), key=lambda one: one.result.mean_regret)
-        print_line(f"[bold]{escape(self.title)}[/bold]")
+        seeds = counted(len(self.plan.seeds), "seed")
+        print_line(f"[bold]{escape(self.environment)}, {seeds}[/bold]")
         if self.caution:
             print_line(self.caution)
         is_grouped = any(isfinite(one.result.final("ari").mean) for one in ranked)
@@ -489,7 +495,7 @@ class RunResults(NamedTuple):
     def write(self, folder: Path) -> list[Path]:
         """Write `summary.csv` and the pictures; without matplotlib the table alone."""
         from coterie.atomic_files import atomic_write
-        from coterie.experiments.paper import PaperFacts, band_note, write_paper
+        from coterie.experiments.paper import PaperFacts, band_note, named_seeds, write_paper
         from coterie.experiments.plotting import CurveOptions, draw_curves
         from coterie.experiments.tables import summary_csv, summary_rows
         from coterie.extras import is_installed
@@ -504,7 +510,9 @@ class RunResults(NamedTuple):
             written += draw_curves(panel, options, folder, "regret")
         if self.settings.latex:
             tuning = self.tuning if self.plan.is_tuned else "Constants were not tuned."
-            facts = PaperFacts(self.title, tuning, self.microseconds)
+            where = f"{self.environment}, {named_seeds(self.plan.seeds)}"
+            scale = r"[width=\linewidth]" if self.settings.width is None else ""
+            facts = PaperFacts(where, tuning, self.microseconds, scale)
             written += write_paper(folder, self.results, self.labels, facts)
         return written
 

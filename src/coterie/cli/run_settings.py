@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 
 from coterie import datasets
-from coterie.cli.config import assignments, convert, read_toml
+from coterie.cli.config import assignments, column_pairs, convert, ordered_columns, read_toml, text_pairs
 from coterie.datasets.real_feedback import SETTINGS as REAL_SETTINGS
 from coterie.errors import ArgumentError, unknown
 from coterie.experiments.run_plan import (
@@ -33,9 +33,6 @@ SHORT_NAMES = {"users": "n_users", "clusters": "n_clusters", "arms": "n_arms"}
 """Options whose names are shorter than the parameters of the environment."""
 
 
-COLUMN_ROLES = ("user", "item", "value", "time")
-"""What the columns of your own table are."""
-
 TABLES = {"world": "--set", "params": "--param"}
 """Settings that are tables in a file, and the options that add to them."""
 
@@ -51,7 +48,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     params: dict[str, Any] = {}
     constants: dict[str, Any] = {}
     data: str | None = None
-    columns: tuple[str, ...] | None = None
+    columns: dict[str, str] | None = None
     threshold: float | None = None
     missing: str | None = None
     separator: str | None = None
@@ -74,8 +71,11 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def table_options(self) -> dict[str, Any]:
         """How your own table is read: the arguments of `coterie.datasets.load` that were given."""
-        names = ("columns", "threshold", "missing", "separator", "encoding", "items")
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        names = ("threshold", "missing", "separator", "encoding", "items")
+        found = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        if self.columns is not None:
+            found["columns"] = ordered_columns(self.columns, self.world.get("setting"))
+        return found
 
 
 def read_settings(file: Path | None, options: Mapping[str, Any]) -> RunSettings:
@@ -91,47 +91,15 @@ def read_settings(file: Path | None, options: Mapping[str, Any]) -> RunSettings:
     merged = {**first, **second}
     for name in (*TABLES, "constants"):
         merged[name] = {**first[name], **second[name]}
-    for name in ("policies", "columns"):
-        if isinstance(merged.get(name), str):
-            merged[name] = [part.strip() for part in merged[name].split(",")]
-    if "columns" in merged:
-        merged["columns"] = columns_in_order(merged["columns"])
+    if isinstance(merged.get("policies"), str):
+        merged["policies"] = [part.strip() for part in merged["policies"].split(",")]
+    if isinstance(merged.get("columns"), str):
+        merged["columns"] = column_pairs(merged["columns"])
     if isinstance(merged.get("labels"), str):
-        pairs = [pair for pair in merged["labels"].split(",") if pair.strip()]
-        merged["labels"] = {name: str(label) for name, label in labels_by_name(pairs).items()}
+        merged["labels"] = text_pairs("labels", "POLICY=LABEL", merged["labels"])
     if "seeds" in merged:
         merged["seeds"] = read_seeds(merged["seeds"])
     return convert(merged, RunSettings)
-
-
-def labels_by_name(pairs: Sequence[str]) -> dict[str, str]:
-    """`POLICY=LABEL` pairs; a policy is named as tables name it, so that its name may have any characters.
-
-    >>> labels_by_name(["CLUB=CLUB (2014)"])
-    {'CLUB': 'CLUB (2014)'}
-    """
-    found = {}
-    for pair in pairs:
-        name, equals, label = pair.partition("=")
-        if not (name.strip() and equals and label.strip()):
-            raise ArgumentError(f"labels must be POLICY=LABEL pairs separated by commas, got {pair!r}")
-        found[name.strip()] = label.strip()
-    return found
-
-
-def columns_in_order(given: Any) -> Any:
-    """Columns of a table in their order; also from pairs such as `user=customer`, as `evaluate` takes them.
-
-    >>> columns_in_order(["item=film", "user=viewer", "value=stars"])
-    ['viewer', 'film', 'stars']
-    """
-    if not isinstance(given, list) or not any("=" in str(part) for part in given):
-        return given
-    pairs = assignments("--columns", given)
-    for role in pairs:
-        if role not in COLUMN_ROLES:
-            raise unknown("column of a table", role, COLUMN_ROLES, f"They are {', '.join(COLUMN_ROLES)}")
-    return [str(pairs[role]) for role in COLUMN_ROLES if role in pairs]
 
 
 def read_seeds(value: Any) -> tuple[int, ...]:

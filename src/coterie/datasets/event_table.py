@@ -68,8 +68,8 @@ class Events(NamedTuple):
         """The times, known to put the rows in some order."""
         if self.times is None:
             raise DataError(
-                f"{self.source.name} has no timestamps: a stream needs a column of times, such as "
-                "columns=('user', 'item', 'time')"
+                f"{self.source.name} has no timestamps: a stream needs a column of times, which "
+                "columns= (--columns) names"
             )
         if len(self.times) > 1 and self.times.min() == self.times.max():
             raise DataError(
@@ -82,8 +82,8 @@ class Events(NamedTuple):
         """The values, known to be there."""
         if self.values is None:
             raise DataError(
-                f"{self.source.name} has no ratings: name a column of numbers, such as "
-                "columns=('user', 'item', 'rating'), or use the setting 'stream'"
+                f"{self.source.name} has no ratings: name a column of numbers by columns= (--columns), "
+                "or use the setting 'stream'"
             )
         return self.values
 

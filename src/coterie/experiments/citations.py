@@ -7,16 +7,21 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from coterie.experiments.specs import PolicySpec
+from coterie.policies.factories import is_own
 
 
 class Work(NamedTuple):
-    """A publication: its key, authors, title, where it appeared and when."""
+    """A publication: its key, authors, title, where it appeared and when.
+
+    `is_checked` says whether the entry was compared with the list of references of another publication.
+    """
 
     key: str
     authors: str
     title: str
     venue: str
     year: int
+    is_checked: bool = True
 
     def bibtex(self) -> str:
         """An entry of a bibliography; software and preprints have no proceedings."""
@@ -25,7 +30,8 @@ class Work(NamedTuple):
         )
         fields = {"author": self.authors, "title": f"{{{self.title}}}", place: self.venue, "year": self.year}
         lines = [f"  {name} = {{{value}}}," for name, value in fields.items()]
-        return "\n".join([f"@{kind}{{{self.key},", *lines, "}"])
+        doubt = [] if self.is_checked else [f"% {self.key}: written from memory, compare it with the paper."]
+        return "\n".join([*doubt, f"@{kind}{{{self.key},", *lines, "}"])
 
 
 UNPUBLISHED = ("Software", "arXiv:2505.19043")
@@ -72,6 +78,7 @@ MISSPECIFIED_USERS = Work(
     "Online Clustering of Bandits with Misspecified User Models",
     "Advances in Neural Information Processing Systems",
     2023,
+    is_checked=False,
 )
 
 WORKS: Mapping[str, Work] = MappingProxyType(
@@ -147,6 +154,16 @@ WORKS: Mapping[str, Work] = MappingProxyType(
             "Offline Clustering of Linear Bandits: The Power of Clusters under Limited Data",
             "arXiv:2505.19043",
             2025,
+            is_checked=False,
+        ),
+        "COLDB": Work(
+            "wang2025online",
+            "Wang, Zhiyong and Sun, Jiahang and Kong, Mingze and Xie, Jize and Hu, Qinghao and Lui, "
+            "John C.S. and Dai, Zhongxiang",
+            "Online Clustering of Dueling Bandits",
+            "International Conference on Machine Learning",
+            2025,
+            is_checked=False,
         ),
         "GOBLin": Work(
             "cesabianchi2013gang",
@@ -164,12 +181,16 @@ WORKS: Mapping[str, Work] = MappingProxyType(
         ),
     }
 )
-"""The work that a policy comes from; policies that are not here were first published with this software."""
+"""The work that a policy comes from; others of `coterie` were first published with this software."""
 
 
-def works_of(specs: Iterable[PolicySpec]) -> list[Work]:
-    """The software and the works of these policies, each once."""
-    return list(dict.fromkeys([SOFTWARE, *(WORKS[one.name] for one in specs if one.name in WORKS)]))
+def work_of(spec: PolicySpec) -> Work | None:
+    """The work to cite for a policy; None for one of your own.
+
+    >>> print(work_of(PolicySpec("CLUB")).year, work_of(PolicySpec("mine:Greedy")))
+    2014 None
+    """
+    return None if is_own(spec.name) else WORKS.get(spec.name, SOFTWARE)
 
 
 def bibliography(specs: Iterable[PolicySpec]) -> str:
@@ -178,4 +199,5 @@ def bibliography(specs: Iterable[PolicySpec]) -> str:
     >>> print(bibliography([PolicySpec("CLUB")]).splitlines()[6])
     @inproceedings{gentile2014online,
     """
-    return "\n".join(work.bibtex() for work in works_of(specs)) + "\n"
+    works = [work for spec in specs if (work := work_of(spec)) is not None]
+    return "\n".join(work.bibtex() for work in dict.fromkeys([SOFTWARE, *works])) + "\n"

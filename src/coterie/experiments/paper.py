@@ -10,12 +10,16 @@ from typing import NamedTuple
 import numpy as np
 
 from coterie.atomic_files import atomic_write
-from coterie.experiments.citations import WORKS, bibliography
+from coterie.experiments.citations import Work, bibliography, work_of
 from coterie.experiments.results import PolicyResult
+from coterie.experiments.specs import Value, format_value
 from coterie.types import Floats
 
 LEVEL = 0.95
 """Confidence of the intervals in tables."""
+
+GREEK = ("alpha", "beta", "gamma", "sigma")
+"""Parameters that a table writes as letters."""
 
 ESCAPES = {
     "\\": r"\textbackslash{}",
@@ -31,11 +35,13 @@ ESCAPES = {
 
 
 class PaperFacts(NamedTuple):
-    """What captions say: the environment in words, how constants were chosen, and microseconds a round."""
+    """What captions say: the environment and its seeds, how constants were chosen, microseconds a round."""
 
     title: str
     tuning: str
     microseconds: Mapping[str, float]
+    scale: str
+    """Option of `\\includegraphics`: as wide as the text, unless a width was chosen."""
 
 
 def escaped(text: str) -> str:
@@ -67,7 +73,7 @@ def write_paper(
     """Write `table.tex`, `figure.tex` and `references.bib` beside the picture `regret.pdf`."""
     files = {
         "table.tex": latex_table(results, labels, facts),
-        "figure.tex": latex_figure(results, facts),
+        "figure.tex": latex_figure(results, labels, facts),
         "references.bib": bibliography([result.spec for result in results]),
     }
     for name, text in files.items():
@@ -91,9 +97,11 @@ def latex_table(results: Sequence[PolicyResult], labels: Sequence[str], facts: P
     lines = [
         r"\begin{table}",
         r"  \centering",
-        f"  \\caption{{{_caption(results, facts)} Time is that of one run alone on one processor.}}",
+        r"  \small",
+        r"  \setlength{\belowcaptionskip}{6pt}",
+        f"  \\caption{{{_table_caption(results, facts)} {_origins(results, labels)}}}",
         r"  \label{tab:regret}",
-        f"  \\begin{{tabular}}{{l{'r' * (len(heading) - 2)}l}}",
+        f"  \\begin{{tabular}}{{@{{}}l{'r' * (len(heading) - 2)}l@{{}}}}",
         r"    \toprule",
         f"    {' & '.join(heading)} \\\\",
         r"    \midrule",
@@ -105,13 +113,15 @@ def latex_table(results: Sequence[PolicyResult], labels: Sequence[str], facts: P
     return "\n".join(lines) + "\n"
 
 
-def latex_figure(results: Sequence[PolicyResult], facts: PaperFacts) -> str:
+def latex_figure(results: Sequence[PolicyResult], labels: Sequence[str], facts: PaperFacts) -> str:
     """The figure `regret.pdf` with its caption, for a document with `\\usepackage{graphicx}`."""
+    bands = escaped(band_note(len(results[0].traces)))
+    caption = f"Cumulative regret over rounds ({bands}). {_circumstances(facts)} {_origins(results, labels)}"
     lines = [
         r"\begin{figure}",
         r"  \centering",
-        r"  \includegraphics{regret.pdf}",
-        f"  \\caption{{{_caption(results, facts, what=f'Regret over rounds; {_bands(results)}')}}}",
+        f"  \\includegraphics{facts.scale}{{regret.pdf}}",
+        f"  \\caption{{{caption}}}",
         r"  \label{fig:regret}",
         r"\end{figure}",
     ]
@@ -127,26 +137,41 @@ def band_note(n_seeds: int) -> str:
     return "one seed" if n_seeds == 1 else f"mean over {n_seeds} seeds, bands: ± one standard error"
 
 
-def _bands(results: Sequence[PolicyResult]) -> str:
-    return escaped(band_note(len(results[0].traces)))
+def named_seeds(seeds: Sequence[int]) -> str:
+    """The seeds in words.
 
-
-def _caption(results: Sequence[PolicyResult], facts: PaperFacts, what: str = "") -> str:
-    """What is shown, where, over which seeds, with which constants, and whose policies they are."""
-    seeds = [trace.seed for trace in results[0].traces]
-    named = (
-        f"seeds {seeds[0]} to {seeds[-1]}"
-        if seeds == list(range(seeds[0], seeds[-1] + 1))
-        else (f"seeds {', '.join(map(str, seeds))}")
-    )
-    interval = f"mean $\\pm$ half the width of the {LEVEL:.0%} Student interval over {len(seeds)} seeds"
-    shown = what or f"Cumulative regret at the horizon, {interval.replace('%', chr(92) + '%')}"
-    keys = dict.fromkeys(WORKS[r.spec.name].key for r in results if r.spec.name in WORKS)
-    cited = f" Policies are those of \\cite{{{','.join(keys)}}}." if keys else ""
+    >>> named_seeds([0, 1, 2]), named_seeds([3, 7]), named_seeds([5])
+    ('seeds 0 to 2', 'seeds 3, 7', 'seed 5')
+    """
     if len(seeds) == 1:
-        shown, named = what or "Cumulative regret at the horizon of one seed", f"seed {seeds[0]}"
-    world = escaped(facts.title[:1].upper() + facts.title[1:])
-    return f"{shown} ({named}). {world}. {escaped(facts.tuning)}{cited}"
+        return f"seed {seeds[0]}"
+    is_range = list(seeds) == list(range(seeds[0], seeds[-1] + 1))
+    return f"seeds {seeds[0]} to {seeds[-1]}" if is_range else f"seeds {', '.join(map(str, seeds))}"
+
+
+def _table_caption(results: Sequence[PolicyResult], facts: PaperFacts) -> str:
+    """What the columns are."""
+    n_seeds = len(results[0].traces)
+    interval = rf" (mean $\pm$ half of the {100 * LEVEL:.0f}\% Student interval over {n_seeds} seeds)"
+    shown = f"Cumulative regret at the horizon{interval if n_seeds > 1 else ''}"
+    return f"{shown} and time of a round, measured one run at a time. {_circumstances(facts)}"
+
+
+def _circumstances(facts: PaperFacts) -> str:
+    """The environment with its seeds, and how constants were chosen."""
+    return escaped(f"{facts.title[:1].upper()}{facts.title[1:]}. {facts.tuning}".strip())
+
+
+def _origins(results: Sequence[PolicyResult], labels: Sequence[str]) -> str:
+    """Whose policies these are; policies of one work are named together, those of your own are left out."""
+    named: dict[Work, dict[str, None]] = {}
+    for result, label in zip(results, labels, strict=True):
+        if (work := work_of(result.spec)) is not None:
+            # Once, where labels tell the constants of one policy apart.
+            name = result.spec.name if label.startswith(f"{result.spec.name} (") else label
+            named.setdefault(work, {})[escaped(name)] = None
+    origins = [f"{', '.join(names)}~\\cite{{{work.key}}}" for work, names in named.items()]
+    return f"{'; '.join(origins)}." if origins else ""
 
 
 def _row(result: PolicyResult, label: str, facts: PaperFacts, has_groups: bool, *, bold: bool) -> list[str]:
@@ -163,7 +188,17 @@ def _row(result: PolicyResult, label: str, facts: PaperFacts, has_groups: bool, 
     ]
     if bold:
         cells[0] = f"\\textbf{{{cells[0]}}}"
-    return [*cells, escaped(str(result.spec.params))]
+    return [*cells, _constants(result.spec.params)]
+
+
+def _constants(params: Mapping[str, Value]) -> str:
+    r"""Parameters with their values, Greek letters as such.
+
+    >>> _constants({"alpha": 0.5, "explore": 20})
+    '$\\alpha$ 0.5, explore 20'
+    """
+    names = {name: f"$\\{name}$" if name in GREEK else escaped(name) for name in params}
+    return ", ".join(f"{names[name]} {escaped(format_value(value))}" for name, value in params.items())
 
 
 def _number(value: float, form: str) -> str:

@@ -261,8 +261,8 @@ def pick_roles(available: Sequence[str], columns: Sequence[str] | None, timed: b
         raise ArgumentError(f"columns must be among {', '.join(available)}, got {wrong[0]!r}")
     if timed and "time" not in roles:
         raise DataError(
-            f"the table has no timestamps, its columns are {', '.join(available)}: a stream needs one, "
-            "named last in columns=(user, item, time)"
+            f"the table has no timestamps, its columns are {', '.join(available)}: a stream needs a "
+            "column of times, which columns= (--columns) names"
         )
     return roles
 

@@ -212,7 +212,7 @@ class Experiments:
     def find(self, name: str) -> Experiment:
         """Return the experiment of this name."""
         if name not in self._known:
-            raise unknown("experiment", name, self._known, "the service lists all")
+            raise unknown("experiment", name, self._known, "`coterie experiment status` lists all")
         return self._known[name]
 
     def running_with(self, policy: str) -> Experiment | None:
