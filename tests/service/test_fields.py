@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from coterie.service.core.experiments import Experiment
+from coterie.service.http import personalizer_messages
 from coterie.service.http.routes import ROUTES
 from coterie.service.settings import PolicySettings
 from service.serving import Served, served
@@ -20,6 +21,9 @@ NEW: dict[str, Any] = {"name": "shop", "dim": 2}
 ARM: dict[str, Any] = {"id": "a", "x": [1.0, 0.0]}
 LONG = "a" * 257
 
+ACTION: dict[str, Any] = {"id": "a", "features": [{"type": "hot"}]}
+SLOTS: dict[str, Any] = {"actions": [ACTION, {"id": "b"}], "slots": [{"id": "main"}, {"id": "side"}]}
+DEEP: Any = {"a": [[[[[[[["too deep"]]]]]]]]}
 EXPERIMENT = {"name": "autumn", "policies": [{"policy": "default"}, {"policy": "other"}]}
 WRONG: list[tuple[str, str, Any, str]] = [
     ("NewPolicy", "name", "../shop", "name: expected str matching regex"),
@@ -110,6 +114,30 @@ WRONG: list[tuple[str, str, Any, str]] = [
     ("Item", "tags", ["a"] * 51, "items[0].tags: expected array of length <= 50"),
     ("Arm", "id", 1, "arms[0].id: expected str, got int"),
     ("Arm", "x", "1, 0", "arms[0].x: expected array, got str"),
+    ("PersonalizerRank", "actions", [], "actions: expected array of length >= 1"),
+    ("PersonalizerRank", "actions", [ACTION, ACTION], "actions must name each id once"),
+    ("PersonalizerRank", "contextFeatures", {"a": 1}, "contextFeatures: expected array | null, got object"),
+    ("PersonalizerRank", "contextFeatures", [{"user": "a\n"}], "user must be without control characters"),
+    ("PersonalizerRank", "contextFeatures", [DEEP], "features must be nested at most 8 levels deep"),
+    ("PersonalizerRank", "contextFeatures", [{"n": 10**400}], "feature 'n' must be a number of ordinary"),
+    ("PersonalizerRank", "excludedActions", ["a"], "actions must have one that is not excluded"),
+    ("PersonalizerRank", "eventId", "", "eventId: expected str of length >= 1"),
+    ("PersonalizerRank", "deferActivation", 1, "deferActivation: expected bool | null, got int"),
+    ("PersonalizerAction", "id", "cocoa", "arm 'cocoa' has another vector than the item of that id"),
+    ("PersonalizerAction", "features", "hot", "actions[0].features: expected array | null, got str"),
+    ("PersonalizerReward", "value", "much", "value: expected float, got str"),
+    ("PersonalizerSlots", "actions", [ACTION], "slot 'side' needs actions that are not excluded: 2, got 1"),
+    ("PersonalizerSlots", "slots", [{"id": "a"}, {"id": "a"}], "slots must name each id once"),
+    ("PersonalizerSlots", "contextFeatures", 1, "contextFeatures: expected array | null, got int"),
+    ("PersonalizerSlots", "eventId", LONG[1:], "the slot's id together must have 1 to 256 characters"),
+    ("PersonalizerSlots", "deferActivation", "no", "deferActivation: expected bool | null, got str"),
+    ("PersonalizerSlot", "id", "", "slots[0].id: expected str of length >= 1"),
+    ("PersonalizerSlot", "features", [1], "slots[0].features[0]: expected object, got int"),
+    ("PersonalizerSlot", "excludedActions", ["a", "b"], "slot 'main' needs actions that are not excluded: 1"),
+    ("PersonalizerSlot", "baselineAction", 1, "slots[0].baselineAction: expected str | null, got int"),
+    ("PersonalizerSlotRewards", "reward", [], "reward: expected array of length >= 1"),
+    ("PersonalizerSlotReward", "slotId", "", "reward[0].slotId: expected str of length >= 1"),
+    ("PersonalizerSlotReward", "value", None, "reward[0].value: expected float, got null"),
 ]
 GOOD: dict[str, tuple[str, str, dict[str, Any]]] = {
     "NewPolicy": ("POST", "/v1/policies", NEW),
@@ -123,7 +151,27 @@ GOOD: dict[str, tuple[str, str, dict[str, Any]]] = {
     "ExperimentEnd": ("POST", "/v1/experiments/spring/stop", {"keep": "default"}),
     "Item": ("PATCH", f"{ONE}/items", ARM),
     "Arm": ("POST", f"{ONE}/decisions", ARM),
+    "PersonalizerRank": ("POST", f"{ONE}/personalizer/rank", {"actions": [ACTION]}),
+    "PersonalizerAction": ("POST", f"{ONE}/personalizer/rank", ACTION),
+    "PersonalizerReward": ("POST", f"{ONE}/personalizer/events/e/reward", {"value": 1.0}),
+    "PersonalizerSlots": ("POST", f"{ONE}/personalizer/multislot/rank", SLOTS),
+    "PersonalizerSlot": ("POST", f"{ONE}/personalizer/multislot/rank", {"id": "main"}),
+    "PersonalizerSlotRewards": ("POST", f"{ONE}/personalizer/multislot/events/e/reward", {}),
+    "PersonalizerSlotReward": (
+        "POST",
+        f"{ONE}/personalizer/multislot/events/e/reward",
+        {"slotId": "main", "value": 1.0},
+    ),
 }
+WITHIN: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "ExperimentPolicy": lambda body: {"name": "autumn", "policies": [{"policy": "default"}, body]},
+    "Item": lambda body: {"items": [body]},
+    "Arm": lambda body: {"user": "alice", "arms": [body]},
+    "PersonalizerAction": lambda body: {"actions": [body]},
+    "PersonalizerSlot": lambda body: {**SLOTS, "slots": [body]},
+    "PersonalizerSlotReward": lambda body: {"reward": [body]},
+}
+"""The bodies that messages are a part of."""
 
 
 @pytest.fixture(scope="module")
@@ -141,8 +189,14 @@ def test_every_field_of_every_request_is_here() -> None:
     from coterie.service import messages
 
     kinds |= {"Reward": messages.Reward, "Arm": messages.Arm, "Item": messages.Item}
-    kinds |= {"ExperimentPolicy": messages.ExperimentPolicy}
-    fields = {(name, one.name) for name, kind in kinds.items() for one in msgspec.structs.fields(kind)}
+    parts = (
+        messages.ExperimentPolicy,
+        personalizer_messages.PersonalizerAction,
+        personalizer_messages.PersonalizerSlot,
+        personalizer_messages.PersonalizerSlotReward,
+    )
+    kinds |= {one.__name__: one for one in parts}
+    fields = {(name, one.encode_name) for name, kind in kinds.items() for one in msgspec.structs.fields(kind)}
     assert fields == {(name, field) for name, field, _, _ in WRONG}
 
 
@@ -156,12 +210,8 @@ def test_a_wrong_field_is_told_in_a_sentence_and_changes_nothing(
     body: dict[str, Any] = {**good, field: value}
     if kind == "Reward":
         body = {"rewards": [body if field != "decision_id" else {"reward": 1.0, "decision_id": value}]}
-    elif kind == "ExperimentPolicy":
-        body = {"name": "autumn", "policies": [{"policy": "default"}, body]}
-    elif kind == "Item":
-        body = {"items": [body]}
-    elif kind == "Arm":
-        body = {"user": "alice", "arms": [body]}
+    elif kind in WITHIN:
+        body = WITHIN[kind](body)
     state, journal = service.engine.find("default").state, service.engine.journal
     before = journal.last, state.users.ids, state.items.ids, list(service.engine.policies)
     answer = httpx.request(method, service.url + path, json=body, trust_env=False)

@@ -28,9 +28,16 @@ from service.shops import ITEMS
 ONE = "/v1/policies/default"
 DECISIONS = f"{ONE}/decisions"
 LINE = '{"user": "carol", "reward": 1, "x": [1, 0], "decision_id": "line"}'
-NAMES = {"{policy}": "default", "{user:path}": "alice", "{cluster}": "0", "{experiment}": "spring"}
+NAMES = {
+    "{policy}": "default",
+    "{user:path}": "alice",
+    "{cluster}": "0",
+    "{experiment}": "spring",
+    "{event}": "event",
+}
 RIVALS = ("champion", "challenger")
 """The policies of the experiment."""
+PERSONALIZER = "/v1/policies/{policy}/personalizer"
 BODIES: dict[tuple[str, str], list[Any]] = {
     ("POST", "/v1/policies"): [{"name": "other", "dim": 2}],
     ("PATCH", "/v1/policies/{policy}"): [{"uniform_share": 0.5}],
@@ -59,6 +66,17 @@ BODIES: dict[tuple[str, str], list[Any]] = {
         {"rewards": [{"decision_id": "shared", "reward": 1}]},
         {"rewards": [{"decision_id": "shared", "reward": 1}]},
         {"rewards": [{"decision_id": "unknown", "reward": 1}]},
+    ],
+    ("POST", f"{PERSONALIZER}/rank"): [
+        {"actions": [{"id": "a"}, {"id": "b"}]},
+        {"actions": [{"id": "a"}, {"id": "b"}], "eventId": "event", "deferActivation": True},
+    ],
+    ("POST", f"{PERSONALIZER}/events/{{event}}/reward"): [{"value": 1}],
+    ("POST", f"{PERSONALIZER}/multislot/rank"): [
+        {"actions": [{"id": "a"}, {"id": "b"}], "slots": [{"id": "main"}, {"id": "side"}], "eventId": "event"}
+    ],
+    ("POST", f"{PERSONALIZER}/multislot/events/{{event}}/reward"): [
+        {"reward": [{"slotId": "main", "value": 1}]}
     ],
 }
 """Bodies for routes that take one; ids that a client gives have to be looked up."""

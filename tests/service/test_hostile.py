@@ -94,7 +94,7 @@ def bodies(draw: st.DrawFn, names: tuple[str, ...]) -> str:
 @pytest.mark.parametrize("route", BODIES, ids=lambda route: f"{route.method} {route.path}")
 def test_hostile_json_gets_an_answer_below_500(http: httpx.Client, route: Any) -> None:
     names = (
-        route.request.__struct_fields__
+        route.request.__struct_encode_fields__
         if route.request is not None
         else ("user", "reward", "x", "arms", "arm", "decision_id")
     )
@@ -114,7 +114,7 @@ def test_hostile_json_gets_an_answer_below_500(http: httpx.Client, route: Any) -
             headers=JSON,
         )
         assert answer.status_code < 500, (body[:300], answer.text)
-        if answer.status_code == 201:
+        if answer.status_code == 201 and route.path == "/v1/policies":
             http.delete(f"/v1/policies/{answer.json()['name']}")
 
     send()

@@ -336,6 +336,7 @@ def decision_event(
     catalogue: int,
     request: str | None,
     experiment: str | None = None,
+    deferred: bool = False,
 ) -> Event:
     """Return the event of a decision: what it was among, what was chosen, and the answer that was given.
 
@@ -368,6 +369,8 @@ def decision_event(
         fields["request"] = request
     if experiment is not None:
         fields["experiment"] = experiment
+    if deferred:
+        fields["deferred"] = True
     if outcome.drawn:
         fields["drawn"] = True
     if outcome.generator is not None:

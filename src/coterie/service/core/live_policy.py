@@ -53,6 +53,8 @@ SOON = 1.0
 """Seconds that pass at most between a look at a decision and the turn of its reward, in the event loop."""
 MOST_PARTS = 20
 """Parts that the reward of a decision may have."""
+HELD = "reward"
+"""Name of the part that the reward of a deferred decision is until the decision is activated."""
 EXPIRED_AT_ONCE = 1_000
 """Decisions that expire in one go, so that requests come between."""
 
@@ -66,6 +68,7 @@ class RequestedDecision(NamedTuple):
     exclude: Sequence[str] | None
     only: Sequence[str] | None
     k: int
+    deferred: bool = False
 
     def digest(self) -> str:
         """Return a digest: a repeat with the same id must have the same one.
@@ -76,7 +79,8 @@ class RequestedDecision(NamedTuple):
         names = list(arms) if isinstance(arms, Mapping) else None
         vectors = list(arms.values()) if isinstance(arms, Mapping) else arms
         listed = [None if one is None else list(one) for one in (self.items, self.exclude, self.only, names)]
-        found = blake2b(repr((self.user, self.k, *listed)).encode("utf-8", "surrogatepass"), digest_size=16)
+        said = (self.user, self.k, *listed, *(["deferred"] if self.deferred else []))
+        found = blake2b(repr(said).encode("utf-8", "surrogatepass"), digest_size=16)
         if arms is not None:
             found.update(reals("arms", vectors, "a matrix").tobytes())
         return found.hexdigest()
@@ -104,6 +108,11 @@ def with_part(learnt: Event, given: GivenReward) -> Event:
     """Return a reward that was learnt with one part more in its sum."""
     parts = {**learnt.fields().get("parts", {}), given.part: given.value}
     return learnt._replace(reward=fsum(parts.values()), detail=detail(**{**learnt.fields(), "parts": parts}))
+
+
+def too_late_to_activate(decision_id: str) -> Conflict:
+    """Return the refusal of a deferred decision whose time is over."""
+    return Conflict(f"{shown(decision_id)} was not activated in time, so nothing of it counts")
 
 
 class FeedbackRequest(NamedTuple):
@@ -289,12 +298,15 @@ class LivePolicy:
         k: int = 1,
         decision_id: str | None = None,
         experiment: str | None = None,
+        deferred: bool = False,
     ) -> PendingResult[Decision]:
         """Choose among items of the catalogue (all by default), or among arms with their own vectors.
 
-        `experiment` is the name of the one that the decision is made in.
+        `experiment` is the name of the one that the decision is made in. A `deferred` decision may never be
+        shown: neither its reward nor the default counts unless `activate` is called in time.
         """
-        asked = RequestedDecision(user, items, arms, exclude, [only] if isinstance(only, str) else only, k)
+        only = [only] if isinstance(only, str) else only
+        asked = RequestedDecision(user, items, arms, exclude, only, k, deferred)
         with self._turn:
             checked_id("user", user)
             if decision_id is not None:
@@ -305,6 +317,8 @@ class LivePolicy:
             if type(k) is not int or not 1 <= k <= len(offer):
                 k = whole("k", k, 1, len(offer))
             self._check_arms(k)
+            if deferred and (k > 1 or self.state.settings.mode == "shadow"):
+                raise ArgumentError("a deferred decision is of one item, and not in shadow mode")
             self._check_new_user(user)
             self._limiter.check("waiting", self.state.waiting_bytes)
             self._join(user)
@@ -323,6 +337,7 @@ class LivePolicy:
                     # An id that the service has chosen is known to nobody who could repeat it.
                     request=None if decision_id is None else asked.digest(),
                     experiment=experiment,
+                    deferred=deferred,
                 )
                 self._apply(event)
             return PendingResult(answer(event), event.seq)
@@ -392,6 +407,8 @@ class LivePolicy:
             if decided.items == (item,) and self.state.settings.mode != "shadow":
                 item = None
             given = GivenReward(decision_id, value, part, item, x)
+            if decided.deferred:
+                return self._hold_reward(given, waiting)
             known = self._known_reward(given, decided, settled)
             if known is not None:
                 return known
@@ -401,6 +418,56 @@ class LivePolicy:
             if part is not None and (waiting.parts or self.state.settings.learn_parts == "at_close"):
                 return self._add_part(given, waiting, fields)
             return self._count_reward(self._reward_event(given, decided, fields), decided)
+
+    def activate(self, decision_id: str) -> PendingResult[bool]:
+        """Let a deferred decision wait for its reward, since it was shown; a reward that came already counts.
+
+        Returns whether it was deferred until now. One whose time is over is a Conflict.
+        """
+        with self._turn:
+            checked_id("decision_id", decision_id)
+            self._expire_one(decision_id)
+            waiting = self.state.waiting.get(decision_id)
+            decided = self._looked_up(decision_id)[0] if waiting is None else waiting
+            if not decided.deferred:
+                return self._latest(False)
+            if waiting is None:
+                raise too_late_to_activate(decision_id)
+            return self._activate(decision_id, waiting)
+
+    def _activate(self, decision_id: str, waiting: Waiting) -> PendingResult[bool]:
+        decision = events.first(self.events_of(decision_id), events.DECISION)
+        known = detail(propensity=None if decision is None else decision.fields().get("propensity"))
+        activated = self._event(events.ACTIVATED, decision=decision_id, user=waiting.user, detail=known)
+        with self._change, self._journal.together():
+            self._apply(activated)
+            for _, value in waiting.parts:
+                held = self._reward_event(GivenReward(decision_id, value, None, None, None), waiting, {})
+                self._apply(held)
+        return self._latest(True)
+
+    def _hold_reward(self, given: GivenReward, waiting: Waiting | None) -> PendingResult[RewardResult]:
+        """Keep the reward of a deferred decision, which counts as soon as the decision is activated."""
+        if waiting is None:
+            raise too_late_to_activate(given.decision_id)
+        if given.part is not None or given.item is not None or given.x is not None:
+            raise ArgumentError("a deferred decision takes one reward, without part, item or x")
+        if waiting.parts:
+            who, before = shown(given.decision_id), waiting.parts[0][1]
+            if before != given.value:
+                raise Conflict(f"{who} has got reward {before:g}, got {given.value:g}")
+            self.duplicates += 1
+            return self._latest(RewardResult(given.decision_id, "duplicate"))
+        event = self._event(
+            events.PART,
+            decision=given.decision_id,
+            user=waiting.user,
+            reward=given.value,
+            detail=detail(part=HELD),
+        )
+        with self._change:
+            self._apply(event)
+        return PendingResult(RewardResult(given.decision_id, "recorded"), event.seq)
 
     def _known_reward(
         self, given: GivenReward, decided: Waiting, settled: list[Event]
@@ -467,7 +534,9 @@ class LivePolicy:
         decision = events.first(known, events.DECISION)
         if decision is None:
             raise UnknownName(f"no decision {shown(decision_id)}: it was not made here, or was removed")
-        return self.state.shown_by(decision), [one for one in known if one.kind in events.REWARDED]
+        found = self.state.shown_by(decision)
+        deferred = found.deferred and events.first(known, events.ACTIVATED) is None
+        return found._replace(deferred=deferred), [one for one in known if one.kind in events.REWARDED]
 
     def _reward_fields(self, decided: Waiting, given: GivenReward) -> dict[str, Any]:
         """Return what else the event of a reward says: the vector shown instead, or the click in a list."""
@@ -815,7 +884,7 @@ class LivePolicy:
         waiting = self.state.waiting.get(decision_id)
         if waiting is None or waiting.expires is None or waiting.expires > self._requests.now:
             return False
-        if waiting.parts:
+        if waiting.parts and not waiting.deferred:
             item, x = waiting.instead or (None, None)
             value = fsum(one for _, one in waiting.parts)
             fields: dict[str, Any] = {"parts": dict(waiting.parts)}
@@ -824,7 +893,8 @@ class LivePolicy:
             given = GivenReward(decision_id, value, None, item, None)
             self._count_reward(self._reward_event(given, waiting, fields), waiting)
             return True
-        default = self.state.settings.default_reward
+        # Of a decision that was never shown nothing is known.
+        default = None if waiting.deferred else self.state.settings.default_reward
         expired = self._event(events.EXPIRED, decision=decision_id, user=waiting.user, reward=default)
         self._apply_for_all(expired, waiting)
         return True

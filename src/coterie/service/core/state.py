@@ -35,7 +35,8 @@ class Waiting(NamedTuple):
     `x` holds the vectors of the items, float64 values, rows first. `named` says whether `items` are names of
     items, and not only positions in a matrix of arms. `parts` are the parts of its reward so far, `instead`
     the item and the vector that were shown in shadow mode, and `experiment` the one that it was made in.
-    `counted` is the reward that it counts with until its own comes, if it does.
+    `counted` is the reward that it counts with until its own comes, if it does. A `deferred`
+    one counts for nothing unless it is activated; its reward until then is its only part.
     """
 
     user: str
@@ -48,6 +49,7 @@ class Waiting(NamedTuple):
     instead: tuple[str | None, bytes] | None = None
     experiment: str | None = None
     counted: float | None = None
+    deferred: bool = False
 
     def vectors(self) -> Floats:
         """Return the vectors, one per row, read-only."""
@@ -90,6 +92,7 @@ class PolicyState:
             events.CONFIGURED: self._configured,
             events.ITEMS: self._items,
             events.DECISION: self._decision,
+            events.ACTIVATED: self._activated,
             events.PART: self._part,
             events.REWARD: self._reward,
             events.FEEDBACK: self._feedback,
@@ -217,24 +220,38 @@ class PolicyState:
         if "generator" in fields:
             set_generator(self.policy, fields["generator"])
             self.cache_generator_state(None)
-        waiting = self.shown_by(event)._replace(counted=self.settings.default_reward)
+        waiting = self.shown_by(event)
         if waiting.named:
             for one in waiting.items:
                 self.items.known.add(one)
-        self.start_waiting(event.decision, waiting)
+        self.start_waiting(event.decision, waiting if waiting.deferred else self._count_shown(event, waiting))
+
+    def _count_shown(self, event: Event, waiting: Waiting) -> Waiting:
+        """Count a decision that is shown, with the default reward; the event has its probability."""
+        waiting = waiting._replace(counted=self.settings.default_reward)
         # In shadow mode something else is shown, which the reward names.
         item = None if self.settings.mode == "shadow" else self._first_number(waiting)
         self.outcomes.decide(
             event.at,
-            event.user,
+            waiting.user,
             drawn=waiting.drawn,
-            propensity=fields.get("propensity"),
+            propensity=event.fields().get("propensity"),
             item=item,
             experiment=waiting.experiment,
         )
         if waiting.counted is not None:
             self.outcomes.credit(item, counted=1, reward=waiting.counted)
             self._count(event.at, waiting, 1, waiting.counted)
+        return waiting
+
+    def _activated(self, event: Event) -> None:
+        waiting = self.waiting.get(event.decision or "")
+        if waiting is None or event.decision is None:
+            raise DataError(f"an activation of {shown(event.decision)}, which does not wait for one")
+        # A reward that came before is counted next, by an event of its own.
+        active = self._count_shown(event, waiting._replace(deferred=False, parts=()))
+        self.waiting[event.decision] = active
+        self.waiting_bytes += active.size - waiting.size
 
     def _first_number(self, waiting: Waiting) -> int | None:
         """Return the number of the first item that a decision chose, if it has a name."""
@@ -254,6 +271,7 @@ class PolicyState:
             drawn="drawn" in fields,
             named="unnamed" not in fields,
             experiment=fields.get("experiment"),
+            deferred="deferred" in fields,
         )
 
     def _part(self, event: Event) -> None:

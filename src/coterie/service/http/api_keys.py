@@ -144,14 +144,21 @@ class APIKeys:
             raise Refusal(503, f"the store did not answer for {self.age:.0f} s, so no key can be checked")
         if not self._keys and (self._insecure or not self._required):
             return None
-        scheme, _, token = header(headers, b"authorization").decode("latin-1").partition(" ")
-        key = self.find(token.strip()) if scheme.lower() == "bearer" else None
+        key = self.find(_token(headers))
         if key is None:
             raise Refusal(401, "a key is needed: Authorization: Bearer ck_…; `coterie keys create` makes one")
         if not key.allows(role, key.policy if any_scope else policy):
             where = "" if policy is None else f" of policy {policy!r}"
             raise Refusal(403, f"this needs the role {role}{where}, and the key does not have it")
         return key
+
+
+def _token(headers: Headers) -> str:
+    """Return the text of the key that a request gives; clients of Personalizer have a header of their own."""
+    scheme, _, token = header(headers, b"authorization").decode("latin-1").partition(" ")
+    if scheme.lower() == "bearer":
+        return token.strip()
+    return header(headers, b"ocp-apim-subscription-key").decode("latin-1").strip()
 
 
 def _keep_fresh(reference: weakref.ref[APIKeys], stop: Event) -> None:

@@ -12,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.ids import checked_id
@@ -19,6 +20,7 @@ from coterie.service.http.admission import Admission
 from coterie.service.http.decision_routes import decide, respond, reward
 from coterie.service.http.openapi import document
 from coterie.service.http.page import PolicyMonitors, show_page
+from coterie.service.http.personalizer_routes import without_version
 from coterie.service.http.problems import EXCEPTION_HANDLERS
 from coterie.service.http.routes import ROUTES, Endpoint, json_response, list_policies
 from coterie.service.http.service import HTTPService, service_of
@@ -38,7 +40,13 @@ def build_app(
     others = [Route("/openapi.json", openapi), Route("/", show_page), Route("/static/{file}", show_page)]
     app = Starlette(routes=[*routes, *others], exception_handlers=EXCEPTION_HANDLERS)
     app.state.service, app.state.monitors = service, PolicyMonitors(service)
-    service.app = app
+
+    async def routed(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope["path"] = without_version(scope["path"])
+        await app(scope, receive, send)
+
+    service.app = routed
     return service
 
 

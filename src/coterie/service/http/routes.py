@@ -20,7 +20,13 @@ from coterie.service import messages
 from coterie.service.core import imports
 from coterie.service.core import queries as inspection
 from coterie.service.core.live_policy import LivePolicy
-from coterie.service.http import decision_routes, experiment_routes, page
+from coterie.service.http import (
+    decision_routes,
+    experiment_routes,
+    page,
+    personalizer_messages,
+    personalizer_routes,
+)
 from coterie.service.http.api_keys import MOST_AGE, Role
 from coterie.service.http.decision_routes import by_id
 from coterie.service.http.problems import Refusal, problem
@@ -361,6 +367,7 @@ class Endpoint(NamedTuple):
 
 ONE = "/v1/policies/{policy}"
 EXPERIMENT = "/v1/experiments/{experiment}"
+PERSONALIZER = f"{ONE}/personalizer"
 ROUTES: list[Endpoint] = [
     Endpoint("GET", "/v1/policies", list_policies, "reader", "List policies", answer=messages.PoliciesAnswer),
     Endpoint(
@@ -537,6 +544,60 @@ ROUTES: list[Endpoint] = [
         "Give rewards in an experiment",
         messages.Rewards,
         messages.RewardsAnswer,
+    ),
+    Endpoint(
+        "POST",
+        f"{PERSONALIZER}/rank",
+        personalizer_routes.rank,
+        "writer",
+        "Personalizer: choose an action",
+        personalizer_messages.PersonalizerRank,
+        personalizer_messages.PersonalizerRanking,
+        201,
+    ),
+    Endpoint(
+        "POST",
+        f"{PERSONALIZER}/events/{{event}}/reward",
+        personalizer_routes.reward_event,
+        "writer",
+        "Personalizer: give a reward",
+        personalizer_messages.PersonalizerReward,
+        status=204,
+    ),
+    Endpoint(
+        "POST",
+        f"{PERSONALIZER}/events/{{event}}/activate",
+        personalizer_routes.activate_event,
+        "writer",
+        "Personalizer: an event was shown",
+        status=204,
+    ),
+    Endpoint(
+        "POST",
+        f"{PERSONALIZER}/multislot/rank",
+        personalizer_routes.rank_slots,
+        "writer",
+        "Personalizer: choose an action for each slot",
+        personalizer_messages.PersonalizerSlots,
+        personalizer_messages.PersonalizerSlotRanking,
+        201,
+    ),
+    Endpoint(
+        "POST",
+        f"{PERSONALIZER}/multislot/events/{{event}}/reward",
+        personalizer_routes.reward_slots,
+        "writer",
+        "Personalizer: give rewards of slots",
+        personalizer_messages.PersonalizerSlotRewards,
+        status=204,
+    ),
+    Endpoint(
+        "POST",
+        f"{PERSONALIZER}/multislot/events/{{event}}/activate",
+        personalizer_routes.activate_slots,
+        "writer",
+        "Personalizer: the slots of an event were shown",
+        status=204,
     ),
     Endpoint("GET", "/health/live", live_check, None, "Does the process run?", answer=messages.Health),
     Endpoint("GET", "/health/ready", ready_check, None, "Can the store be written?", answer=messages.Health),

@@ -19,6 +19,7 @@ KEPT = (
     "unnamed",
     "propensity",
     "experiment",
+    "deferred",
 )
 """Fields of a decision that are needed to learn and to count it again, and to recognise its request."""
 ROWS_PER_TRANSACTION = 1_000
