@@ -191,6 +191,10 @@ class Calls:
         """List clusters."""
         return Call("GET", self._path("/clusters"), messages.ClustersAnswer)
 
+    def outcomes(self) -> Call[messages.OutcomesAnswer]:
+        """Say what decisions have brought."""
+        return Call("GET", self._path("/outcomes"), messages.OutcomesAnswer)
+
     def create_experiment(
         self, name: str, policies: Mapping[str, float], options: Mapping[str, Any]
     ) -> Call[messages.ExperimentAnswer]:
@@ -615,6 +619,16 @@ class Client:
         """
         return (self._send(self._calls.clusters())).clusters
 
+    def outcomes(self) -> messages.OutcomesAnswer:
+        """Say what decisions have brought, by hour and by item, and what has collapsed.
+
+        Returns
+        -------
+        OutcomesAnswer
+            Counts and rewards by hour, the best, newest and most shown items, and alerts.
+        """
+        return self._send(self._calls.outcomes())
+
     def create_experiment(
         self, name: str, policies: Mapping[str, float], **options: Any
     ) -> messages.ExperimentAnswer:
@@ -903,6 +917,13 @@ class AsyncClient:
         Takes and returns the same as `Client.clusters`.
         """
         return (await self._send(self._calls.clusters())).clusters
+
+    async def outcomes(self) -> messages.OutcomesAnswer:
+        """Say what decisions have brought, by hour and by item, and what has collapsed.
+
+        Takes and returns the same as `Client.outcomes`.
+        """
+        return await self._send(self._calls.outcomes())
 
     async def create_experiment(
         self, name: str, policies: Mapping[str, float], **options: Any

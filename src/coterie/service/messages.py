@@ -348,6 +348,74 @@ class ClustersAnswer(Answer):
     clusters: list[ClusterAnswer]
 
 
+class ChoiceAnswer(Answer):
+    """Decisions made in one way: by the policy, or drawn uniformly.
+
+    `counted` ones are in the sum of rewards: with the default reward until their own comes. `answered` ones
+    have got a reward of their own.
+    """
+
+    decisions: int
+    counted: int
+    answered: int
+    reward_sum: float
+
+
+class HourAnswer(Answer):
+    """What happened in an hour, from the time `at` on.
+
+    `propensity` is the mean probability of decisions, where it is known; `new_items` counts decisions for
+    items shown fewer than ten times before; `effective_items` is how many equally frequent items would repeat
+    as often as those shown do.
+    """
+
+    at: float
+    policy: ChoiceAnswer
+    uniform: ChoiceAnswer
+    propensity: float | None
+    new_items: int
+    effective_items: float | None
+
+
+class ItemOutcomeAnswer(Answer):
+    """What an item has brought; `effect` is what the policy adds for it to the estimates of all users."""
+
+    id: str
+    shown: int
+    reward: float | None
+    first_shown: float | None
+    effect: float | None
+
+
+class AlertAnswer(Answer):
+    """Something that has collapsed against its own past: reward, answers or variety."""
+
+    name: str
+    text: str
+
+
+class ChangedUserAnswer(Answer):
+    """A user whose preference was found to have changed, and when, in rewards of this user."""
+
+    user: str
+    rewards: int
+
+
+class OutcomesAnswer(Answer):
+    """What the decisions of a policy have brought: by hour, by item, and what has collapsed.
+
+    Items are those of the catalogue that were shown: of the highest reward, the newest, and shown most.
+    `changed_users` is null where the policy does not look for changes.
+    """
+
+    hours: list[HourAnswer]
+    best_items: list[ItemOutcomeAnswer]
+    newest_items: list[ItemOutcomeAnswer]
+    most_shown_items: list[ItemOutcomeAnswer]
+    alerts: list[AlertAnswer]
+    changed_users: list[ChangedUserAnswer] | None = None
+
+
 class MembersAnswer(Answer):
     """The users of a cluster, at most 1,000."""
 

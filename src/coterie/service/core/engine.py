@@ -290,6 +290,7 @@ class PolicyEngine:
             if live.lifecycle.serving:
                 with suppress(StoreError):  # one policy that is busy must not keep the others waiting
                     live.expire()
+                    live.watch_due()
                 self.journal.wake()
                 live.snapshots.take_due(self._snapshot_every)
 

@@ -34,8 +34,10 @@ from coterie.service.core.decisions import (
 from coterie.service.core.ids import checked_id, new_id
 from coterie.service.core.known_items import MOST_TAGS, Tags
 from coterie.service.core.lifecycle import Lifecycle, Phase
+from coterie.service.core.outcomes import HOUR
 from coterie.service.core.recovery import DamagedPolicy, Recovered, recover_policy
 from coterie.service.core.state import PolicyState, Waiting
+from coterie.service.core.watching import Watch
 from coterie.service.item_tables import ItemTable, item_table
 from coterie.service.limits import Limiter
 from coterie.service.storage import event_store as events
@@ -227,6 +229,7 @@ class LivePolicy:
         self._journal, self._store = requests.journal, requests.journal.store
         self._uncommitted: OrderedDict[str, list[Event]] = OrderedDict()
         self.duplicates = 0
+        self.watch = Watch(name)
         self.snapshots = SnapshotWriter(
             name,
             lambda: self.state,
@@ -278,6 +281,12 @@ class LivePolicy:
         if self.lifecycle.phase is Phase.SUSPECT and self._retry.is_due():
             with suppress(StoreError):
                 self.recover()
+
+    def watch_due(self) -> None:
+        """Compare the latest decisions with earlier ones, if it is time; StoreError if it does not serve."""
+        if self.watch.is_due():
+            with self._turn:
+                self.watch.look(self.state.outcomes.hours, int(self._requests.now // HOUR))
 
     def restore(self, found: Recovered) -> None:
         """Go on from a state that the engine has read from the store; the caller has the lock."""

@@ -9,9 +9,11 @@ import numpy as np
 
 from coterie.policies.autoclub.autoclub import AutoCLUB
 from coterie.service.core.live_policy import LivePolicy
+from coterie.service.core.outcomes import HOUR, Counts
 from coterie.service.core.state import PolicyState
+from coterie.service.core.watching import Alert
 from coterie.service.storage.event_store import DECISION
-from coterie.types import Ints
+from coterie.types import Floats, Ints
 
 
 class Summary(NamedTuple):
@@ -80,10 +82,49 @@ class UserEvent(NamedTuple):
     propensity: float | None
 
 
+class ItemOutcome(NamedTuple):
+    """What an item has brought.
+
+    `shown` counts decisions for it, and `reward` is the mean of those that count; `first_shown` is a time.
+    `effect` is what the policy adds to the estimates of all users for this item, where it learns such.
+    """
+
+    id: str
+    shown: int
+    reward: float | None
+    first_shown: float | None
+    effect: float | None
+
+
+class ItemOutcomes(NamedTuple):
+    """Some items of the catalogue: those of the highest reward, the newest, and those shown most."""
+
+    best: list[ItemOutcome]
+    newest: list[ItemOutcome]
+    most_shown: list[ItemOutcome]
+
+
+class HourCounts(NamedTuple):
+    """The counts of an hour, which began at the time `at`."""
+
+    at: float
+    counts: Counts
+
+
+class PolicyOutcomes(NamedTuple):
+    """What the decisions of a policy have brought: by hour, by item, and what has collapsed."""
+
+    hours: list[HourCounts]
+    items: ItemOutcomes
+    alerts: tuple[Alert, ...]
+
+
 NAMED = 100
 """Maximum number of cluster members listed in an explanation."""
 SCORED_AT_ONCE = 1_000
 """Items that are scored while decisions wait."""
+PRIOR_SHOWN = 20.0
+"""How often the mean reward of all items counts for each, so that one lucky decision makes no best item."""
 
 
 def summary(live: LivePolicy) -> Summary:
@@ -208,6 +249,37 @@ def learnt_from(state: PolicyState, number: int) -> list[int]:
     """Return the numbers of the other users in the cluster of this one."""
     found: list[int] = state.policy.cluster_of(number).tolist()
     return [one for one in found if one != number and one < len(state.users)]
+
+
+def outcomes(live: LivePolicy, limit: int = 10) -> PolicyOutcomes:
+    """Return what decisions have brought, with so many items of each kind."""
+    with live.reading() as state:
+        found = state.outcomes
+        hours = [
+            HourCounts(hour * HOUR, Counts.from_fields(one.fields())) for hour, one in found.hours.items()
+        ]
+        rows = found.items
+        listed = state.items.catalogue.ids
+        listed = listed[listed < len(rows)]
+        table = rows[listed]
+    # Decisions wait while the state is lent: large catalogues are sorted afterwards.
+    shown = table[:, 0] > 0
+    numbers, table = listed[shown], table[shown]
+    average = table[:, 2].sum() / max(table[:, 1].sum(), 1.0)
+    expected = (table[:, 2] + PRIOR_SHOWN * average) / (table[:, 1] + PRIOR_SHOWN)
+    kinds = (-expected, -table[:, 3], -table[:, 0])
+    orders = [np.argsort(key, kind="stable")[:limit] for key in kinds]
+    chosen = [[_item_outcome(live, int(numbers[one]), table[one]) for one in order] for order in orders]
+    return PolicyOutcomes(sorted(hours), ItemOutcomes(*chosen), live.watch.alerts)
+
+
+def _item_outcome(live: LivePolicy, number: int, row: Floats) -> ItemOutcome:
+    shown, counted, reward, first = row.tolist()
+    effects = live.state.policy.learner.items
+    with live.state.policy.lock:
+        effect = None if effects is None else effects.effect(number)[0]
+    name = live.state.items.known.named([number])[0]
+    return ItemOutcome(name, int(shown), reward / counted if counted else None, first or None, effect)
 
 
 def history(live: LivePolicy, user: str, limit: int = 100) -> list[UserEvent]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from coterie.service import messages
 from coterie.service.core import imports
 from coterie.service.core import queries as inspection
 from coterie.service.core.live_policy import LivePolicy
+from coterie.service.core.watching import effective_items
 from coterie.service.http import (
     decision_routes,
     experiment_routes,
@@ -208,6 +210,41 @@ async def remove_user(request: Request) -> Response:
     return Response(status_code=204)
 
 
+def describe_outcomes(request: Request) -> Response:
+    """Say what decisions have brought, by hour and by item."""
+    limit = integer_parameter(request, "limit", 10, 10_000)
+    found = inspection.outcomes(policy_of(request), limit)
+    items = [[messages.ItemOutcomeAnswer(**one._asdict()) for one in listed] for listed in found.items]
+    return json_response(
+        messages.OutcomesAnswer(
+            hours=[_hour_answer(one) for one in found.hours],
+            best_items=items[0],
+            newest_items=items[1],
+            most_shown_items=items[2],
+            alerts=[messages.AlertAnswer(name=one.name, text=one.text) for one in found.alerts],
+        )
+    )
+
+
+def _hour_answer(hour: inspection.HourCounts) -> messages.HourAnswer:
+    counts = hour.counts
+    policy, uniform = (
+        messages.ChoiceAnswer(
+            decisions=one.decisions, counted=one.counted, answered=one.answered, reward_sum=one.reward
+        )
+        for one in (counts.policy, counts.uniform)
+    )
+    known = counts.propensities
+    return messages.HourAnswer(
+        at=hour.at,
+        policy=policy,
+        uniform=uniform,
+        propensity=counts.propensity / known if known else None,
+        new_items=counts.new_items,
+        effective_items=effective_items(counts),
+    )
+
+
 def list_clusters(request: Request) -> Response:
     """List clusters."""
     found = inspection.clusters(policy_of(request))
@@ -325,6 +362,8 @@ async def ready_check(request: Request) -> Response:
     if engine.erasure.retry.failures:
         removed = "a removed user is still in the files of the store"
         warnings.append(_reason(request, removed, engine.erasure.retry.reason))
+    raised = Counter(one.name for live in list(engine.policies.values()) for one in live.watch.alerts)
+    warnings += [f"alert {name!r} of {count} policies; the page says which" for name, count in raised.items()]
     if broken := engine.out_of_service():
         warnings.append(f"policies out of service: {len(broken)}; the list of policies says why")
     return json_response(
@@ -488,6 +527,15 @@ ROUTES: list[Endpoint] = [
         "reader",
         "Users of a cluster",
         answer=messages.MembersAnswer,
+    ),
+    Endpoint(
+        "GET",
+        f"{ONE}/outcomes",
+        describe_outcomes,
+        "reader",
+        "What decisions have brought",
+        answer=messages.OutcomesAnswer,
+        query=("limit",),
     ),
     Endpoint("GET", f"{ONE}/export", export_log, "admin", "The log as a table", query=("format", "table")),
     Endpoint("POST", f"{ONE}/import", import_log, "admin", "Learn from a log", answer=messages.ImportAnswer),
