@@ -20,7 +20,8 @@ import coterie
 from benchmarks.timing import Table, at_least, at_most
 from coterie.datasets import load_payoffs
 from coterie.datasets.payoff_table import SparseTable
-from coterie.policies.segments import Known, divide
+from coterie.policies.segments import divide
+from coterie.policies.user_map import Known
 from coterie.seeding import stream
 from coterie.simulation.rand_index import adjusted_rand
 from coterie.types import Floats

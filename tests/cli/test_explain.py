@@ -39,6 +39,24 @@ def test_scores_of_arms_are_taken_apart_and_sum_up(coterie: Call, saved: Path, t
     assert f"{ucb[0]:.4g}" in page
 
 
+def test_the_ten_best_of_many_arms_are_shown_the_best_first(
+    coterie: Call, saved: Path, tmp_path: Path
+) -> None:
+    arms = np.random.default_rng(3).normal(size=(300, 2))
+    np.save(tmp_path / "arms.npy", arms)
+    order = np.argsort(-library.load(saved).scores(1, arms).ucb, kind="stable")
+    for words, count in (((), 10), (("--top", "25"), 25)):
+        done = coterie("explain", saved, 1, "--arms", tmp_path / "arms.npy", *words)
+        words_of = [line.split() for line in done.stdout.splitlines()]
+        shown = [line[0] for line in words_of if line and line[0].isdigit()]
+        assert shown == [str(arm) for arm in order[:count]]
+        assert f"the best {count} of 300 arms" in done.stderr
+    for wrong in (("--top", "5"), ("--arms", tmp_path / "arms.npy", "--top", "5", "--json")):
+        refused = coterie("explain", saved, 1, *wrong)
+        assert refused.exit_code == 2
+        assert "--top is for the table of --arms" in refused.stderr
+
+
 def test_what_is_no_snapshot_or_no_user_is_refused(coterie: Call, saved: Path, tmp_path: Path) -> None:
     (tmp_path / "arms.npy").write_text("none")
     for arguments, told in (

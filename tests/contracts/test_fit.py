@@ -19,7 +19,7 @@ SEQUENTIAL = ("AutoCLUB", "CAB", "CoDBand", "DyClu", "HierTS", "HierUCB", "LOCB"
 FITTING = [example for example in ALL if example.split()[0] not in SEQUENTIAL]
 
 
-def test_those_that_cannot_be_fitted_are_known() -> None:
+def test_those_that_learn_in_order_are_known() -> None:
     assert {example.split()[0] for example in ALL} == set(REGISTRY)
     assert {make(example).name for example in ALL if not learner_of(make(example)).FITS} == set(SEQUENTIAL)
     said = coterie.LinearBandit.fit.__doc__ or ""
@@ -27,14 +27,14 @@ def test_those_that_cannot_be_fitted_are_known() -> None:
 
 
 @pytest.mark.parametrize("example", [one for one in ALL if one not in FITTING])
-def test_a_policy_that_cannot_be_fitted_says_what_to_do_instead(example: str) -> None:
-    policy = make(example)
-    play(policy, 20)
-    before = memory(policy)
-    with pytest.raises(ArgumentError, match="use update_many") as caught:
-        policy.fit(*feedback(policy, 10))
-    assert is_one_sentence(caught.value)
-    assert changed(before, policy) == []
+def test_a_policy_that_learns_in_order_absorbs_the_log_as_update_many_does(example: str) -> None:
+    policy, other = make(example), make(example)
+    for one in (policy, other):
+        play(one, 20)
+    log = feedback(policy, 60)
+    assert policy.fit(*log) is policy
+    other.update_many(*log)
+    assert changed(policy, other) == []
 
 
 @pytest.mark.parametrize("example", FITTING)

@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coterie.cli.options import Json, examples
-from coterie.cli.output import print_table, write_json
+from coterie.cli.output import print_note, print_table, write_json
 from coterie.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from coterie.policies.autoclub.explanations import UserExplanation
+    from coterie.policies.autoclub.explanations import ScoreParts, UserExplanation
     from coterie.policies.base import LinearBandit
+
+SHOWN = 10
+"""Arms whose scores are shown, unless --top says otherwise."""
 
 EPILOG = examples(
     ("the users that user 7 of a saved policy learns from", "coterie explain policy.npz 7"),
     ("the terms of the scores of some arms", "coterie explain policy.npz 7 --arms arms.npy"),
+    ("of the 50 best of them", "coterie explain policy.npz 7 --arms arms.npy --top 50"),
 )
 
 
@@ -28,15 +32,21 @@ def explain(
     arms: Annotated[
         Path | None, typer.Option(help="A .npy file with the vector of one arm in each row.", dir_okay=False)
     ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="With --arms: how many arms are shown. Default: 10."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Explain the decisions of a saved policy for a user.
 
     For AutoCLUB: the user's cluster, how certain it is, and how much is learnt from others; with --arms, the
-    terms of each score.
+    terms of the scores of the best arms, the best first. --json has those of all arms, in their order.
     """
     from coterie.policies.autoclub.autoclub import AutoCLUB
 
+    if top is not None and (arms is None or as_json):
+        raise ArgumentError("--top is for the table of --arms: leave it out")
     policy = _loaded(snapshot)
     if not isinstance(policy, AutoCLUB):
         raise ArgumentError(
@@ -48,10 +58,17 @@ def explain(
         return
     print(found)
     if found.scores is not None:
-        columns = ("arm", *found.scores._fields, "score")
-        totals = [sum(parts) for parts in zip(*found.scores, strict=True)]
-        rows = zip(*found.scores, totals, strict=True)
-        print_table(columns, [(str(arm), *(f"{part:.4g}" for part in row)) for arm, row in enumerate(rows)])
+        _print_best(found.scores, SHOWN if top is None else top)
+
+
+def _print_best(scores: ScoreParts, top: int) -> None:
+    """Print the terms of the best arms, and how many others there are."""
+    rows = [(str(arm), *parts, sum(parts)) for arm, parts in enumerate(zip(*scores, strict=True))]
+    best = sorted(rows, key=lambda row: -row[-1])[:top]
+    table = [(arm, *(f"{part:.4g}" for part in parts)) for arm, *parts in best]
+    print_table(("arm", *scores._fields, "score"), table)
+    if len(rows) > len(best):
+        print_note(f"coterie: the best {len(best):,} of {len(rows):,} arms; --top N shows more")
 
 
 def _loaded(path: Path) -> LinearBandit:

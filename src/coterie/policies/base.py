@@ -6,13 +6,14 @@ from collections.abc import Callable
 from math import inf
 from os import PathLike
 from threading import RLock
-from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar, overload
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError
+from coterie.extras import need
 from coterie.policies.array_files import ByteProgress
 from coterie.policies.catalogue.item_catalogue import Catalogue, Only
 from coterie.policies.catalogue.search import best_rows
@@ -42,6 +43,9 @@ from coterie.validation import (
     users_array,
     whole,
 )
+
+if TYPE_CHECKING:
+    import polars as pl
 
 A = TypeVar("A", bound=np.ndarray[Any, Any])
 Self = TypeVar("Self", bound="LinearBandit")
@@ -462,7 +466,9 @@ class LinearBandit:
 
         Use this for a warm start from rewards of decisions that another system made. `update_many` applies
         the clustering rule after every reward, with only the data up to that reward; `fit` applies it to the
-        whole log. Earlier data is kept. If a row is invalid, no row is used.
+        whole log. Policies whose result depends on the order of rewards (AutoCLUB, HierUCB, HierTS, CoDBand,
+        DyClu, LOCB and CAB) absorb the log in its order, as `update_many` does. Earlier data is kept. If a
+        row is invalid, no row is used.
 
         Parameters
         ----------
@@ -479,18 +485,8 @@ class LinearBandit:
         -------
         LinearBandit
             The policy itself.
-
-        Raises
-        ------
-        ArgumentError
-            Also raised by policies whose result depends on the order of rewards: AutoCLUB, HierUCB, HierTS,
-            CoDBand, DyClu, LOCB and CAB. `update_many` is their warm start.
         """
-        if not self._learner.FITS:
-            raise ArgumentError(
-                f"{self.name} learns in the order of rewards and cannot be fitted at once: use update_many"
-            )
-        self._absorb(users, xs, rewards, items, fitting=True)
+        self._absorb(users, xs, rewards, items, fitting=self._learner.FITS)
         return self
 
     def _absorb(
@@ -754,6 +750,25 @@ class LinearBandit:
         """
         with self._lock:
             return memory_use(self._learner, self._arguments)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return a table of all users, in polars; `to_pandas()` makes it one of pandas.
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns `user`, `rewards` (how many it has given), `cluster` (as `labels` numbers it) and
+            `estimate` (a list, as `estimates` has it).
+        """
+        need("polars", "a table of users")
+        import polars as pl
+
+        with self._lock:
+            columns = {"rewards": self.pulls, "cluster": self.labels()}
+            estimates = self.estimates
+        users = pl.Series("user", np.arange(self.n_users))
+        found = pl.Series("estimate", estimates.tolist(), pl.List(pl.Float64))
+        return pl.DataFrame([users, *(pl.Series(name, values) for name, values in columns.items()), found])
 
     def labels(self) -> Ints:
         """Return the cluster number of each user; clusters are numbered in order of first appearance.

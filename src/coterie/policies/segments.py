@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError
 from coterie.policies.base import LinearBandit, by_appearance
+from coterie.policies.user_map import Known, SimilarUsers, draw_clusters, moment_root, most_similar
 from coterie.seeding import stream
 from coterie.types import Floats, Ints
-from coterie.validation import arms_matrix, whole
+from coterie.validation import arms_matrix, user_index, whole
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 MOST_SEGMENTS = 16
 """Numbers of segments up to this one are compared when none is given."""
@@ -106,18 +110,58 @@ class Segmented(LinearBandit):
         Segments
             Segment of each user, and sizes and preferences of the segments.
         """
+        return divide(self._known(), k, previous)
+
+    def similar(self, user: int, k: int = 10) -> SimilarUsers:
+        """Find the users whose expected rewards differ least from those of a user.
+
+        Parameters
+        ----------
+        user : int
+            User, from 0 to n_users − 1.
+        k : int, default 10
+            How many users to find, at least 1; fewer are found if fewer have given rewards.
+
+        Returns
+        -------
+        SimilarUsers
+            Their `users`, the most alike first, and `distances`: the root mean square of the difference of
+            expected rewards, over the arms that were rewarded so far.
+
+        Examples
+        --------
+        >>> import coterie
+        >>> policy = coterie.HierUCB(n_users=4, dim=1)
+        >>> _ = policy.fit([0, 1, 2, 3] * 3, [[1.0]] * 12, [1.0, 0.9, 0.1, 0.0] * 3)
+        >>> policy.similar(0, k=2).users.tolist()
+        [1, 2]
+        """
+        return most_similar(self._known(), user_index(user, self._n_users), whole("k", k, 1))
+
+    def plot_clusters(self, *, ax: Axes | None = None) -> Axes:
+        """Draw users as points, coloured by cluster; where a policy forms none, by segment.
+
+        The distance of two points is that of `similar`, in the plane in which users differ most. Users
+        without rewards are left out. It needs matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a figure of its own by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            Where it was drawn.
+        """
+        known = self._known()
+        labels = self.labels() if self.declared.clusters else divide(known, None, None).labels
+        return draw_clusters(known, labels, self.name, ax)
+
+    def _known(self) -> Known:
         with self._lock:
             learner: Any = self._learner
-            known = Known(*learner.known_preferences())
-        return divide(known, k, previous)
-
-
-class Known(NamedTuple):
-    """What is known of all users: estimates, a constant first, Σxxᵀ/n of all rewards, and rewards by user."""
-
-    estimates: Floats
-    moment: Floats
-    pulls: Ints
+            return Known(*learner.known_preferences())
 
 
 class Mixture(NamedTuple):
@@ -130,7 +174,7 @@ class Mixture(NamedTuple):
 
 def divide(known: Known, k: int | None, previous: Segments | None) -> Segments:
     """The segments of users; see `Segmented.segments`."""
-    root = _root(known.moment)
+    root = moment_root(known.moment)
     points = known.estimates @ root
     weights = known.pulls / (known.pulls + known.estimates.shape[1])
     seen = np.flatnonzero(known.pulls)
@@ -148,13 +192,6 @@ def divide(known: Known, k: int | None, previous: Segments | None) -> Segments:
     if previous is None:
         labels = by_appearance(labels)
     return _described(known.estimates, labels, len(found.centres), _silhouette(sample, by, found))
-
-
-def _root(moment: Floats) -> Floats:
-    """R with RRᵀ = Σxxᵀ/n: distances of θR are those of expected rewards, over the rewarded arms."""
-    values, vectors = np.linalg.eigh(moment)
-    root: Floats = vectors * np.sqrt(np.maximum(values, 0.0))
-    return root
 
 
 def _best(points: Floats, weights: Floats, k: int | None, start: Floats | None) -> Mixture:

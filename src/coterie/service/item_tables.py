@@ -134,8 +134,44 @@ def _texts(ids: Iterable[object]) -> list[str]:
     return found
 
 
+def named_arms(arms: Mapping[str, ArrayLike] | DataFrame | ArrayLike | None) -> Any:
+    """Return arms as a mapping or an array: the rows of a data frame by their ids."""
+    if not isinstance(arms, DataFrame) or isinstance(arms, np.ndarray):
+        return arms
+    table = item_table(arms)
+    return dict(zip(table.ids, table.vectors, strict=True))
+
+
+def log_rows(
+    log: DataFrame | Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]],
+) -> list[Mapping[str, Any]]:
+    """Return the rows of a log that was given as a data frame, as columns, or row by row."""
+    columns: Any = log
+    if isinstance(log, Mapping):
+        names = list(log)
+    elif isinstance(log, DataFrame) and not isinstance(log, np.ndarray):
+        names = [str(name) for name in columns.columns]
+    else:
+        return [*columns]
+    lists = [_plain(columns[name]) for name in names]
+    if len({len(one) for one in lists}) > 1:
+        raise ArgumentError(f"columns of a log must have one length, got {[len(one) for one in lists]}")
+    return [dict(zip(names, row, strict=True)) for row in zip(*lists, strict=True)]
+
+
+def _plain(column: Any) -> list[Any]:
+    """Return the values of a column as those of Python."""
+    return list(
+        column.tolist() if hasattr(column, "tolist") else getattr(column, "to_list", lambda: column)()
+    )
+
+
 def _from_frame(frame: DataFrame) -> ItemTable:
     names = [str(name) for name in frame.columns]
+    index: Any = getattr(frame, "index", None)
+    if "id" not in names and getattr(index, "name", None) == "id":  # of pandas, after set_index("id")
+        given: Any = frame
+        frame, names = given.reset_index(), ["id", *names]
     if "id" not in names:
         raise ArgumentError(f"a table of items needs a column 'id', got {shown(names)}")
     features = [name for name in names if name not in ("id", "tags")]

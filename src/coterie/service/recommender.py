@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from numpy.typing import ArrayLike
 
@@ -16,15 +16,41 @@ from coterie.policies.base import LinearBandit
 from coterie.service.core.decisions import Decision, RewardResult
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.ids import listed
+from coterie.service.core.imports import learn_rows
 from coterie.service.core.known_items import Tags
 from coterie.service.core.live_policy import LivePolicy
-from coterie.service.core.queries import Explanation, Summary, UserEvent, explain, history, summary
-from coterie.service.item_tables import Ids, ItemSource, ItemTable, Progress, item_table, saying_what_was_put
+from coterie.service.core.queries import (
+    Explanation,
+    SimilarUser,
+    Summary,
+    UserEvent,
+    explain,
+    history,
+    plot_clusters,
+    similar,
+    summary,
+    user_table,
+)
+from coterie.service.item_tables import (
+    DataFrame,
+    Ids,
+    ItemSource,
+    ItemTable,
+    Progress,
+    item_table,
+    log_rows,
+    named_arms,
+    saying_what_was_put,
+)
 from coterie.service.limits import Limits
 from coterie.service.settings import CHANGEABLE, Changes, PolicySettings
 from coterie.service.storage.event_store import EventStore
 from coterie.service.storage.location import open_store
 from coterie.service.storage.sqlite import SQLiteStore
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
 
 LIMITS = Limits(user_limit=10**8, item_limit=10**8)
 """Users and items come from the program itself, not from clients: only memory limits them."""
@@ -115,7 +141,7 @@ class Recommender:
         user: str,
         items: Sequence[str] | None = None,
         *,
-        arms: Mapping[str, ArrayLike] | ArrayLike | None = None,
+        arms: Mapping[str, ArrayLike] | DataFrame | ArrayLike | None = None,
         exclude: Sequence[str] | None = None,
         only: str | Sequence[str] | None = None,
         k: int = 1,
@@ -129,9 +155,9 @@ class Recommender:
             The user's id.
         items : sequence of str, optional
             Items of the catalogue that may be shown now; all of them by default.
-        arms : mapping or array_like, optional
-            Instead of items: vectors by id, or a matrix whose rows are called "0", "1" and so on. An id of
-            the catalogue must have the vector that it has there.
+        arms : mapping, data frame or array_like, optional
+            Instead of items: vectors by id, a table as `put_items` takes it, or a matrix whose rows are
+            called "0", "1" and so on. An id of the catalogue must have the vector that it has there.
         exclude : sequence of str, optional
             Ids of items to leave out, such as those that the user has seen; they may have been removed since.
         only : str or sequence of str, optional
@@ -156,7 +182,7 @@ class Recommender:
             self._live.decide(
                 user,
                 items=None if items is None else listed("items", items),
-                arms=arms,
+                arms=named_arms(arms),
                 exclude=None if exclude is None else listed("exclude", exclude),
                 only=only if only is None or isinstance(only, str) else listed("only", only, "tags"),
                 k=k,
@@ -244,6 +270,35 @@ class Recommender:
         'counted'
         """
         return self._engine.settle(self._live.feedback(user, reward, item=item, x=x, feedback_id=feedback_id))
+
+    def fit(self, log: DataFrame | Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]) -> Recommender:
+        """Learn from rewards of the past, in their order: all of them, or none if one is wrong.
+
+        Parameters
+        ----------
+        log : data frame, mapping of columns, or sequence of mappings
+            A row for each reward: `user`, `item` (of the catalogue), `reward`, and perhaps `feedback_id`, an
+            id of your own that makes a reward count once.
+
+        Returns
+        -------
+        Recommender
+            Itself.
+
+        Raises
+        ------
+        ArgumentError
+            If a row cannot be used; the sentence names it, counted from 0.
+
+        Examples
+        --------
+        >>> shop = Recommender(items={"tea": [1.0, 0.0], "coffee": [0.0, 1.0]})
+        >>> log = {"user": ["alice", "alice"], "item": ["tea", "coffee"], "reward": [0, 1]}
+        >>> shop.fit(log).decide("alice").chosen
+        'coffee'
+        """
+        learn_rows(self._live, log_rows(log))
+        return self
 
     def put_items(
         self,
@@ -366,6 +421,51 @@ class Recommender:
         ['bob']
         """
         return explain(self._live, user, items)
+
+    def similar(self, user: str, k: int = 10) -> list[SimilarUser]:
+        """Find the users whose expected rewards differ least from those of a user.
+
+        Parameters
+        ----------
+        user : str
+            The user's id; one who was never seen is an `UnknownName`.
+        k : int
+            How many users to find; fewer are found if fewer have given rewards.
+
+        Returns
+        -------
+        list of SimilarUser
+            Each with `user` and `distance`, the nearest first.
+
+        Examples
+        --------
+        >>> shop = Recommender(items={"tea": [1.0], "water": [0.1]})
+        >>> tastes = {"alice": 1.0, "bob": 0.9, "carol": 0.0}
+        >>> log = [(user, "tea", taste) for user, taste in tastes.items()] * 3
+        >>> _ = shop.fit([dict(zip(("user", "item", "reward"), row)) for row in log])
+        >>> shop.similar("alice", k=1)[0].user
+        'bob'
+        """
+        return similar(self._live, user, k)
+
+    def plot_clusters(self, *, ax: Axes | None = None) -> Axes:
+        """Draw users as points, coloured by cluster; see `coterie.AutoCLUB.plot_clusters`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a figure of its own by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            Where it was drawn.
+        """
+        return plot_clusters(self._live, ax)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return a table of all users in polars: `user`, `rewards`, `cluster` and `estimate`."""
+        return user_table(self._live)
 
     def history(self, user: str, limit: int = 100) -> list[UserEvent]:
         """List the latest decisions and rewards of a user.

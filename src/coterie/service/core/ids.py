@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from coterie.errors import ArgumentError
 from coterie.validation import shown
 
@@ -29,6 +31,8 @@ def listed(name: str, values: object, wanted: str = "ids") -> list[Any]:
     """Return a list of ids or tags; a single text would be taken for a list of its characters."""
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise ArgumentError(f"{name} must be a list of {wanted}, got {shown(values)}")
+    if isinstance(values, np.ndarray) and values.dtype.kind == "U" and values.ndim == 1:
+        return [*values.tolist()]  # texts of Python: those of NumPy print otherwise
     return values if isinstance(values, list) else list(values)
 
 

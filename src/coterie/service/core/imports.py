@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from coterie.errors import ArgumentError, Conflict
+from coterie.errors import ArgumentError, Conflict, UnknownName
 from coterie.service.core.ids import LONGEST_ID
 from coterie.service.core.live_policy import FeedbackRequest, LivePolicy
 from coterie.service.messages import sentence
@@ -32,13 +33,37 @@ def import_log(live: LivePolicy, log: bytes) -> Imported:
     All of them are durable when this returns. Other requests of this policy are refused meanwhile, and those
     of other policies are answered.
     """
-    requests = [
-        (number, _read_line(number, line)) for number, line in enumerate(log.split(b"\n"), 1) if line.strip()
-    ]
+    return _learn(
+        live,
+        [
+            (f"line {number}", _read_line(number, line))
+            for number, line in enumerate(log.split(b"\n"), 1)
+            if line.strip()
+        ],
+    )
+
+
+def learn_rows(live: LivePolicy, rows: Iterable[Mapping[str, Any]]) -> Imported:
+    """Learn from rows with `user`, `item`, `reward` and perhaps `feedback_id`, all of them or none."""
+    requests = []
+    for number, row in enumerate(rows):
+        where = f"row {number} (from 0)"
+        if missing := [name for name in ("user", "item", "reward") if row.get(name) is None]:
+            raise ArgumentError(f"{where} needs user, item and reward, got no {missing[0]}")
+        key = row.get("feedback_id")
+        request = FeedbackRequest(
+            str(row["user"]), row["reward"], str(row["item"]), None, None if key is None else str(key)
+        )
+        requests.append((where, request))
+    return _learn(live, requests)
+
+
+def _learn(live: LivePolicy, requests: Sequence[tuple[str, FeedbackRequest]]) -> Imported:
+    """Check all of them, then count all; what is wrong says where."""
     by_id: dict[str, FeedbackRequest] = {}
     added: list[Event] = []
     with live.importing():
-        for number, one in requests:
+        for where, one in requests:
             try:
                 found = live.check_feedback(one)
                 if one.id is not None:
@@ -47,9 +72,9 @@ def import_log(live: LivePolicy, log: bytes) -> Imported:
                         continue
                     by_id[one.id] = one
             except Conflict as error:
-                raise Conflict(f"line {number}: {error}") from None
-            except ArgumentError as error:
-                raise ArgumentError(f"line {number}: {error}") from None
+                raise Conflict(f"{where}: {error}") from None
+            except (ArgumentError, UnknownName) as error:
+                raise type(error)(f"{where}: {error}") from None
             if not isinstance(found, PendingResult):
                 added.append(found)
         live.import_feedback(added)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from coterie.errors import ArgumentError
 from coterie.policies.autoclub.autoclub import AutoCLUB
+from coterie.policies.base import LinearBandit
+from coterie.policies.segments import Segmented
 from coterie.service.core.live_policy import LivePolicy
 from coterie.service.core.outcomes import HOUR, Counts
 from coterie.service.core.state import PolicyState
 from coterie.service.core.watching import Alert
 from coterie.service.storage.event_store import DECISION
 from coterie.types import Floats, Ints
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
 
 
 class Summary(NamedTuple):
@@ -70,6 +77,27 @@ class Explanation(NamedTuple):
     counts_for: float | None = None
     degrees: float | None = None
 
+    def __repr__(self) -> str:
+        """The user, whom it learns from, and the ten best items, in a few lines."""
+        named = ", ".join(self.learns_from[:5]) or "nobody else"
+        more = self.cluster_size - 1 - len(self.learns_from[:5])
+        lines = [
+            f"user {self.user}: {self.rewards:,} rewards, learns from {named}"
+            + (f" and {more:,} more" if more > 0 else "")
+        ]
+        lines += [
+            f"{one.ucb:10.4g} = {one.mean:.4g} + {one.width:.3g}  {one.id}" for one in self.scores[:SHOWN]
+        ]
+        rest = len(self.scores) - SHOWN
+        return "\n".join([*lines, f"{rest:,} more in scores"] if rest > 0 else lines)
+
+
+class SimilarUser(NamedTuple):
+    """A user, and how far its expected rewards are from those of another, in the root mean square."""
+
+    user: str
+    distance: float
+
 
 class UserEvent(NamedTuple):
     """A decision, a reward or an expiry in the history of a user."""
@@ -119,6 +147,8 @@ class PolicyOutcomes(NamedTuple):
     alerts: tuple[Alert, ...]
 
 
+SHOWN = 10
+"""Items that the text of an explanation names."""
 NAMED = 100
 """Maximum number of cluster members listed in an explanation."""
 SCORED_AT_ONCE = 1_000
@@ -230,6 +260,37 @@ def _best_scores(live: LivePolicy, user: str, items: Sequence[str] | None, limit
     return [
         ItemScore(name, mean, width, ucb) for name, (ucb, mean, width, _) in zip(names, best, strict=True)
     ]
+
+
+def similar(live: LivePolicy, user: str, k: int = 10) -> list[SimilarUser]:
+    """Return the k users whose expected rewards are nearest to those of a user, the nearest first."""
+    with live.reading() as state:
+        number, policy, users = state.users.number(user), _segmented(state.policy), state.users
+    found = policy.similar(number, k)
+    names = users.named(found.users.tolist())
+    return [SimilarUser(name, one) for name, one in zip(names, found.distances.tolist(), strict=True)]
+
+
+def _segmented(policy: LinearBandit) -> Segmented:
+    """Return the policy, if it can say which users are alike."""
+    if isinstance(policy, Segmented):
+        return policy
+    raise ArgumentError(f"{policy.name} does not say who is alike: AutoCLUB, HierUCB and HierTS do")
+
+
+def plot_clusters(live: LivePolicy, axes: Axes | None) -> Axes:
+    """Draw the users of a policy that can say which of them are alike."""
+    return _segmented(live.state.policy).plot_clusters(ax=axes)
+
+
+def user_table(live: LivePolicy) -> pl.DataFrame:
+    """Return the table of a policy's users, with their ids."""
+    import polars as pl
+
+    with live.reading() as state:
+        names = state.users.ids
+        table = state.policy.to_frame()
+    return table.head(len(names)).with_columns(user=pl.Series(names, dtype=pl.String))
 
 
 def autoclub_weights(state: PolicyState, number: int) -> dict[str, float]:
