@@ -12,6 +12,7 @@ import numpy as np
 from coterie import (
     CAB,
     CLUB,
+    COFIBA,
     COLDB,
     LOCB,
     RCLUBWCU,
@@ -73,6 +74,11 @@ def ring(n_users: int) -> Floats:
     return graph
 
 
+def shelf(dim: int) -> Floats:
+    """A catalogue of ten items."""
+    return np.asarray(np.random.default_rng(3).normal(size=(10, dim)) / dim**0.5)
+
+
 def halves(n_users: int) -> Ints:
     """True clusters: even and odd."""
     return np.arange(n_users) % 2
@@ -108,6 +114,9 @@ EXAMPLES: dict[str, Maker] = {
     ),
     "LOCB": lambda m: LOCB(m.n_users, m.dim, confidence=TUNED, n_seeds=3, ridge=m.ridge, seed=m.seed),
     "CAB": lambda m: CAB(m.n_users, m.dim, alpha=0.1, ridge=m.ridge, seed=m.seed),
+    "COFIBA": lambda m: COFIBA(
+        m.n_users, m.dim, catalogue=shelf(m.dim), alpha=0.1, beta=0.3, ridge=m.ridge, seed=m.seed
+    ),
     "HierUCB": lambda m: HierUCB(m.n_users, m.dim, ridge=m.ridge, seed=m.seed),
     "HierUCB plain": lambda m: HierUCB(m.n_users, m.dim, intercept=False, ridge=m.ridge, seed=m.seed),
     "HierUCB growing": lambda m: HierUCB(m.n_users, m.dim, growing=True, ridge=m.ridge, seed=m.seed),
@@ -189,7 +198,12 @@ EXAMPLES: dict[str, Maker] = {
 
 def plain(name: str, m: Make) -> LinearBandit:
     """A policy with nothing but what it must be given."""
-    offered: dict[str, Any] = {"confidence": TUNED, "labels": halves(m.n_users), "graph": ring(m.n_users)}
+    offered: dict[str, Any] = {
+        "confidence": TUNED,
+        "labels": halves(m.n_users),
+        "graph": ring(m.n_users),
+        "catalogue": shelf(m.dim),
+    }
     given = {key: value for key, value in offered.items() if key in REGISTRY[name].parameters}
     return REGISTRY[name].make(m.n_users, m.dim, **given, ridge=m.ridge, seed=m.seed)
 

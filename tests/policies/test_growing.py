@@ -11,17 +11,23 @@ import numpy as np
 import pytest
 
 import coterie
-from contracts.examples import THEORY, TUNED, feedback, halves, play
+from contracts.examples import THEORY, TUNED, feedback, halves, play, shelf
 from coterie.policies import REGISTRY
 from policies.agreeing import ROUNDS, TIE, alpha, clusters, radius
 from policies.neighbours import test_agreement_locb
 from reference import club, linucb, locb, phase, sclub
 from worlds import World, world
 
-GIVEN: dict[str, Any] = {"confidence": TUNED, "labels": halves(6), "misspecification": 0.0, "n_seeds": 1}
+GIVEN: dict[str, Any] = {
+    "confidence": TUNED,
+    "labels": halves(6),
+    "misspecification": 0.0,
+    "n_seeds": 1,
+    "catalogue": shelf(3),
+}
 OWN = ("GOBLin", "GraphUCB")
 """These have another bonus with `growing`, of their sources."""
-ALWAYS = ("CAB", "DynUCB")
+ALWAYS = ("CAB", "COFIBA", "DynUCB")
 """The bonus of these always grows."""
 BY_ITSELF = ("AutoCLUB", "ItemUCB")
 """An arm's bonus grows with the rewards of others as far as the arm is less known than they."""
@@ -45,7 +51,8 @@ def test_every_policy_with_a_bonus_has_it_but_those_that_are_named() -> None:
 
 @pytest.mark.parametrize("name", ALWAYS)
 def test_what_always_grows_does_so_as_the_others(name: str) -> None:
-    policy, x = made(name, alpha=0.3, ridge=4.0), np.array([[0.0, 0.6, 0.8]])
+    factor = "beta" if name == "COFIBA" else "alpha"
+    policy, x = made(name, **{factor: 0.3}, ridge=4.0), np.array([[0.0, 0.6, 0.8]])
     for t in range(1, 40):
         width = policy.scores(5, x).width[0]
         assert width == pytest.approx(0.3 * sqrt(log(t + 1) / 4.0), rel=1e-12)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie import Recommender, StoreError
+from coterie import ArgumentError, Recommender, StoreError
 from coterie.policies import REGISTRY
 from coterie.service.storage.sqlite import SQLiteStore
 from inspection import abandon, engine_of, keep_house_every, live_of, snapshot_seqs, store_of, take_snapshot
@@ -61,7 +61,12 @@ def play(recommender: Recommender, rounds: int, seed: int) -> list[Any]:
     return answers
 
 
-@pytest.mark.parametrize("policy", REGISTRY)
+def test_a_policy_with_a_catalogue_of_its_own_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="COFIBA needs a catalogue that never changes"):
+        Recommender(dim=3, policy="COFIBA")
+
+
+@pytest.mark.parametrize("policy", [name for name in REGISTRY if name != "COFIBA"])
 def test_every_policy_goes_on_after_a_crash_as_if_there_had_been_none(policy: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {"dim": 3, "policy": policy, "uniform_share": 0.2, **TOLD.get(policy, {})}
     whole = Recommender(**options)

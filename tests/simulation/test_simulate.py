@@ -34,6 +34,8 @@ def make(name: str, world: Environment) -> coterie.LinearBandit:
         settings["confidence"] = Tuned
     if "Oracle" in name:
         settings["labels"] = world.labels
+    if name == "COFIBA":
+        settings |= {"alpha": 0.1, "catalogue": world.block(0).items}
     return REGISTRY[name].make(USERS, world.dim, **settings)
 
 

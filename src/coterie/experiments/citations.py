@@ -133,6 +133,13 @@ WORKS: Mapping[str, Work] = MappingProxyType(
             "International Conference on Machine Learning",
             2017,
         ),
+        "COFIBA": Work(
+            "li2016collaborative",
+            "Li, Shuai and Karatzoglou, Alexandros and Gentile, Claudio",
+            "Collaborative Filtering Bandits",
+            "ACM SIGIR Conference on Research and Development in Information Retrieval",
+            2016,
+        ),
         "CascadeLinUCB": Work(
             "zong2016cascading",
             "Zong, Shi and Ni, Hao and Sung, Kenny and Ke, Nan Rosemary and Wen, Zheng and Kveton, Branislav",

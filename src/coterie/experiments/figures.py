@@ -172,6 +172,7 @@ CLUB_2014, SCLUB_2019, UNI_2025 = "Gentile et al. 2014", "Li et al. 2019", "Li e
 MISSPECIFIED, CORRUPTED = "Wang et al. 2023, misspecified", "Wang et al. 2023, corrupted"
 DYNUCB, DYCLU, CODBAND = "Nguyen and Lauw 2014", "Li et al. 2021, DyClu", "Li et al. 2021, CoDBand"
 CAB, LOCB, COLDB = "Gentile et al. 2017", "Ban and He 2021", "Wang et al. 2025"
+COFIBA = "Li et al. 2016"
 CASCADE, OURS = "Li and Zhang 2018", "ours"
 
 
@@ -238,6 +239,7 @@ _ON_REAL = (
     *_below(CLUB_2014, "CLUB", "LinUCBInd", "LinUCBOne"),
     *_below(DYNUCB, "DynUCB", "CLUB", "LinUCBInd"),
     *_below(CAB, "CAB", "CLUB", "DynUCB"),
+    *_below(COFIBA, "COFIBA", "CLUB", "DynUCB"),
     *_below(LOCB, "LOCB", "CLUB", "SCLUB"),
     *_below(DYCLU, "DyClu", "CLUB"),
     *_below(CODBAND, "CoDBand", "CLUB", "DyClu"),

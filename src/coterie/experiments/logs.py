@@ -35,6 +35,8 @@ def specs_for_log(log: Log, policies: Sequence[PolicySpec], shared: SharedParame
     for maker in makers:
         if not is_own(maker.name) and {"labels", "graph"} & set(maker.arguments):
             raise ArgumentError(f"{maker.name} needs the true clusters, and a log has none; leave it out")
+        if not is_own(maker.name) and "catalogue" in maker.arguments:
+            raise ArgumentError(f"{maker.name} needs a whole catalogue, and a log has none; leave it out")
     unit = EnvironmentSpec(noise=float(log.rewards.std()), n_users=log.n_users)
     return list(dict.fromkeys(shared.complete(one, unit) for one in policies))
 

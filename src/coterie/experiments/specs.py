@@ -142,7 +142,7 @@ class PolicySpec:
 
         The maker is given those of n_users (the users present at the start), dim, seed and the parameters
         that its signature names; only one that names `labels` or `graph` gets the true clusters. Where
-        there are none, the graph is that of friendships.
+        there are none, the graph is that of friendships. `catalogue` is the vectors of all items.
 
         Parameters
         ----------
@@ -187,6 +187,7 @@ class PolicySpec:
         special: dict[str, Callable[[], Any]] = {
             "labels": lambda: None if world is None else self._labels(world),
             "graph": lambda: None if world is None else self._graph(world),
+            "catalogue": lambda: None if world is None else self._catalogue(world),
         }
         made = {name: special[name]() for name in special if name in factory.arguments}
         offered = {"n_users": n_users, "dim": dim, "seed": seed, **self.params}
@@ -200,6 +201,15 @@ class PolicySpec:
         if is_own(self.name):
             return None
         raise ArgumentError(f"{self.name} needs the true clusters, and real feedback has none: leave it out")
+
+    def _catalogue(self, world: World) -> Floats | None:
+        """The vectors of all items, whose ids are their rows; only a policy of your own can do without."""
+        block = world.block(0)
+        if block.lasting and block.ids is None:
+            return block.items
+        if is_own(self.name):
+            return None
+        raise ArgumentError(f"{self.name} needs a catalogue of items that stay the same: leave it out")
 
     def _graph(self, world: World) -> Bools | Floats | None:
         """The graph that joins users of one cluster, or that of friendships."""

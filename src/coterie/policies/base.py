@@ -846,6 +846,8 @@ def checked(arguments: dict[str, Any]) -> dict[str, Any]:
     for name, check in (("labels", label_vector), ("graph", user_graph)):
         if name in own:
             own[name] = check(own[name], own["n_users"])
+    if "catalogue" in own:
+        own["catalogue"] = _catalogue(own["catalogue"], own["dim"], own["ridge"])
     for name, value in own.items():
         if isinstance(value, np.ndarray):
             own[name] = frozen(value.copy())
@@ -855,6 +857,14 @@ def checked(arguments: dict[str, Any]) -> dict[str, Any]:
         wanted = "Theory(...), SmoothedTheory(...) or Tuned(...)"
         raise ArgumentError(f"confidence must be {wanted}, got {shown(confidence)}")
     return own
+
+
+def _catalogue(catalogue: ArrayLike, dim: int, ridge: float) -> Floats:
+    """Check the vectors of all items that a policy is made with."""
+    vectors = finite("catalogue", arms_matrix(catalogue, dim, "catalogue"))
+    if np.einsum("ki,ki->k", vectors, vectors).max() > LONGEST2 * ridge:
+        raise too_long("vectors of the catalogue", ridge)
+    return vectors
 
 
 def grown(arguments: dict[str, Any], n: int, labels: ArrayLike | None) -> dict[str, Any]:

@@ -23,7 +23,7 @@ TUNED = tuple(field.name for field in fields(Tuned))
 GIVEN = ("n_users", "dim", "seed")
 """Arguments that every policy is offered."""
 
-MADE = ("confidence", "labels", "graph")
+MADE = ("confidence", "labels", "graph", "catalogue")
 """Arguments that are made only for a policy whose signature names them."""
 
 

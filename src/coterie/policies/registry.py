@@ -26,6 +26,7 @@ from coterie.policies.graph.goblin import GOBLin as GOBLin
 from coterie.policies.graph.graphucb import GraphUCB as GraphUCB
 from coterie.policies.hier.hier import HierTS as HierTS
 from coterie.policies.hier.hier import HierUCB as HierUCB
+from coterie.policies.items.cofiba import COFIBA as COFIBA
 from coterie.policies.items.item_bandits import ItemTS as ItemTS
 from coterie.policies.items.item_bandits import ItemUCB as ItemUCB
 from coterie.policies.linucb.cascade_linucb import CascadeLinUCB as CascadeLinUCB

@@ -155,6 +155,10 @@ class PolicySettings:
     def make(self) -> LinearBandit:
         """Return the policy before its first round, with its users or with room for the first one."""
         factory = find_factory(self.policy)
+        if "catalogue" in factory.arguments:
+            raise ArgumentError(
+                f"{self.policy} needs a catalogue that never changes, and that of a service does"
+            )
         described = [name for name in USER_PARAMS if name in self.params and name in factory.arguments]
         params = {name: value for name, value in self.params.items() if name not in described}
         factory.check(params)

@@ -50,7 +50,7 @@ void means(const double *theta, const double *items, const int64_t *rows, size_t
 /* ‖x‖² of n rows of `items` */
 void squares(const double *items, const int64_t *rows, size_t n, size_t d, double *out);
 
-/* Add (x, reward) to a ridge regression by Sherman–Morrison; `gain` is left holding A⁻¹x; returns xᵀA⁻¹x.
+/* Add (x, reward) to a ridge regression by Sherman–Morrison; `gain` is left holding u; returns xᵀA⁻¹x.
  *
  *   A⁻¹ ← A⁻¹ − uuᵀ with u = A⁻¹x / √(1 + xᵀA⁻¹x),   θ̂ ← θ̂ + A⁻¹x (r − xᵀθ̂) / (1 + xᵀA⁻¹x),   b ← b + rx
  */

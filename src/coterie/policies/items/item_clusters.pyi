@@ -1,0 +1,6 @@
+from coterie.policies.kernel.learner import Learner
+from coterie.types import Ints
+
+class ItemClusters(Learner):
+    def labels_of_items(self) -> Ints: ...
+    def cluster_on(self, user: int, item: int) -> Ints: ...
