@@ -6,9 +6,12 @@ pip calls the hooks below (PEP 517, PEP 660).
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import sys
+import sysconfig
+import tomllib
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution
@@ -22,6 +25,7 @@ ZIG = "ziglang>=0.13"
 """A wheel with a C compiler (clang) and libc headers in it."""
 TOOLS = {"CYTHON": "cython", "NINJA": "ninja"}
 """The variables by which meson finds a tool, and the distributions that bring a command of the same name."""
+PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
 MESON = Path(__file__).resolve().with_name("run_meson.py")
 EDITABLE_NINJA = Path(__file__).resolve().with_name("editable_ninja.sh")
 """Stands in for ninja in an editable install, whose own ninja may be deleted after an isolated build."""
@@ -52,6 +56,31 @@ def find_command(name: str) -> str | None:
     return next((str(path) for path in found if path.parent.name in ("bin", "Scripts")), None)
 
 
+def check_machine() -> None:
+    """Refuse in one sentence what meson would refuse at length, or by a traceback."""
+    asked = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["build-system"]["requires"]
+    names = [re.split(r"[<>=]", one)[0] for one in (*asked, *([ZIG] if lacks_compiler() else []))]
+    if missing := [name for name in names if not _is_installed(name)]:
+        sys.exit(
+            f"coterie cannot be built without {', '.join(missing)}: run "
+            "`python tools/requirements.py build | xargs pip install` first, or leave out --no-build-isolation"
+        )
+    if not Path(sysconfig.get_path("include"), "Python.h").is_file():
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        sys.exit(
+            f"coterie cannot be compiled, because Python {version} has no Python.h here: install its "
+            f"headers (on Debian and Ubuntu, python{version}-dev) or take another Python"
+        )
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        distribution(name)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
 def name_tools(*, portable: bool = True) -> None:
     """Name cython, ninja and the C compiler by absolute paths, unless the environment already does.
 
@@ -76,6 +105,7 @@ def with_meson_args(settings: Settings | None) -> dict[str, Any]:
 
 def call(hook: str, directory: str, settings: Settings | None) -> str:
     """meson-python's hook of this name; it runs meson, and checks for ninja, by what the environment says."""
+    check_machine()
     name_tools(portable=hook != "build_editable")  # an editable install never leaves its machine
     os.environ["MESON"] = str(MESON)
     given = with_meson_args(settings)
