@@ -63,7 +63,8 @@ def check_machine() -> None:
     if missing := [name for name in names if not _is_installed(name)]:
         sys.exit(
             f"coterie cannot be built without {', '.join(missing)}: run "
-            "`python tools/requirements.py build | xargs pip install` first, or leave out --no-build-isolation"
+            "`python tools/requirements.py build | xargs pip install` first, or leave "
+            "out --no-build-isolation"
         )
     if not Path(sysconfig.get_path("include"), "Python.h").is_file():
         version = f"{sys.version_info.major}.{sys.version_info.minor}"

@@ -131,7 +131,7 @@ def test_a_table_named_ratings_is_your_own_where_columns_are_named(coterie: Call
     words = ("run", "LinUCBOne", "--data", "ratings.csv", "--setting", "rated", *SHORT, "--json")
     for columns in ("user=user,item=item,value=rating", "item=item,user=user,value=rating"):
         found = json.loads(coterie(*words, "--columns", columns).stdout)
-        assert found["world"]["dataset"] == "interactions"
+        assert found["environment"]["dataset"] == "interactions"
     simulated = (
         "run",
         "LinUCBOne",
@@ -143,7 +143,8 @@ def test_a_table_named_ratings_is_your_own_where_columns_are_named(coterie: Call
         "--json",
     )
     found = json.loads(coterie(*simulated, "--users", 10, "--clusters", 2).stdout)
-    assert (found["world"]["dataset"], found["world"]["setting"]) == ("interactions", "stochastic")
+    environment = found["environment"]
+    assert (environment["dataset"], environment["setting"]) == ("interactions", "stochastic")
 
 
 def test_items_may_be_columns_lists_or_an_array(coterie: Call, folder: Path) -> None:

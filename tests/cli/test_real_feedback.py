@@ -49,8 +49,8 @@ def test_the_same_as_plain_values(coterie: Call, ratings: Path, tmp_path: Path) 
         "run", "--setting", "rated", "--data", ratings, *SHORT, "--threshold", 3, "--json", "--out", out
     )
     found = json.loads(done.output)
-    assert found["world"]["threshold"] == 3
-    assert 0.3 < found["world"]["noise"] <= 0.5  # the deviation of clicks
+    assert found["environment"]["threshold"] == 3
+    assert 0.3 < found["environment"]["noise"] <= 0.5  # the deviation of clicks
     for policy in found["policies"]:
         assert policy["relative_to_uniform"] > 0.8
         assert policy["ari"] is None
@@ -75,9 +75,9 @@ def test_own_payoffs_get_an_intercept_and_say_so(coterie: Call, tmp_path: Path) 
         "--json",
     )
     found = json.loads(coterie(*asked, *plain).output)
-    assert found["world"]["intercept"] is True
+    assert found["environment"]["intercept"] is True
     assert "Arms have an intercept" in found["caution"]
-    assert json.loads(coterie(*asked, *plain, "--no-intercept").output)["world"]["intercept"] is False
+    assert json.loads(coterie(*asked, *plain, "--no-intercept").output)["environment"]["intercept"] is False
 
 
 def test_an_offset_brings_an_intercept(coterie: Call) -> None:
@@ -98,7 +98,7 @@ def test_an_offset_brings_an_intercept(coterie: Call) -> None:
     regret = {}
     for given in ((), ("--no-intercept",)):
         found = json.loads(coterie("run", "LinUCBInd", "--set", "offset=5", *small, *given, "--json").output)
-        regret[found["world"]["intercept"]] = found["policies"][0]["regret"]
+        regret[found["environment"]["intercept"]] = found["policies"][0]["regret"]
     assert regret[True] < 0.5 * regret[False]
 
 

@@ -45,7 +45,7 @@ def test_the_chart_can_be_asked_for(coterie: Call) -> None:
 
 def test_json_has_everything(coterie: Call) -> None:
     told = json.loads(coterie("run", *TWO, *SMALL, "--json").stdout)
-    assert (told["horizon"], told["seeds"], told["world"]["n_users"]) == (512, [0, 1], 8)
+    assert (told["horizon"], told["seeds"], told["environment"]["n_users"]) == (512, [0, 1], 8)
     ind, club = told["policies"]
     assert (ind["policy"], club["policy"]) == TWO
     assert ind["regret"] == pytest.approx(sum(ind["regret_by_seed"].values()) / 2)
@@ -66,12 +66,12 @@ def test_a_world_can_be_disturbed(coterie: Call) -> None:
     }
     words = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
     told, plain = (json.loads(coterie("run", *TWO, *SMALL, *more, "--json").stdout) for more in (words, ()))
-    assert {name: told["world"][name] for name in settings} == settings
+    assert {name: told["environment"][name] for name in settings} == settings
     assert told["policies"][0]["regret"] != plain["policies"][0]["regret"]
     heavy = json.loads(
         coterie("run", "CLUB", *SMALL, "--set", "rewards=cauchy", "--set", "rank=2", "--json").stdout
     )
-    assert (heavy["world"]["rewards"], heavy["world"]["rank"]) == ("cauchy", 2)
+    assert (heavy["environment"]["rewards"], heavy["environment"]["rank"]) == ("cauchy", 2)
 
 
 def test_a_single_seed_has_no_standard_error(coterie: Call) -> None:
@@ -118,7 +118,7 @@ def test_a_file_of_settings_gives_the_same_as_options(coterie: Call, tmp_path: P
     file = tmp_path / "run.toml"
     file.write_text(
         'policies = ["CLUB"]\nhorizon = 512\nseeds = 2\nusers = 8\nclusters = 2\narms = 10\ndim = 5\n'
-        "[world]\nzipf = 1.0\n"
+        "[environment]\nzipf = 1.0\n"
     )
     from_file = json.loads(coterie("run", "--config", file, "--json").stdout)
     from_options = json.loads(coterie("run", "CLUB", *SMALL, "--set", "zipf=1", "--json").stdout)

@@ -20,7 +20,7 @@ from coterie.experiments.specs import PolicySpec
 from coterie.policies.registry import REGISTRY
 
 WORLD = {"n_users": 8, "n_clusters": 2, "n_arms": 10, "dim": 5}
-SMALL = RunSettings(world=WORLD, horizon=64, seeds=(0, 1))
+SMALL = RunSettings(environment=WORLD, horizon=64, seeds=(0, 1))
 
 
 def made(word: str, settings: RunSettings = SMALL) -> PolicySpec:
@@ -34,7 +34,7 @@ def test_the_default_is_autoclub_and_something_to_measure_it_by() -> None:
 
 def test_parameters_come_from_the_word_then_the_options_then_the_noise() -> None:
     assert made("CLUB") == PolicySpec("CLUB", {"alpha": 1.5, "beta": 0.1})
-    told = RunSettings(world={"noise": 0.5}, constants={"alpha": 2.0})
+    told = RunSettings(environment={"noise": 0.5}, constants={"alpha": 2.0})
     assert made("CLUB:beta=0.3", told) == PolicySpec("CLUB", {"alpha": 2.0, "beta": 0.3})
     assert made("UniCLUB").params["explore"] == 80
 

@@ -18,7 +18,7 @@ def written(tmp_path: Path, text: str) -> Path:
 
 
 def test_nothing_said_means_the_defaults() -> None:
-    assert read_settings(None, {"horizon": None, "policies": None, "world": []}) == RunSettings()
+    assert read_settings(None, {"horizon": None, "policies": None, "environment": []}) == RunSettings()
 
 
 def test_each_name_goes_where_it_belongs(tmp_path: Path) -> None:
@@ -26,25 +26,24 @@ def test_each_name_goes_where_it_belongs(tmp_path: Path) -> None:
     settings = read_settings(
         file, {"clusters": 3, "alpha": 1.5, "beta": 0.3, "params": ["kind=odd", "size=5"]}
     )
-    assert settings.world == {"n_users": 9, "zipf": 2, "n_clusters": 3}
+    assert settings.environment == {"n_users": 9, "zipf": 2, "n_clusters": 3}
     assert settings.constants == {"beta": 0.3, "ridge": 3, "alpha": 1.5}
     assert settings.params == {"size": 5, "kind": "odd"}
 
 
 def test_an_option_is_above_the_file_whatever_it_is_called(tmp_path: Path) -> None:
-    file = written(tmp_path, "[world]\nn_users = 9\n")
-    assert read_settings(file, {"users": 5}).world == {"n_users": 5}
-    assert read_settings(file, {"users": 5, "world": ["n_users=6"]}).world == {"n_users": 6}
+    file = written(tmp_path, "[environment]\nn_users = 9\n")
+    assert read_settings(file, {"users": 5}).environment == {"n_users": 5}
+    assert read_settings(file, {"users": 5, "environment": ["n_users=6"]}).environment == {"n_users": 6}
 
 
 def test_options_override_the_file(tmp_path: Path) -> None:
-    file = written(
-        tmp_path, 'policies = ["CLUB", "SCLUB:alpha=1"]\nhorizon = 100\nseeds = [3, 7]\n[world]\nzipf = 1\n'
-    )
-    settings = read_settings(file, {"horizon": 50, "world": ["drift=0.1"]})
+    options = 'policies = ["CLUB", "SCLUB:alpha=1"]\nhorizon = 100\nseeds = [3, 7]\n'
+    file = written(tmp_path, f"{options}[environment]\nzipf = 1\n")
+    settings = read_settings(file, {"horizon": 50, "environment": ["drift=0.1"]})
     assert settings.policies == ("CLUB", "SCLUB:alpha=1")
     assert (settings.horizon, settings.seeds) == (50, (3, 7))
-    assert settings.world == {"zipf": 1, "drift": 0.1}
+    assert settings.environment == {"zipf": 1, "drift": 0.1}
 
 
 @pytest.mark.parametrize(
@@ -66,7 +65,7 @@ def test_seeds_are_a_count_or_a_list(said: object, meant: tuple[int, ...]) -> No
         ("policies = 3\n", "policies must be a list, got 3"),
         ("policies = [3]\n", "policies must be text, got \\[3\\]"),
         ("seeds = [-1]\n", "a seed must be a whole number of at least 0, got -1"),
-        ("world = 3\n", r"world must be a table \[world\], got 3"),
+        ("environment = 3\n", r"environment must be a table \[environment\], got 3"),
         ("params = 3\n", r"params must be a table \[params\], got 3"),
     ],
 )

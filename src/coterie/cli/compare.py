@@ -56,9 +56,11 @@ def _show(found: Comparison, first: Path, second: Path, metric: str, level: floa
     out = console()
     out.print(f"{metric} at the end; first is {first}, second is {second}", markup=False, soft_wrap=True)
     columns = ("policy", "seeds", "first", "second", "difference", f"{level:.0%} interval", "verdict")
-    for world in dict.fromkeys(one.world for one in found.differences):
-        rows = [row for one in found.differences if one.world == world for row in _rows(one, each)]
-        print_table(columns, rows, title=world, left=("verdict",), optional=("seeds", columns[5]))
+    for environment in dict.fromkeys(one.environment for one in found.differences):
+        rows = [
+            row for one in found.differences if one.environment == environment for row in _rows(one, each)
+        ]
+        print_table(columns, rows, title=environment, left=("verdict",), optional=("seeds", columns[5]))
     for folder, labels in ((first, found.only_first), (second, found.only_second)):
         if labels:
             out.print(f"Only in {folder}:", markup=False, soft_wrap=True)

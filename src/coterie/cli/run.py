@@ -194,7 +194,7 @@ def run(
             autocompletion=complete_scale,
         ),
     ] = None,
-    world: Annotated[
+    environment: Annotated[
         list[str] | None,
         typer.Option(
             "--set", metavar="KEY=VALUE", help="Any other parameter of the environment. Repeatable."
@@ -481,7 +481,7 @@ class RunResults(NamedTuple):
     def record(self, written: list[Path]) -> dict[str, Any]:
         """Everything as plain values."""
         return {
-            "world": asdict(self.plan.environment),
+            "environment": asdict(self.plan.environment),
             "caution": self.caution,
             "is_tuned": self.plan.is_tuned,
             "untuned": self.plan.untuned,

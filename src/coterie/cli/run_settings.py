@@ -33,15 +33,15 @@ SHORT_NAMES = {"users": "n_users", "clusters": "n_clusters", "arms": "n_arms"}
 """Options whose names are shorter than the parameters of the environment."""
 
 
-TABLES = {"world": "--set", "params": "--param"}
+TABLES = {"environment": "--set", "params": "--param"}
 """Settings that are tables in a file, and the options that add to them."""
 
 
 class RunSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings of `coterie run`.
 
-    `world` holds parameters of `EnvironmentSpec`. `constants` holds parameters of policies given by options
-    such as `--alpha`, `params` those given by `--param`: both are for each policy that takes them.
+    `environment` holds parameters of `EnvironmentSpec`. `constants` holds parameters of policies given by
+    options such as `--alpha`, `params` those given by `--param`: both are for each policy that takes them.
     """
 
     policies: tuple[str, ...] = ()
@@ -67,14 +67,14 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     log_share: float | None = None
     jobs: Positive | None = None
     engine: str = "local"
-    world: dict[str, Any] = {}
+    environment: dict[str, Any] = {}
 
     def table_options(self) -> dict[str, Any]:
         """How your own table is read: the arguments of `coterie.datasets.load` that were given."""
         names = ("threshold", "missing", "separator", "encoding", "items")
         found = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         if self.columns is not None:
-            found["columns"] = ordered_columns(self.columns, self.world.get("setting"))
+            found["columns"] = ordered_columns(self.columns, self.environment.get("setting"))
         return found
 
 
@@ -119,15 +119,15 @@ def read_seeds(value: Any) -> tuple[int, ...]:
 
 
 def sort_names(given: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Settings by name, with all parameters of the environment in `world` and of policies in `constants`."""
+    """Settings by name, with those of `EnvironmentSpec` in `environment`, of policies in `constants`."""
     environment, policy = EnvironmentSpec.names(), registered_parameters()
     fields = tuple(name for name in RunSettings.__struct_fields__ if name not in (*TABLES, "constants"))
-    sorted_out: dict[str, Any] = {"world": {}, "constants": {}}
+    sorted_out: dict[str, Any] = {"environment": {}, "constants": {}}
     for name, value in given.items():
         if name in fields:
             sorted_out[name] = value
         elif SHORT_NAMES.get(name, name) in environment:
-            sorted_out["world"][SHORT_NAMES.get(name, name)] = value
+            sorted_out["environment"][SHORT_NAMES.get(name, name)] = value
         elif name in policy:
             sorted_out["constants"][name] = value
         elif name not in TABLES:
@@ -139,7 +139,7 @@ def sort_names(given: Mapping[str, Any], where: str) -> dict[str, Any]:
             raise ArgumentError(f"{name} must be a table [{name}], got {table!r}")
     return {
         **sorted_out,
-        "world": {**sorted_out["world"], **tables["world"]},
+        "environment": {**sorted_out["environment"], **tables["environment"]},
         "params": dict(tables["params"]),
     }
 
@@ -183,29 +183,29 @@ def _planned(settings: RunSettings, environment: EnvironmentSpec) -> RunPlan:
         seeds=settings.seeds,
         record=settings.record,
         shared=SharedParameters(settings.constants, settings.params),
-        has_noise="noise" in settings.world,
+        has_noise="noise" in settings.environment,
     )
 
 
 def environment_of(settings: RunSettings) -> EnvironmentSpec:
-    """The environment, with whatever --set or [world] says about it."""
+    """The environment, with whatever --set or [environment] says about it."""
     names = EnvironmentSpec.names()
-    for name in settings.world:
+    for name in settings.environment:
         if name not in names:
             raise unknown("environment parameter", name, names, f"The parameters are {', '.join(names)}")
-    setting = settings.world.get("setting")
+    setting = settings.environment.get("setting")
     is_real = setting in REAL_SETTINGS
     if is_real and (settings.missing or settings.separator or settings.encoding):
         raise ArgumentError(f"--missing, --separator and --encoding cannot be given with --setting {setting}")
     usual = usual_environment(
-        settings.world,
+        settings.environment,
         data=settings.data,
         is_own_table=settings.columns is not None or settings.items is not None,
         threshold=settings.threshold,
     )
-    environment = convert({**usual, **settings.world}, EnvironmentSpec)
+    environment = convert({**usual, **settings.environment}, EnvironmentSpec)
     shown = {name: short for short, name in SHORT_NAMES.items()}
-    for name in environment.without_effect(settings.world):
+    for name in environment.without_effect(settings.environment):
         told = "other parameters of this environment"
         where = told if name in NEEDED or name in ("noise", "window") else f"--setting {environment.setting}"
         raise ArgumentError(f"{shown.get(name, name)} has no effect with {where}: leave it out")

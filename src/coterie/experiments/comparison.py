@@ -41,7 +41,7 @@ RunsBySpec: TypeAlias = dict[PolicySpec, dict[int, FinishedRun]]
 class PolicyDifference(NamedTuple):
     """One policy in both folders, seed by seed."""
 
-    world: str
+    environment: str
     policy: str
     seeds: tuple[int, ...]
     first: Floats
@@ -81,7 +81,7 @@ class PolicyDifference(NamedTuple):
     def record(self) -> dict[str, Any]:
         """All of it as plain values."""
         return {
-            "world": self.world,
+            "environment": self.environment,
             "policy": self.policy,
             "seeds": list(self.seeds),
             "first": self.first.tolist(),
@@ -195,7 +195,7 @@ def compare_results(
         for a, b in _pair_specs(one, two):
             left, right = one[a] if a else {}, two[b] if b else {}
             _add_difference(found, group, (a, left), (b, right), metric, level)
-    found.differences.sort(key=lambda one: (one.world, one.policy))
+    found.differences.sort(key=lambda one: (one.environment, one.policy))
     return found
 
 
