@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Call
+from coterie.experiments.citations import WORKS
+from coterie.policies import REGISTRY
 
 TINY = ("--horizon", "200", "--users", "6", "--clusters", "2", "--arms", "5", "--dim", "3", "--seeds", "2")
 OWN = """
@@ -140,3 +142,9 @@ def test_wrong_options_are_refused(
     done = coterie("run", "CLUB", *TINY, *words)
     assert done.exit_code == 2
     assert says in done.output
+
+
+def test_every_policy_that_is_cited_exists_and_keys_are_unique() -> None:
+    assert set(WORKS) <= set(REGISTRY)
+    works = set(WORKS.values())
+    assert len({work.key for work in works}) == len(works)

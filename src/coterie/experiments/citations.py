@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from coterie.experiments.specs import PolicySpec
-from coterie.policies.factories import is_own
 
 
 class Work(NamedTuple):
@@ -83,6 +82,7 @@ MISSPECIFIED_USERS = Work(
 
 WORKS: Mapping[str, Work] = MappingProxyType(
     {
+        **dict.fromkeys(("AutoCLUB", "HierUCB", "HierTS", "ItemUCB", "ItemTS"), SOFTWARE),
         **dict.fromkeys(("LinUCBOne", "LinUCBInd", "LinUCBOracle"), LINUCB),
         **dict.fromkeys(("LinTSOne", "LinTSInd", "LinTSOracle"), LINTS),
         "CLUB": CLUB,
@@ -188,16 +188,7 @@ WORKS: Mapping[str, Work] = MappingProxyType(
         ),
     }
 )
-"""The work that a policy comes from; others of `coterie` were first published with this software."""
-
-
-def work_of(spec: PolicySpec) -> Work | None:
-    """The work to cite for a policy; None for one of your own.
-
-    >>> print(work_of(PolicySpec("CLUB")).year, work_of(PolicySpec("mine:Greedy")))
-    2014 None
-    """
-    return None if is_own(spec.name) else WORKS.get(spec.name, SOFTWARE)
+"""The work that a policy comes from."""
 
 
 def bibliography(specs: Iterable[PolicySpec]) -> str:
@@ -206,5 +197,5 @@ def bibliography(specs: Iterable[PolicySpec]) -> str:
     >>> print(bibliography([PolicySpec("CLUB")]).splitlines()[6])
     @inproceedings{gentile2014online,
     """
-    works = [work for spec in specs if (work := work_of(spec)) is not None]
+    works = [WORKS[spec.name] for spec in specs if spec.name in WORKS]
     return "\n".join(work.bibtex() for work in dict.fromkeys([SOFTWARE, *works])) + "\n"

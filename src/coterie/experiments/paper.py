@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coterie.atomic_files import atomic_write
-from coterie.experiments.citations import Work, bibliography, work_of
+from coterie.experiments.citations import WORKS, Work, bibliography
 from coterie.experiments.results import PolicyResult
 from coterie.experiments.specs import Value, format_value
 from coterie.types import Floats
@@ -166,7 +166,7 @@ def _origins(results: Sequence[PolicyResult], labels: Sequence[str]) -> str:
     """Whose policies these are; policies of one work are named together, those of your own are left out."""
     named: dict[Work, dict[str, None]] = {}
     for result, label in zip(results, labels, strict=True):
-        if (work := work_of(result.spec)) is not None:
+        if (work := WORKS.get(result.spec.name)) is not None:
             # Once, where labels tell the constants of one policy apart.
             name = result.spec.name if label.startswith(f"{result.spec.name} (") else label
             named.setdefault(work, {})[escaped(name)] = None
