@@ -64,10 +64,17 @@ def clustered(make: Callable[..., coterie.LinearBandit], alpha: float) -> Made:
     return lambda world: make(USERS, DIM, confidence=coterie.Tuned(alpha=alpha, beta=0.1))
 
 
+def surely_joined(alpha: float, distance: float) -> Made:
+    return lambda world: coterie.OffC2LUB(USERS, DIM, gap=distance, alpha=alpha, beta=0.1)
+
+
 POLICIES: dict[str, Made] = {
     "OffCLUB, alpha = 0.25": clustered(coterie.OffCLUB, 0.25),
     "OffCLUB, alpha = 0.5": clustered(coterie.OffCLUB, 0.5),
     "OffCLUB, alpha = 1": clustered(coterie.OffCLUB, 1.0),
+    "OffC2LUB, alpha = 0.05, gap = 0.3": surely_joined(0.05, 0.3),
+    "OffC2LUB, alpha = 0.1, gap = 0.3": surely_joined(0.1, 0.3),
+    "OffC2LUB, alpha = 0.05, gap = 0.5": surely_joined(0.05, 0.5),
     "CLUB, alpha = 0.5": clustered(coterie.CLUB, 0.5),
     "SCLUB, alpha = 0.5": clustered(coterie.SCLUB, 0.5),
     "LinUCBInd": lambda world: coterie.LinUCBInd(USERS, DIM, beta=0.1),

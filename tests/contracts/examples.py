@@ -39,6 +39,7 @@ from coterie import (
     LinUCBInd,
     LinUCBOne,
     LinUCBOracle,
+    OffC2LUB,
     OffCLUB,
     PhaseUniCLUB,
     SmoothedTheory,
@@ -151,6 +152,7 @@ EXAMPLES: dict[str, Maker] = {
     "CLUB theory": lambda m: CLUB(m.n_users, m.dim, confidence=THEORY, ridge=m.ridge, seed=m.seed),
     "CascadeLinUCB": lambda m: CascadeLinUCB(m.n_users, m.dim, beta=0.3, ridge=m.ridge, seed=m.seed),
     "CLUBCascade": lambda m: CLUBCascade(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
+    "OffC2LUB": lambda m: OffC2LUB(m.n_users, m.dim, gap=1.5, confidence=TUNED, ridge=m.ridge, seed=m.seed),
     "OffCLUB": lambda m: OffCLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
     "SCLUB": lambda m: SCLUB(m.n_users, m.dim, confidence=TUNED, ridge=m.ridge, seed=m.seed),
     "SCLUB arrivals": lambda m: SCLUB(

@@ -67,7 +67,7 @@ def test_scores_are_mean_plus_width_and_a_width_is_negative_for_the_cautious_alo
     scores = policy.scores(1, arms)
     assert isinstance(scores, Scores)
     assert np.array_equal(scores.ucb, scores.mean + scores.width)
-    assert np.all(scores.width <= 0 if example == "OffCLUB" else scores.width >= 0)
+    assert np.all(scores.width <= 0 if example in ("OffC2LUB", "OffCLUB") else scores.width >= 0)
     assert scores.mean.shape == scores.width.shape == (20,)
 
 

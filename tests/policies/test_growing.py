@@ -31,7 +31,7 @@ ALWAYS = ("CAB", "COFIBA", "DynUCB")
 """The bonus of these always grows."""
 BY_ITSELF = ("AutoCLUB", "ItemUCB")
 """An arm's bonus grows with the rewards of others as far as the arm is less known than they."""
-CAUTIOUS = ("OffCLUB",)
+CAUTIOUS = ("OffC2LUB", "OffCLUB")
 """What is subtracted from a mean is no bonus for trying an arm."""
 SAMPLING = ("CoDBand", "HierTS", "ItemTS", "LinTSInd", "LinTSOne", "LinTSOracle")
 """These draw, and have no bonus."""

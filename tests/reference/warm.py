@@ -1,10 +1,11 @@
-"""Warm starts, from docs/how-to/warm-start.md, and OffCLUB, from docs/algorithms/offclub.md, row by row.
+"""Warm starts, from docs/how-to/warm-start.md, and OffCLUB and OffC2LUB, from their pages, row by row.
 
 `fit_*` give a reference a whole log: they absorb all of it, then let the rule act once.
 """
 
 from collections.abc import Callable, Iterable
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -72,6 +73,25 @@ class OffCLUB(Users):
         self.S += [np.zeros((self.dim, self.dim)) for _ in range(n)]
         self.b += [np.zeros(self.dim) for _ in range(n)]
         self.pulls += [0] * n
+
+
+class OffC2LUB(OffCLUB):
+    """No graph: neighbours are those who are surely closer than the gap."""
+
+    def __init__(self, n_users: int, dim: int, *, gap: float, **others: Any) -> None:
+        super().__init__(n_users, dim, **others)
+        self.gap = gap
+
+    def part(self, pairs: Iterable[tuple[int, int]]) -> None:
+        """Nobody is parted: row 3 looks at the data of today."""
+
+    def neighbourhood(self, user: int) -> frozenset[int]:
+        """Rows 3 and 4."""
+        return frozenset(j for j in range(self.n_users) if j == user or self.surely_close(user, j))
+
+    def surely_close(self, one: int, other: int) -> bool:
+        distance = float(np.linalg.norm(self.estimate(one) - self.estimate(other)))
+        return distance < self.gap - self.radius(self.pulls[one]) - self.radius(self.pulls[other])
 
 
 def fit_users(slow: Users, log: Log) -> None:

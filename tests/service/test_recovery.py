@@ -29,6 +29,7 @@ TOLD: dict[str, dict[str, Any]] = {
     "CLUB": {"params": TUNED},
     "LOCB": {"params": TUNED},
     "CLUBCascade": {"params": TUNED},
+    "OffC2LUB": {"params": TUNED},
     "OffCLUB": {"params": TUNED},
     "SCLUB": {"params": TUNED},
     "SCLUB2019": {"params": TUNED},

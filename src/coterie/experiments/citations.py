@@ -79,6 +79,15 @@ MISSPECIFIED_USERS = Work(
     2023,
     is_checked=False,
 )
+OFFLINE_CLUSTERS = Work(
+    "liu2025offline",
+    "Liu, Jingyuan and Zhang, Zeyu and Wang, Xuchuang and Liu, Xutong and Lui, John C.S. and "
+    "Hajiesmaili, Mohammad and Joe-Wong, Carlee",
+    "Offline Clustering of Linear Bandits: The Power of Clusters under Limited Data",
+    "arXiv:2505.19043",
+    2025,
+    is_checked=False,
+)
 
 WORKS: Mapping[str, Work] = MappingProxyType(
     {
@@ -154,15 +163,7 @@ WORKS: Mapping[str, Work] = MappingProxyType(
             "AAAI Conference on Artificial Intelligence",
             2018,
         ),
-        "OffCLUB": Work(
-            "liu2025offline",
-            "Liu, Jingyuan and Zhang, Zeyu and Wang, Xuchuang and Liu, Xutong and Lui, John C.S. and "
-            "Hajiesmaili, Mohammad and Joe-Wong, Carlee",
-            "Offline Clustering of Linear Bandits: The Power of Clusters under Limited Data",
-            "arXiv:2505.19043",
-            2025,
-            is_checked=False,
-        ),
+        **dict.fromkeys(("OffCLUB", "OffC2LUB"), OFFLINE_CLUSTERS),
         "COLDB": Work(
             "wang2025online",
             "Wang, Zhiyong and Sun, Jiahang and Kong, Mingze and Xie, Jize and Hu, Qinghao and Lui, "

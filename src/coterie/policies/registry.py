@@ -15,6 +15,7 @@ from coterie.policies.club.club import CLUB as CLUB
 from coterie.policies.club.club import SACLUB as SACLUB
 from coterie.policies.club.club import UniCLUB as UniCLUB
 from coterie.policies.club.club_cascade import CLUBCascade as CLUBCascade
+from coterie.policies.club.offc2lub import OffC2LUB as OffC2LUB
 from coterie.policies.club.offclub import OffCLUB as OffCLUB
 from coterie.policies.club.phase_uniclub import PhaseUniCLUB as PhaseUniCLUB
 from coterie.policies.declarations import Feedback, Grid, Style

@@ -1,0 +1,3 @@
+from coterie.policies.kernel.learner import Learner
+
+class SureNeighbours(Learner): ...
