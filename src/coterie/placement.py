@@ -10,6 +10,7 @@ shards. In a shell:
 from __future__ import annotations
 
 from hashlib import sha256
+from typing import NamedTuple
 
 from coterie.validation import whole
 
@@ -33,3 +34,18 @@ def shard_of(user: str | int, shards: int) -> int:
     [1, 0, 3]
     """
     return user_hash(user) % whole("shards", shards, 1, MOST_SHARDS)
+
+
+class Placement(NamedTuple):
+    """Which of how many shards a service is; shards are numbered from 0."""
+
+    shard: int
+    shards: int
+
+    def owns(self, user: str) -> bool:
+        """Tell whether a user lives in this shard."""
+        return user_hash(user) % self.shards == self.shard
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        return f"shard {self.shard} of {self.shards}"

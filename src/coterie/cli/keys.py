@@ -6,12 +6,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from coterie.cli.options import CommandWithExamples, GroupWithExamples, Json, examples, show_help
 from coterie.cli.output import print_note, print_table, write_json
+from coterie.errors import ArgumentError
 
 if TYPE_CHECKING:
     from coterie.service.storage.event_store import EventStore
@@ -44,10 +46,18 @@ def keys(ctx: typer.Context) -> None:
 
 @contextmanager
 def opened(store: str | None, *, lock: bool = False) -> Iterator[EventStore]:
-    """Open the store of a service, which may be running unless `lock` is set."""
+    """Open the store of a service, which may be running unless `lock` is set.
+
+    Of the stores of several shards, in a folder, it is the first: the other shards take keys from there.
+    """
     from coterie.service.storage.location import open_store
 
-    found = open_store(store or os.environ.get("COTERIE_STORE") or "coterie.db")
+    where = store or os.environ.get("COTERIE_STORE") or "coterie.db"
+    if Path(where).is_dir():
+        if lock:
+            raise ArgumentError(f"{where} is a folder: name the file of one shard in it, and then the others")
+        where = str(Path(where, "shard-0.db"))
+    found = open_store(where)
     found.open(lock=lock)
     try:
         yield found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from signal import SIGTERM, signal
@@ -26,6 +27,7 @@ EPILOG = examples(
     ("a service on this machine, with a store in coterie.db", "coterie serve"),
     ("watch clusters form: simulated visitors come through the real interface", "coterie serve --demo"),
     ("on PostgreSQL, for vectors of length 25", "coterie serve --store postgresql://localhost/shop --dim 25"),
+    ("on four cores, with the stores in a folder", "coterie serve --shards 4 --store shop"),
     ("settings from a file", "coterie serve --config service.toml"),
 )
 PREFIX = "COTERIE_"
@@ -56,6 +58,12 @@ def serve(
     allowed_host: Annotated[
         str | None,
         typer.Option(metavar="NAMES", help="Host names that requests may use, separated by commas."),
+    ] = None,
+    shards: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Processes that share the users; --store is then a folder (coterie-shards)."
+        ),
     ] = None,
     snapshot_every: Annotated[
         int | None, typer.Option(metavar="N", help="Events between snapshots (50000).")
@@ -183,12 +191,34 @@ def read_server_settings(
         name: os.environ[PREFIX + name.upper()] for name in names if PREFIX + name.upper() in os.environ
     }
     values = {**(defaults or {}), **from_file, **variables, **given}
+    if values.get("shards") is not None:
+        values.setdefault("store", "coterie-shards")
     limited = {name: values.pop(name) for name in limits if name in values}
     return replace(convert(values, ServerSettings), limits=convert(limited, Limits))
 
 
+def run_shards(settings: ServerSettings, *, demo: bool) -> None:
+    """Serve with a process for each shard until SIGTERM or SIGINT; then each ends as a service does."""
+    from coterie.service.http.server import address_of
+    from coterie.service.shards.supervisor import running_shards
+
+    signal(SIGTERM, _end)
+    logging.basicConfig(level=settings.log_level.upper(), format="%(levelname)s: %(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    with running_shards(settings) as supervisor:
+        url = address_of(supervisor.front)
+        print_note(f"serving {settings.shards} shards from {settings.store} on {url}; Ctrl-C ends it")
+        if demo:
+            _start_demo(url)
+        with suppress(KeyboardInterrupt):
+            supervisor.watch()
+
+
 def run_server(settings: ServerSettings, *, demo: bool) -> None:
     """Serve until SIGTERM or SIGINT; then answer what is in flight, take snapshots and close the store."""
+    if settings.shards is not None:
+        run_shards(settings, demo=demo)
+        return
     from coterie.service.http.background_log import logging_in_background
     from coterie.service.http.server import address_of, listen, make_server, open_engine, tune_process
     from coterie.service.storage.location import shown_store
@@ -205,7 +235,8 @@ def run_server(settings: ServerSettings, *, demo: bool) -> None:
             print_note(f"serving {', '.join(engine.policies)} from {where} on {url}; Ctrl-C ends it")
             last.enter_context(logging_in_background())
             if demo:
-                _start_demo(url, engine)
+                _check_no_keys(engine)
+                _start_demo(url)
             server.run(sockets=[listening])
             server.config.app.close()
         finally:
@@ -217,11 +248,15 @@ def _end(*_: object) -> None:
     raise SystemExit(0)
 
 
-def _start_demo(url: str, engine: PolicyEngine) -> None:
-    """Start simulated visitors, who have no key."""
-    from coterie.cli.demo import visit
+def _check_no_keys(engine: PolicyEngine) -> None:
     from coterie.service.http.api_keys import keys_required
 
     if keys_required(engine.store):
         raise ArgumentError("visitors of the demo have no key: --demo needs a store that never had one")
+
+
+def _start_demo(url: str) -> None:
+    """Start simulated visitors, who have no key."""
+    from coterie.cli.demo import visit
+
     Thread(target=visit, args=(url,), daemon=True).start()

@@ -21,9 +21,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError, Conflict, CoterieError, StoreError, UnknownName
+from coterie.placement import user_hash
 from coterie.service import messages
-from coterie.service.core.ids import checked_id, listed, new_id
+from coterie.service.core.ids import checked_id, hash_in_id, listed, new_id
 from coterie.service.item_tables import Ids, ItemSource, ItemTable, Progress, item_table, saying_what_was_put
+from coterie.service.shard_addresses import PATH as SHARDS
+from coterie.service.shard_addresses import ShardAddresses
 from coterie.validation import shown
 
 T = TypeVar("T")
@@ -41,12 +44,16 @@ ERRORS: dict[int, type[CoterieError]] = {404: UnknownName, 409: Conflict, 503: S
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[T]):
-    """A request of a client, and the type of its answer; `NoneType` for an answer without a body."""
+    """A request of a client, and the type of its answer; `NoneType` for an answer without a body.
+
+    `hashes` are those of the users that it is about, if that is known of all.
+    """
 
     method: str
     path: str
     answer: type[T]
     body: Any = None
+    hashes: tuple[int, ...] = ()
 
     def content(self) -> bytes | None:
         """Return the encoded body."""
@@ -152,7 +159,7 @@ class Calls:
         decision_id: str | None,
     ) -> Call[messages.DecisionAnswer]:
         """Decide for a user."""
-        body: dict[str, Any] = {"user": user, "k": k, "decision_id": decision_id or new_id()}
+        body: dict[str, Any] = {"user": user, "k": k, "decision_id": decision_id or new_id(user)}
         if items is not None:
             body["items"] = [checked_id("one of items", one) for one in listed("items", items)]
         if exclude is not None:
@@ -163,7 +170,8 @@ class Calls:
             if not isinstance(arms, Mapping):
                 raise ArgumentError(f"arms must be vectors by id, got {shown(arms)}")
             body["arms"] = [{"id": arm, "x": floats(x)} for arm, x in arms.items()]
-        return Call("POST", self._decision_path("/decisions"), messages.DecisionAnswer, body)
+        where = self._decision_path("/decisions")
+        return Call("POST", where, messages.DecisionAnswer, body, (user_hash(user),))
 
     def reward(self, rewards: Sequence[Mapping[str, Any]]) -> Call[messages.RewardsAnswer]:
         """Give rewards."""
@@ -173,19 +181,23 @@ class Calls:
                 one.setdefault("id", new_id())
             if "x" in one:
                 one["x"] = floats(one["x"])
-        return Call("POST", self._decision_path("/rewards"), messages.RewardsAnswer, {"rewards": given})
+        where, body = self._decision_path("/rewards"), {"rewards": given}
+        return Call("POST", where, messages.RewardsAnswer, body, _hashes(given))
 
     def explain(self, user: str) -> Call[messages.ExplanationAnswer]:
         """Explain a user."""
-        return Call("GET", self._path(f"/users/{quote(user, safe='')}"), messages.ExplanationAnswer)
+        where = self._path(f"/users/{quote(user, safe='')}")
+        return Call("GET", where, messages.ExplanationAnswer, hashes=(user_hash(user),))
 
     def history(self, user: str) -> Call[messages.HistoryAnswer]:
         """List events of a user."""
-        return Call("GET", self._path(f"/history/{quote(user, safe='')}"), messages.HistoryAnswer)
+        where = self._path(f"/history/{quote(user, safe='')}")
+        return Call("GET", where, messages.HistoryAnswer, hashes=(user_hash(user),))
 
     def remove_user(self, user: str) -> Call[None]:
         """Forget a user."""
-        return Call("DELETE", self._path(f"/users/{quote(user, safe='')}"), type(None))
+        where = self._path(f"/users/{quote(user, safe='')}")
+        return Call("DELETE", where, type(None), hashes=(user_hash(user),))
 
     def clusters(self) -> Call[messages.ClustersAnswer]:
         """List clusters."""
@@ -215,6 +227,18 @@ class Calls:
         """End an experiment."""
         where = f"/v1/experiments/{quote(name, safe='')}/stop"
         return Call("POST", where, messages.ExperimentAnswer, {"keep": keep})
+
+
+def _hashes(rewards: Sequence[Mapping[str, Any]]) -> tuple[int, ...]:
+    """Return the hashes of the users of rewards; none if an id of a decision does not tell its user's."""
+    found = []
+    for one in rewards:
+        decision = one.get("decision_id")
+        known = user_hash(one.get("user", "")) if decision is None else hash_in_id(str(decision))
+        if known is None:
+            return ()
+        found.append(known)
+    return tuple(found)
 
 
 def _bodies(batch: ItemTable) -> Iterator[tuple[int, bytes]]:
@@ -311,6 +335,7 @@ class Client:
         """Connect when the first request is sent."""
         self._calls = Calls(policy, experiment)
         self._retries = retries
+        self._shards = ShardAddresses(url)
         self._http = httpx.Client(
             base_url=url, headers=headers(key), timeout=timeout, transport=transport, trust_env=False
         )
@@ -319,15 +344,23 @@ class Client:
         """Send a request until it is answered, or there were too many attempts."""
         for attempt in range(self._retries + 1):
             response: httpx.Response | None = None
+            address, extra = self._shards.straight(call.hashes) or ("", {})
             try:
-                response = self._http.request(call.method, call.path, content=call.content())
+                url = address + call.path
+                response = self._http.request(call.method, url, content=call.content(), headers=extra)
+                if self._shards.wants(response):
+                    self._shards.learn(self._http.get(SHARDS))
             except httpx.TransportError as error:
-                if attempt == self._retries:
+                self._shards.forget()
+                if attempt == self._retries and response is None:
                     raise unreachable(error) from None
+            if response is not None and address and self._shards.misdirected(response):
+                self._shards.forget()
+                continue
             if response is not None and (response.status_code not in RETRIED or attempt == self._retries):
                 return call.read(response)
             time.sleep(pause(attempt, response))
-        raise AssertionError("every attempt returns or raises")
+        raise StoreError("the shards of the service do not agree where the user lives")
 
     def create_policy(self, dim: int, policy: str = "AutoCLUB", **options: Any) -> messages.PolicyAnswer:
         """Make the policy that this client is for.
@@ -777,6 +810,7 @@ class AsyncClient:
         """Connect when the first request is sent."""
         self._calls = Calls(policy, experiment)
         self._retries = retries
+        self._shards = ShardAddresses(url)
         self._http = httpx.AsyncClient(
             base_url=url, headers=headers(key), timeout=timeout, transport=transport, trust_env=False
         )
@@ -785,15 +819,23 @@ class AsyncClient:
         """Send a request until it is answered, or there were too many attempts."""
         for attempt in range(self._retries + 1):
             response: httpx.Response | None = None
+            address, extra = self._shards.straight(call.hashes) or ("", {})
             try:
-                response = await self._http.request(call.method, call.path, content=call.content())
+                url = address + call.path
+                response = await self._http.request(call.method, url, content=call.content(), headers=extra)
+                if self._shards.wants(response):
+                    self._shards.learn(await self._http.get(SHARDS))
             except httpx.TransportError as error:
-                if attempt == self._retries:
+                self._shards.forget()
+                if attempt == self._retries and response is None:
                     raise unreachable(error) from None
+            if response is not None and address and self._shards.misdirected(response):
+                self._shards.forget()
+                continue
             if response is not None and (response.status_code not in RETRIED or attempt == self._retries):
                 return call.read(response)
             await asyncio.sleep(pause(attempt, response))
-        raise AssertionError("every attempt returns or raises")
+        raise StoreError("the shards of the service do not agree where the user lives")
 
     async def create_policy(
         self, dim: int, policy: str = "AutoCLUB", **options: Any

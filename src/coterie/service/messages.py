@@ -335,11 +335,12 @@ class HistoryAnswer(Answer):
 
 
 class ClusterAnswer(Answer):
-    """A cluster, named by the number of its first member."""
+    """A cluster, named by the number of its first member; where there are shards, within its `shard`."""
 
     id: int
     size: int
     first_user: str
+    shard: int | UnsetType = UNSET
 
 
 class ClustersAnswer(Answer):
@@ -444,6 +445,40 @@ class Problem(Answer):
     status: int
     detail: str
     type: str = "about:blank"
+
+
+class ShardsAnswer(Answer):
+    """Which shard answers, and the address of each: that of a user is `shard_of(user, len(addresses))`."""
+
+    shard: int
+    addresses: list[str]
+
+
+class Misdirected(Answer):
+    """A request that was sent to the shard of other users, and the addresses of all shards (RFC 9457)."""
+
+    title: str
+    status: int
+    detail: str
+    shards: ShardsAnswer
+    type: str = "about:blank"
+
+
+class ShardStatus(Answer):
+    """How a shard is; `in_step` says whether it has made all changes that shard 0 has made."""
+
+    shard: int
+    up: bool
+    users: int = 0
+    rounds: int = 0
+    in_step: bool = False
+    reason: str = ""
+
+
+class ShardsStatus(Answer):
+    """How all shards are."""
+
+    shards: list[ShardStatus]
 
 
 def sentence(error: str, whole: str) -> str:

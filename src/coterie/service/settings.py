@@ -237,6 +237,10 @@ FIRST_POLICY: Mapping[str, Any] = MappingProxyType({"policy": DEFAULT, "dim": 8}
 """What the first policy of an empty store is, unless `ServerSettings` say otherwise."""
 
 
+MOST_PROCESSES = 256
+"""Shards of one machine."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
     """The settings of `coterie serve`.
@@ -258,6 +262,9 @@ class ServerSettings:
     allowed_host : str, optional
         Host names that requests may use, separated by commas, besides those of this machine and `host`; a
         request with another Host is refused. `*` allows all.
+    shards : int, optional
+        Processes that share the users, each with a store of its own; `store` is then a folder. The number
+        is kept in the stores, and cannot change.
     snapshot_every : int
         Events of a policy after which a snapshot is taken.
     stop_timeout : int
@@ -275,6 +282,7 @@ class ServerSettings:
     dim: int | None = None
     insecure: bool = False
     allowed_host: str | None = None
+    shards: int | None = None
     snapshot_every: int = 50_000
     stop_timeout: int = 5
     log_level: str = "info"
@@ -287,6 +295,8 @@ class ServerSettings:
         whole("port", self.port, 0, 65_535)
         if self.dim is not None:
             whole("dim", self.dim, 1, 4_096)
+        if self.shards is not None:
+            whole("shards", self.shards, 1, MOST_PROCESSES)
         whole("snapshot_every", self.snapshot_every, 1)
         whole("stop_timeout", self.stop_timeout, 1, 86_400)
         if self.log_level not in ("debug", "info", "warning", "error"):

@@ -12,6 +12,7 @@ from typing import TypeVar
 from weakref import WeakSet
 
 from coterie.errors import ArgumentError, Conflict, StoreError, UnknownName, unknown
+from coterie.placement import Placement
 from coterie.service.core.experiments import NAME, Experiments
 from coterie.service.core.lifecycle import Lifecycle, Phase
 from coterie.service.core.live_policy import LivePolicy
@@ -23,6 +24,7 @@ from coterie.service.storage import event_store as events
 from coterie.service.storage.erasure import Erasure
 from coterie.service.storage.event_store import Event, EventStore, StoreTakenOver, one_line
 from coterie.service.storage.journal import Journal, PendingResult, RequestLock
+from coterie.service.storage.shard_mark import check_mark
 from coterie.service.storage.state_snapshots import unreferenced_chunks
 from coterie.validation import shown
 
@@ -55,6 +57,8 @@ class PolicyEngine:
         Seconds between looks at timers, snapshots and a store that failed.
     limits : Limits, optional
         On policies, users, items and decisions.
+    placement : Placement, optional
+        Which shard the store is of; None if it is not one of several.
     """
 
     def __init__(
@@ -65,6 +69,7 @@ class PolicyEngine:
         patience: float = -1,
         tick: float = 0.5,
         limits: Limits | None = None,
+        placement: Placement | None = None,
     ) -> None:
         """Open the store and recover all policies."""
         self.store = store
@@ -73,6 +78,7 @@ class PolicyEngine:
         self._stop = Signal()
         store.open()
         try:
+            check_mark(store, placement)
             self._remove_unfinished_snapshots()
             self.lifecycle = Lifecycle()
             self.journal = Journal(store, self.lifecycle)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from coterie.errors import ArgumentError
+from coterie.placement import user_hash
 from coterie.validation import shown
 
 LONGEST_ID = 256
@@ -51,11 +53,26 @@ if hasattr(os, "register_at_fork"):  # parent and child must not use the same by
     os.register_at_fork(after_in_child=_RANDOM.clear)
 
 
-def new_id() -> str:
-    """Return a unique id; later ones sort after earlier ones."""
+MADE_FOR_USER = re.compile("[0-9a-f]{28}u([0-9a-f]{8})")
+"""An id that `new_id` has made for a user; it ends with the user's hash."""
+
+
+def new_id(user: str | None = None) -> str:
+    """Return a unique id; later ones sort after earlier ones.
+
+    That of a decision for a user ends with the user's hash, so that its reward, which names no user, finds
+    the shard of the user.
+    """
     if len(_RANDOM) < 8:
         _RANDOM.extend(os.urandom(4096))
     drawn = _RANDOM[-8:]
     del _RANDOM[-8:]
     # Time first: new entries of the index on decisions are next to each other, on a few pages.
-    return f"{time.time_ns() // 1_000_000:012x}{drawn.hex()}"
+    found = f"{time.time_ns() // 1_000_000:012x}{drawn.hex()}"
+    return found if user is None else f"{found}u{user_hash(user):08x}"
+
+
+def hash_in_id(decision_id: str) -> int | None:
+    """Return the hash of the user that an id was made for; None if somebody else has made it."""
+    found = MADE_FOR_USER.fullmatch(decision_id)
+    return None if found is None else int(found[1], 16)

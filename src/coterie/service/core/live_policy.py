@@ -337,7 +337,7 @@ class LivePolicy:
                     self._journal.next_seq,
                     self.name,
                     self._requests.now,
-                    decision=decision_id or new_id(),
+                    decision=decision_id or new_id(user),
                     user=user,
                     offer=offer,
                     outcome=outcome,

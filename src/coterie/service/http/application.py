@@ -23,14 +23,18 @@ from coterie.service.http.page import PolicyMonitors, show_page
 from coterie.service.http.personalizer_routes import without_version
 from coterie.service.http.problems import EXCEPTION_HANDLERS
 from coterie.service.http.routes import ROUTES, Endpoint, json_response, list_policies
-from coterie.service.http.service import HTTPService, service_of
+from coterie.service.http.service import HTTPService, Router, service_of
 
 
 def build_app(
-    engine: PolicyEngine, *, admission: Admission | None = None, insecure: bool = False
+    engine: PolicyEngine,
+    *,
+    admission: Admission | None = None,
+    insecure: bool = False,
+    router: Router | None = None,
 ) -> HTTPService:
     """Return the ASGI application of an open engine, with the arguments of `HTTPService`."""
-    service = HTTPService(engine, admission=admission or Admission(), insecure=insecure)
+    service = HTTPService(engine, admission=admission or Admission(), insecure=insecure, router=router)
     described = document(ROUTES, version("coterie"))
 
     async def openapi(request: Request) -> Response:
@@ -38,7 +42,8 @@ def build_app(
 
     routes = [_route(endpoint) for endpoint in ROUTES]
     others = [Route("/openapi.json", openapi), Route("/", show_page), Route("/static/{file}", show_page)]
-    app = Starlette(routes=[*routes, *others], exception_handlers=EXCEPTION_HANDLERS)
+    own = [] if router is None else router.routes(service)
+    app = Starlette(routes=[*own, *routes, *others], exception_handlers=EXCEPTION_HANDLERS)
     app.state.service, app.state.monitors = service, PolicyMonitors(service)
 
     async def routed(scope: Scope, receive: Receive, send: Send) -> None:
@@ -70,6 +75,10 @@ def _route(endpoint: Endpoint) -> Route:
             )
         for name, value in request.path_params.items():
             checked_id(f"{name} in the path", value)  # not every store can look up a NUL
+        router = service_of(request).router
+        return await (perform(request) if router is None else router.answer(request, endpoint, perform))
+
+    async def perform(request: Request) -> Response:
         if iscoroutinefunction(handler):
             answer: Response = await handler(request)
         else:

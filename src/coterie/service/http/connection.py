@@ -336,6 +336,10 @@ class ServiceConnection(HttpToolsProtocol):
         request = self.heads.request(data)
         if request is None or request[0].body_length > self.service.limits.body_limit:
             return False
+        head, body = request
+        router = self.service.router
+        if router is not None and not router.is_local(head.policy, head.route, body):
+            return False
         self._answer(*request)
         return True
 

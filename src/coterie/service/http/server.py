@@ -15,7 +15,9 @@ from threading import current_thread, main_thread
 from typing import Any
 
 from coterie.errors import ArgumentError
+from coterie.placement import Placement
 from coterie.service.core.engine import PolicyEngine
+from coterie.service.http.service import Router
 from coterie.service.settings import FIRST_POLICY, PolicySettings, ServerSettings
 from coterie.service.storage.location import open_store
 
@@ -48,8 +50,11 @@ def most_connections() -> int:
     return max(int(allowed) - OTHER_FILES - BACKLOG, 16)
 
 
-def open_engine(settings: ServerSettings) -> PolicyEngine:
-    """Return the engine of a service, with a first policy; refused if others could use it without a key."""
+def open_engine(settings: ServerSettings, placement: Placement | None = None) -> PolicyEngine:
+    """Return the engine of a service, with a first policy; refused if others could use it without a key.
+
+    A shard other than the first gets policies and keys from that, and answers nothing before.
+    """
     from coterie.service.http.api_keys import list_keys
 
     limits = settings.limits
@@ -58,7 +63,10 @@ def open_engine(settings: ServerSettings) -> PolicyEngine:
         snapshot_every=settings.snapshot_every,
         patience=0.25,
         limits=replace(limits, connection_limit=min(limits.connection_limit, most_connections())),
+        placement=placement,
     )
+    if placement is not None and placement.shard:
+        return engine
     try:
         if not (is_loopback(settings.host) or settings.insecure or list_keys(engine.store)):
             raise ArgumentError(
@@ -128,8 +136,8 @@ def tune_process() -> None:
     gc.set_threshold(20_000, 20, 100)
 
 
-def make_server(settings: ServerSettings, engine: PolicyEngine) -> Any:
-    """Return a server of uvicorn that is not running yet."""
+def make_server(settings: ServerSettings, engine: PolicyEngine, router: Router | None = None) -> Any:
+    """Return a server of uvicorn that is not running yet; a router makes it one shard of several."""
     import uvicorn
 
     from coterie.service.http.admission import Admission
@@ -137,7 +145,7 @@ def make_server(settings: ServerSettings, engine: PolicyEngine) -> Any:
     from coterie.service.http.connection import connection_type
 
     admission = Admission.to(settings.host, settings.allowed_host)
-    app = build_app(engine, admission=admission, insecure=settings.insecure)
+    app = build_app(engine, admission=admission, insecure=settings.insecure, router=router)
 
     class Server(uvicorn.Server):
         """A server after whose end the process goes on, to close the engine."""
@@ -164,6 +172,7 @@ def make_server(settings: ServerSettings, engine: PolicyEngine) -> Any:
             access_log=False,
             server_header=False,
             proxy_headers=False,  # the address of the client is of no use here
+            headers=[] if router is None else router.headers,
             http=connection_type(app),
             ws="none",  # a WebSocket library that is installed would get requests before any check
             lifespan="off",

@@ -7,9 +7,10 @@ import re
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from coterie.errors import StoreError
@@ -28,6 +29,22 @@ REQUEST_THREADS = 64
 """Threads for decisions and rewards that look something up, or wait for their turn."""
 BODY_BYTES = "coterie.body_bytes"
 """Name in the scope of a request for the bytes of its body that have been read."""
+
+
+class Router(Protocol):
+    """Decides where requests are answered, in a service that is one shard of several."""
+
+    headers: list[tuple[str, str]]
+    """Headers of all answers."""
+
+    def is_local(self, policy: str, route: str, body: bytes) -> bool:
+        """Tell whether decisions or rewards are of users of this shard."""
+
+    async def answer(self, request: Request, endpoint: Any, handle: Any) -> Response:
+        """Answer a request, here by `handle(request)` or elsewhere."""
+
+    def routes(self, service: HTTPService) -> list[Any]:
+        """Return the routes that a service without shards does not have."""
 
 
 class Unsettled:
@@ -58,6 +75,8 @@ class HTTPService:
         Decides which requests come in.
     insecure : bool
         Whether requests need no key while the store has none, even if it had one.
+    router : Router, optional
+        Of a service that is one shard of several.
 
     Notes
     -----
@@ -67,9 +86,16 @@ class HTTPService:
     app: ASGIApp
     """All routes; set by `build_app`, since handlers need the service."""
 
-    def __init__(self, engine: PolicyEngine, *, admission: Admission, insecure: bool = False) -> None:
+    def __init__(
+        self,
+        engine: PolicyEngine,
+        *,
+        admission: Admission,
+        insecure: bool = False,
+        router: Router | None = None,
+    ) -> None:
         """Read the keys of the engine's store."""
-        self.engine = engine
+        self.engine, self.router = engine, router
         self.keys = APIKeys(engine.store, insecure=insecure)
         self.admission = admission
         self.metrics = Metrics()
@@ -217,3 +243,13 @@ async def raw_body(request: Request) -> bytes:
     if body is None:
         raise ClientDisconnect()
     return body
+
+
+def replayed(request: Request, body: bytes) -> Request:
+    """Return a request whose body, which was read, can be read once more."""
+    service_of(request).metrics.body_bytes -= request.scope.pop(BODY_BYTES, 0)
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return Request(request.scope, receive)

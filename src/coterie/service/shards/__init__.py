@@ -1,0 +1,1 @@
+"""Many services as one: each shard is a whole service with a store of its own."""
