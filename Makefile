@@ -52,7 +52,7 @@ lint: .venv/.installed-lint ## check style, types, who imports whom, and workflo
 bench: .venv/.installed-test compile ## measure speed
 	$(BIN)/python -m benchmarks
 
-docs: .venv/.installed-docs compile ## build the site into site/, with the notebooks executed
+docs: .venv/.installed-docs compile ## build the site into site/, with the notebooks as they are stored
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 wheel: .venv/.tools ## build a wheel for this machine into dist/

@@ -155,8 +155,9 @@ class Segmented(LinearBandit):
             Where it was drawn.
         """
         known = self._known()
-        labels = self.labels() if self.declared.clusters else divide(known, None, None).labels
-        return draw_clusters(known, labels, self.name, ax)
+        if self.declared.clusters:
+            return draw_clusters(known, self.labels(), "cluster", self.name, ax)
+        return draw_clusters(known, divide(known, None, None).labels, "segment", self.name, ax)
 
     def _known(self) -> Known:
         with self._lock:

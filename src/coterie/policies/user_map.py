@@ -63,8 +63,11 @@ def most_similar(known: Known, user: int, k: int) -> SimilarUsers:
     return SimilarUsers(order, distances[order])
 
 
-def draw_clusters(known: Known, labels: Ints, title: str, axes: Axes | None) -> Axes:
-    """Draw users in the plane in which they differ most, with a colour for each of the largest clusters."""
+def draw_clusters(known: Known, labels: Ints, kind: str, title: str, axes: Axes | None) -> Axes:
+    """Draw users in the plane in which they differ most, a colour for each of the largest clusters.
+
+    `kind` is what the legend calls these.
+    """
     need("matplotlib", "a picture of clusters")
     from matplotlib import colormaps
     from matplotlib import pyplot as plt
@@ -92,7 +95,7 @@ def draw_clusters(known: Known, labels: Ints, title: str, axes: Axes | None) -> 
         ylabel=f"second direction ({shares[1]:.0%})",
     )
     if len(names):
-        axes.legend(fontsize="small", title="cluster", framealpha=0.8)
+        axes.legend(fontsize="small", title=kind, framealpha=0.8)
     return axes
 
 
