@@ -14,6 +14,7 @@ from coterie import (
     CLUB,
     COFIBA,
     COLDB,
+    FCLUBDC,
     LOCB,
     RCLUBWCU,
     RCLUMB,
@@ -117,6 +118,9 @@ EXAMPLES: dict[str, Maker] = {
     "CAB": lambda m: CAB(m.n_users, m.dim, alpha=0.1, ridge=m.ridge, seed=m.seed),
     "COFIBA": lambda m: COFIBA(
         m.n_users, m.dim, catalogue=shelf(m.dim), alpha=0.1, beta=0.3, ridge=m.ridge, seed=m.seed
+    ),
+    "FCLUBDC": lambda m: FCLUBDC(
+        m.n_users, m.dim, n_servers=2, alpha=0.4, beta=0.3, ridge=m.ridge, seed=m.seed
     ),
     "HierUCB": lambda m: HierUCB(m.n_users, m.dim, ridge=m.ridge, seed=m.seed),
     "HierUCB plain": lambda m: HierUCB(m.n_users, m.dim, intercept=False, ridge=m.ridge, seed=m.seed),

@@ -14,7 +14,7 @@ from coterie import ArgumentError
 from coterie.policies.registry import REGISTRY
 from inspection import learner_of
 
-SEQUENTIAL = ("AutoCLUB", "CAB", "COFIBA", "CoDBand", "DyClu", "HierTS", "HierUCB", "LOCB")
+SEQUENTIAL = ("AutoCLUB", "CAB", "COFIBA", "CoDBand", "DyClu", "FCLUBDC", "HierTS", "HierUCB", "LOCB")
 """These learn in the order of rewards."""
 FITTING = [example for example in ALL if example.split()[0] not in SEQUENTIAL]
 

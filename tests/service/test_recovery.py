@@ -31,6 +31,7 @@ TOLD: dict[str, dict[str, Any]] = {
     "CLUBCascade": {"params": TUNED},
     "OffC2LUB": {"params": TUNED},
     "OffCLUB": {"params": TUNED},
+    "FCLUBDC": {"params": TUNED},
     "SCLUB": {"params": TUNED},
     "SCLUB2019": {"params": TUNED},
     "COLDB": {"params": TUNED},

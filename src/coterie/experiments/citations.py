@@ -164,6 +164,14 @@ WORKS: Mapping[str, Work] = MappingProxyType(
             2018,
         ),
         **dict.fromkeys(("OffCLUB", "OffC2LUB"), OFFLINE_CLUSTERS),
+        "FCLUBDC": Work(
+            "liu2022federated",
+            "Liu, Xutong and Zhao, Haoru and Yu, Tong and Li, Shuai and Lui, John C.S.",
+            "Federated Online Clustering of Bandits",
+            "Conference on Uncertainty in Artificial Intelligence",
+            2022,
+            is_checked=False,
+        ),
         "COLDB": Work(
             "wang2025online",
             "Wang, Zhiyong and Sun, Jiahang and Kong, Mingze and Xie, Jize and Hu, Qinghao and Lui, "

@@ -23,6 +23,7 @@ from coterie.policies.dueling.coldb import COLDB as COLDB
 from coterie.policies.dynamic.codband import CoDBand as CoDBand
 from coterie.policies.dynamic.dyclu import DyClu as DyClu
 from coterie.policies.dynamic.dynucb import DynUCB as DynUCB
+from coterie.policies.federated.fclubdc import FCLUBDC as FCLUBDC
 from coterie.policies.graph.goblin import GOBLin as GOBLin
 from coterie.policies.graph.graphucb import GraphUCB as GraphUCB
 from coterie.policies.hier.hier import HierTS as HierTS

@@ -18,7 +18,18 @@ from inspection import array_names, learner_of, state_array, state_arrays, state
 from policies.histories import DIM, Event, Sums, events, live, rows, unpacked
 
 OVER_ITEMS = ("CAB", "COFIBA", *POPULARITY)
-OTHERS = ("GOBLin", "GraphUCB", "AutoCLUB", "Hier", "DyClu", "RCLUBWCU", "COLDB", "OffC2LUB", *OVER_ITEMS)
+OTHERS = (
+    "GOBLin",
+    "GraphUCB",
+    "AutoCLUB",
+    "Hier",
+    "DyClu",
+    "RCLUBWCU",
+    "COLDB",
+    "OffC2LUB",
+    "FCLUBDC",
+    *OVER_ITEMS,
+)
 POOLED = [e for e in ALL if not e.startswith(OTHERS) and e not in FORGETTING]
 CLUSTERING = [e for e in POOLED if not e.startswith(("Lin", "CascadeLinUCB"))]
 OVER_GRAPHS = [e for e in ALL if e.startswith(("GOBLin", "GraphUCB"))]

@@ -1,0 +1,1 @@
+"""Policies whose users are on several servers, with messages between them counted."""
