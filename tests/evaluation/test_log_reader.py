@@ -223,7 +223,7 @@ def test_files_that_are_no_logs_are_refused(tmp_path: Path) -> None:
         read_log(tmp_path / "log.parquet")
     (tmp_path / "log.xlsx").write_bytes(b"x")
     with pytest.raises(
-        coterie.ArgumentError, match=r"a \.csv, \.tsv, \.parquet or \.jsonl file, got 'log\.xlsx'"
+        coterie.ArgumentError, match=r"a \.csv, \.tsv, \.parquet, \.jsonl or \.dsjson file, got 'log\.xlsx'"
     ):
         read_log(tmp_path / "log.xlsx")
     frame()[:0].write_parquet(tmp_path / "empty.parquet")

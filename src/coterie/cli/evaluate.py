@@ -55,7 +55,7 @@ EPILOG = examples(
 
 def evaluate(
     log: Annotated[
-        Path, typer.Argument(help="A log: .csv, .tsv, .parquet, .jsonl, or what `run --log` wrote.")
+        Path, typer.Argument(help="A log: .csv, .tsv, .parquet, .jsonl, .dsjson, or what `run --log` wrote.")
     ],
     policy: Annotated[
         list[str] | None,

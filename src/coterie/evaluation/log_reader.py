@@ -17,7 +17,9 @@ from coterie.datasets.item_features import read_item_features
 from coterie.datasets.request import Frame
 from coterie.errors import ArgumentError, DataError, MissingData, unknown
 from coterie.evaluation.arms import numbered_ids, offers_of_items, offers_of_vectors, with_ids
+from coterie.evaluation.decision_service_json import read_dsjson
 from coterie.evaluation.log import FORMAT_KEY, FORMAT_VERSION, Log, refuse_first
+from coterie.evaluation.open_bandit import is_open_bandit, item_vectors, plain_table
 from coterie.evaluation.plain_log import Choices, drawn_offers, positions_of
 from coterie.evaluation.propensity_model import estimate_propensities
 from coterie.evaluation.service_export import ITEM_COLUMNS, has_versions, is_service_export, read_offers
@@ -56,9 +58,11 @@ def read_log(
         list of item ids; in a CSV file it is written as JSON, such as `[[0.1, 0.2], [0.3, 0.4]]`. Beside
         vectors, `ids` may be the list of the ids of these items, whole numbers or text. Where arms are ids,
         `item`, the id of what was played, does instead of `arm`. A plain log has `user`, `item` and `reward`
-        alone: see Notes.
+        alone: see Notes. Also a `.dsjson` file of Vowpal Wabbit or Azure Personalizer, whose features are
+        hashed to 64 dimensions, or a file of the Open Bandit Dataset such as `men.csv`.
     columns : mapping, optional
-        Names of the columns where they differ: `{"user": "customer", "reward": "click"}`.
+        Names of the columns where they differ: `{"user": "customer", "reward": "click"}`. Of a `.dsjson`
+        file: the feature that names the user, `{"user": "GUser.id"}`.
     items : path, data frame or array, optional
         The vector of each item: a table whose first column is the id and whose others are the features, or an
         array, also as a `.npy` file, whose row numbers are the ids. For a log that a service has
@@ -111,7 +115,11 @@ def read_log(
                         f"{option} has no effect on a log that `Log.save` wrote: leave it out"
                     )
             return _read_own(Path(source))
+        if not isinstance(source, Frame) and Path(source).suffix.lower() == ".dsjson":
+            return _read_dsjson(Path(source), columns or {}, items is not None, uniform, n_arms)
         frame = _frame(source)
+        if not columns and is_open_bandit(frame.columns):
+            return _read_open_bandit(frame, items, uniform, n_arms)
         if not columns and is_service_export(frame.columns):
             return _read_export(frame, items, uniform)
     vectors = None if items is None else _read_items(items)
@@ -184,6 +192,32 @@ def _needed(names: Mapping[str, str], available: list[str], given: Mapping[str, 
     return form | set(given)
 
 
+def _read_dsjson(
+    path: Path, columns: Mapping[str, str], with_items: bool, uniform: bool, n_arms: int | None
+) -> Log:
+    """A log of Vowpal Wabbit or Personalizer; `columns` may say where the context names the user."""
+    given = {"items": with_items, "uniform": uniform, "n_arms": n_arms is not None}
+    given |= {f"the column {name!r}": True for name in columns if name != "user"}
+    for name in (name for name, is_given in given.items() if is_given):
+        raise ArgumentError(f"{name} has no effect on a log in dsjson: leave it out")
+    return read_dsjson(_existing(path), user=columns.get("user"))
+
+
+def _read_open_bandit(
+    frame: pl.DataFrame, items: Source | ArrayLike | None, uniform: bool, n_arms: int | None
+) -> Log:
+    """A file of the Open Bandit Dataset, whose items may be described by another."""
+    if uniform:
+        raise ArgumentError("uniform is for logs without propensities, and this log has them: leave it out")
+    if items is not None and not isinstance(items, Frame | str | PathLike):
+        raise ArgumentError("items must be the file item_context.csv, got an array")
+    table = plain_table(frame)
+    vectors = None if items is None else item_vectors(_frame(items))
+    names = {name: name for name in table.columns}
+    every_item = drawn_offers(table["item"], vectors, n_arms, has_propensities=True, seed=0)
+    return _log(table, names, every_item._replace(catalogue_size=0), False)  # all were really on offer
+
+
 def _read_export(frame: pl.DataFrame, items: Source | ArrayLike | None, uniform: bool) -> Log:
     """The log that a service has exported, with its table of items."""
     table = None
@@ -253,7 +287,7 @@ def _frame(source: Source) -> pl.DataFrame:
         raise DataError(f"it cannot be read as a table: {first_line(error)}{hint}") from error
     if path.suffix.lower() not in (".csv", ".tsv"):
         raise ArgumentError(
-            f"a log is a data frame, a .csv, .tsv, .parquet or .jsonl file, got {path.name!r}"
+            f"a log is a data frame, a .csv, .tsv, .parquet, .jsonl or .dsjson file, got {path.name!r}"
         )
     csv = CsvTable(path, "\t" if path.suffix.lower() == ".tsv" else ",", path.name)
     return csv.read(csv.header())
