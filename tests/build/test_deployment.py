@@ -109,12 +109,12 @@ def test_the_image_installs_only_what_has_a_known_hash() -> None:
     text = (ROOT / "requirements" / "service.txt").read_text(encoding="utf-8")
     pins = re.split(r"\n(?=\S)", text.strip())
     assert all(re.search(r"--hash=sha256:[0-9a-f]{64}", one) for one in pins)
-    image = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    image = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
     assert "--require-hashes --requirement /requirements/service.txt" in image
 
 
 def test_the_base_image_has_a_full_version_and_can_be_pinned_by_its_digest() -> None:
-    lines = (DEPLOY / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    lines = (DEPLOY / "Containerfile").read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if re.fullmatch(r"ARG BASE=python:\d+\.\d+\.\d+-[\w-]+", line)]
     bases = [line for line in lines if line.startswith("FROM ")]
     assert bases
