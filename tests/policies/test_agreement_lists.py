@@ -25,7 +25,7 @@ from policies.agreeing import (
     radius,
     small,
 )
-from reference import averaged, codband, lints, lists
+from reference import autoclub, codband, lints, lists
 from reference.cascade import first_click
 from worlds import Array, Round, World, friends, world
 
@@ -104,7 +104,7 @@ def sclub_arrivals_lists(w: World, seed: int) -> Pair:
 
 
 def autoclub_lists(w: World, seed: int) -> Pair:
-    slow = averaged.AutoCLUB(w.n_users, w.dim, ridge=w.ridge)
+    slow = autoclub.AutoCLUB(w.n_users, w.dim, ridge=w.ridge)
     return Pair(coterie.AutoCLUB(w.n_users, w.dim, ridge=w.ridge), slow)
 
 
@@ -211,7 +211,7 @@ def test_lists_of_set_policies_agree_with_their_reference_while_clusters_split_a
 def test_lists_of_autoclub_agree_with_their_reference_while_users_move() -> None:
     counted, played = show_all(autoclub_lists, 150, small)
     assert counted.decided > 0.9 * len(SEEDS) * 150
-    assert sum(slow.moves for slow in played if isinstance(slow, averaged.AutoCLUB)) > 250
+    assert sum(slow.moves for slow in played if isinstance(slow, autoclub.AutoCLUB)) > 250
 
 
 @pytest.mark.parametrize("make", [coterie.CLUB, coterie.PhaseUniCLUB])
@@ -242,7 +242,7 @@ def test_a_review_after_every_reward_would_be_noticed(make: Maker, least: int) -
     for seed in SEEDS:
         w = small(world(seed, 80))
         once, each = make(w, seed).slow, make(w, seed).slow
-        assert isinstance(each, lists.ListSCLUB | averaged.AutoCLUB)
+        assert isinstance(each, lists.ListSCLUB | autoclub.AutoCLUB)
         draws, same = np.random.default_rng([seed, 4]), True
         for turn in w.rounds:
             shown = lists.ranked(once.scores(turn.user, turn.arms), min(1 + seed % 5, w.n_arms))

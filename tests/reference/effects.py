@@ -47,10 +47,6 @@ class Effects:
         self.E: dict[Hashable, float] = {}
         self.clipped = 0
         self.explored, self.least, self.most, self.most_weight = explored, least, most, most_weight
-        self.restart()
-
-    def restart(self) -> None:
-        """What is kept when a user has turned out to be noisy: the sums of keys."""
         self.n = 0
         self.A = self.m = self.R = self.NR = self.C = self.Q = self.N = self.S = 0.0
 

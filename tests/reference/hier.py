@@ -44,6 +44,7 @@ class Hier:
         self.b = [np.zeros(p) for _ in range(n_users)]
         self.q = [0.0] * n_users
         self.pulls = [0] * n_users
+        self.arrived: list[int] = []  # users in the order of their first rewards
         self.noise2 = 1.0 if noise is None else noise**2
         self.A: Array = np.eye(p) / ridge if covariance is None else covariance / self.noise2
         self.mu: Array = np.zeros(p) if mean is None else mean
@@ -84,6 +85,8 @@ class Hier:
 
     def absorb(self, user: int, x: Array, reward: float, weight: float = 1.0) -> None:
         """Row 3; a reward of a weight is both multiplied by its root."""
+        if user not in self.arrived:
+            self.arrived.append(user)
         x, reward = math.sqrt(weight) * self.lengthened(x), math.sqrt(weight) * reward
         m, V = self.posterior(user)
         gain = V @ x / (1.0 + x @ V @ x)
@@ -113,11 +116,11 @@ class Hier:
         self.review()
 
     def half(self, user: int) -> int:
-        """The parity of the ones in the user's number. Row 10."""
-        return bin(user).count("1") % 2
+        """The parity of the ones in the user's number by first reward. Row 10."""
+        return bin(self.arrived.index(user)).count("1") % 2
 
     def seen(self) -> list[int]:
-        return [user for user in range(self.n_users) if self.pulls[user]]
+        return self.arrived
 
     def information(self, users: list[int]) -> Array:
         """H of some users. Row 5."""
@@ -268,21 +271,25 @@ class Hier:
 
 
 class Seated(Hier):
-    """The same with a bounded number of seats: only those who sit count. Row 12 of autoclub.md."""
+    """The same with a bounded number of seats: only those who sit count; σ is given. Row 8 of autoclub.md."""
 
     def __init__(self, n_users: int, dim: int, *, ridge: float, seats: int) -> None:
-        super().__init__(n_users, dim, ridge=ridge)
-        self.seats, self.holders = seats, list(range(min(n_users, seats)))
+        super().__init__(n_users, dim, ridge=ridge, noise=1.0)
+        self.seats, self.holders = seats, list(range(seats))
         self.returns = self.apart = 0
 
+    def number(self, user: int) -> int:
+        """By first reward; the next one if there is none yet."""
+        return self.arrived.index(user) if user in self.arrived else len(self.arrived)
+
     def sits(self, user: int) -> bool:
-        return self.holders[user % len(self.holders)] == user
+        return self.holders[self.number(user) % self.seats] == self.number(user)
 
     def sit(self, user: int) -> None:
         """Who comes back has its posterior made anew."""
         if not self.sits(user):
             self.m[user], self.V[user] = self.posterior(user)
-            self.holders[user % len(self.holders)] = user
+            self.holders[self.number(user) % self.seats] = self.number(user)
             self.returns += self.pulls[user] > 0
 
     def posterior(self, user: int) -> tuple[Array, Array]:
@@ -294,6 +301,8 @@ class Seated(Hier):
 
     def learn_apart(self, user: int, x: Array, reward: float, weight: float) -> None:
         """Of one who does not sit only the sums are kept."""
+        if user not in self.arrived:
+            self.arrived.append(user)
         x, reward = math.sqrt(weight) * self.lengthened(x), math.sqrt(weight) * reward
         self.S[user] = self.S[user] + np.outer(x, x)
         self.b[user] = self.b[user] + reward * x
@@ -303,11 +312,7 @@ class Seated(Hier):
         self.apart += 1
 
     def half(self, user: int) -> int:
-        return super().half(user % len(self.holders))
+        return bin(self.number(user) % self.seats).count("1") % 2
 
     def seen(self) -> list[int]:
-        return [user for user in self.holders if self.pulls[user]]
-
-    def welcome(self, newcomers: int) -> None:
-        super().welcome(newcomers)
-        self.holders += range(len(self.holders), min(self.n_users, self.seats))
+        return [self.arrived[number] for number in self.holders if number < len(self.arrived)]

@@ -338,7 +338,7 @@ def test_explaining_tells_who_one_learns_from_and_how_items_score() -> None:
     explained = other.explain("bob")
     assert (explained.belongs, explained.counts_for, explained.known) == (1.0, 1.0, 0.0)
     assert isinstance(other.policy, AutoCLUB)
-    assert explained.degrees == other.policy.explain(0).people
+    assert explained.degrees == other.policy.explain(0).hierarchy
 
 
 def test_a_repeated_request_gets_its_first_answer_whatever_became_of_the_catalogue() -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 import coterie
 from inspection import keep_posteriors_of, learner_of, state_arrays, state_numbers
 from policies.agreeing import SEEDS, TIE, clusters
-from reference import averaged
+from reference import autoclub
 from worlds import Round, World, world
 
 pytestmark = pytest.mark.slow
@@ -18,26 +18,29 @@ pytestmark = pytest.mark.slow
 def acting(policy: coterie.LinearBandit) -> NDArray[np.float64]:
     """The estimates of the clusters that users act on, as far as clusters are trusted."""
     held = state_arrays(policy)
-    own = held["clusters.sums.estimates"][held["clusters.partition.labels"]]
-    return np.asarray(held["clusters.cluster_weights"][:, None] * own + held["clusters.alternatives"])
+    own = held["clusters.sums.estimates"][learner_of(policy).labels()]
+    numbers = learner_of(policy).arrivals.of_all()
+    weights = np.append(held["clusters.cluster_weights"], 1.0)[numbers]
+    beside = np.vstack([held["clusters.alternatives"], np.zeros(policy.dim)])[numbers]
+    return np.asarray(weights[:, None] * own + beside)
 
 
-def compare_estimates(fast: coterie.LinearBandit, slow: averaged.AutoCLUB) -> None:
+def compare_estimates(fast: coterie.LinearBandit, slow: autoclub.AutoCLUB) -> None:
     found, learner = state_numbers(fast), learner_of(fast)
-    np.testing.assert_allclose(learner.array("users.noise_weights"), slow.omega, rtol=1e-7)
+    np.testing.assert_allclose(learner.noise_weights(), [user.omega for user in slow.users], rtol=1e-7)
     np.testing.assert_allclose(
         [found["prior.noise2"], found["prior.precision"]], [slow.noise2, slow.lam], rtol=1e-9, atol=1e-12
     )
     np.testing.assert_allclose(found["prior.offset"], slow.offset, rtol=1e-8)
     np.testing.assert_allclose(found["weights.log_odds"], slow.odds, atol=1e-6)
-    np.testing.assert_allclose(learner.items.variance, slow.effects.tau2, rtol=1e-6)
+    np.testing.assert_allclose(learner.items.variance, slow.items.tau2, rtol=1e-6)
     np.testing.assert_allclose(learner.pairs.variance, slow.pairs.tau2, rtol=1e-6)
     assert found["skipped"] == slow.skipped
-    np.testing.assert_allclose(found["hierarchy.model.noise2"], slow.people.noise2, rtol=1e-6)
-    assert found["hierarchy.model.due"] == slow.people.due
+    np.testing.assert_allclose(found["hierarchy.model.noise2"], slow.hierarchy.noise2, rtol=1e-6)
+    assert found["hierarchy.model.due"] == slow.hierarchy.due
 
 
-def step(fast: coterie.LinearBandit, slow: averaged.AutoCLUB, w: World, turn: Round) -> None:
+def step(fast: coterie.LinearBandit, slow: autoclub.AutoCLUB, w: World, turn: Round) -> None:
     """The same arm and the same scores, and what both learn from the reward."""
     scores = slow.scores(turn.user, turn.arms)
     arm = fast.recommend(turn.user, turn.arms)
@@ -56,22 +59,25 @@ def keeping(policy: coterie.AutoCLUB, posteriors: int) -> coterie.AutoCLUB:
 
 def walk_by_evidence(
     w: World, seed: int, trusted: set[int], seats: int = 4096
-) -> tuple[int, averaged.AutoCLUB]:
+) -> tuple[int, autoclub.AutoCLUB]:
     """Play on both up to the first tie; returns how many rounds were compared.
 
     In every other setup users are few and reviewed often, and one more is never seen; in two of three, users
     arrive at half-time. In every fourth, user 0 answers at random, and one reward is far too
-    great; in every fifth, 2 is added to all rewards.
+    great; in every fifth, 2 is added to all rewards; in every sixth, the hierarchical model
+    decides alone from half-time on, until it predicts worse.
     """
     crew = min(w.n_users, 4 + seed % 7) if seed % 2 else w.n_users
     late = seed % 3 if crew > 3 else 0
     fast = keeping(coterie.AutoCLUB(crew + seed % 2 - late, w.dim, ridge=w.ridge), seats)
-    slow = averaged.AutoCLUB(crew + seed % 2 - late, w.dim, ridge=w.ridge, seats=seats)
+    slow = autoclub.AutoCLUB(crew + seed % 2 - late, w.dim, ridge=w.ridge, slots=seats)
     half = len(w.rounds) // 2
     for t, turn in enumerate(w.rounds):
         if t == half and late:
             fast.add_users(late)
             slow.welcome(late)
+        if t == half and seed % 6 == 5:
+            slow.odds = learner_of(fast).weights.log_odds = 9.0
         present = crew if t >= half else crew - late
         turn = turn._replace(user=turn.user % present)
         if seed % 4 == 3 and (turn.user == 0 or t == half // 2):
@@ -84,13 +90,13 @@ def walk_by_evidence(
             return t, slow
         assert clusters(fast) == slow.clusters()
         if t % 8 == 7:
-            np.testing.assert_allclose(acting(fast), slow.estimates(), atol=1e-9)
+            np.testing.assert_allclose(acting(fast), [slow.mixture(user) for user in slow.users], atol=1e-9)
         compare_estimates(fast, slow)
     return len(w.rounds), slow
 
 
 def test_autoclub_agrees_with_its_reference_while_users_move_and_clusters_merge() -> None:
-    compared = moves = splits = merges = reweighted = amended = misled = 0
+    compared = moves = splits = merges = reweighted = limited = 0
     trusted: set[int] = set()
     for seed in SEEDS:
         rounds, slow = walk_by_evidence(world(seed, 300, noise=(0.1, 0.4)[seed % 2]), seed, trusted)
@@ -99,16 +105,14 @@ def test_autoclub_agrees_with_its_reference_while_users_move_and_clusters_merge(
         splits += slow.splits
         merges += slow.merges
         reweighted += slow.reweighted
-        amended += slow.amended
-        misled += slow.misled
+        limited += slow.limited
     assert compared > 0.97 * len(SEEDS) * 300
     assert moves > 450
     assert splits > 200
     assert merges > 20
     assert reweighted > 20
-    assert amended > 20
-    assert misled > 5
-    assert trusted == {0, 1, 2}  # clusters alone, both, people alone
+    assert limited > 20
+    assert trusted == {0, 1, 2}  # clusters alone, both, the hierarchical model alone
 
 
 class Rated(World):
@@ -136,7 +140,7 @@ def test_autoclub_agrees_with_its_reference_where_ratings_repeat() -> None:
     for seed in SEEDS[:15]:
         w = rated(seed, 200)
         fast = coterie.AutoCLUB(w.n_users, w.dim, ridge=w.ridge)
-        slow = averaged.AutoCLUB(w.n_users, w.dim, ridge=w.ridge)
+        slow = autoclub.AutoCLUB(w.n_users, w.dim, ridge=w.ridge)
         for turn in w.rounds:
             before = slow.pairs.tau2 > 0
             step(fast, slow, w, turn)
@@ -149,8 +153,8 @@ def test_autoclub_agrees_with_its_reference_where_ratings_repeat() -> None:
         skipped += slow.skipped
         noisy += slow.skipped if seed % 3 == 2 else 0
     assert compared > 0.97 * 15 * 200
-    assert skipped > 250
-    assert switched > 5
+    assert skipped > 150
+    assert switched > 3
     assert noisy < 0.1 * skipped
 
 
@@ -160,8 +164,8 @@ def test_autoclub_agrees_with_its_reference_when_not_all_posteriors_are_kept() -
         seats = 2 + seed % 3
         rounds, slow = walk_by_evidence(world(seed, 250, noise=(0.1, 0.4)[seed % 2]), seed, set(), seats)
         compared += rounds
-        returns += slow.people.returns
-        apart += slow.people.apart
+        returns += slow.hierarchy.returns
+        apart += slow.hierarchy.apart
     assert compared > 0.95 * 12 * 250
     assert returns > 500
     assert apart > 100

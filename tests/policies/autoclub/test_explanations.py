@@ -27,9 +27,9 @@ def test_the_parts_of_a_score_sum_to_it() -> None:
         parts = policy.explain(user, arms).scores
         assert parts is not None
         np.testing.assert_allclose(np.sum(parts, axis=0), policy.scores(user, arms).ucb, atol=1e-12)
-        trust = policy.explain(user).people
+        trust = policy.explain(user).hierarchy
         np.testing.assert_allclose(parts.offset, 4.0 * (1.0 - trust), atol=0.1)
-        assert np.any(parts.people != 0) == (trust > 0)
+        assert np.any(parts.hierarchy != 0) == (trust > 0)
 
 
 def test_a_hierarchical_model_that_decides_alone_explains_users_without_kept_posteriors_too() -> None:
@@ -42,7 +42,7 @@ def test_a_hierarchical_model_that_decides_alone_explains_users_without_kept_pos
     for user in range(9):
         parts, scores = policy.explain(user, np.eye(4)).scores, policy.scores(user, np.eye(4))
         assert parts is not None
-        np.testing.assert_array_equal(parts.people, scores.mean)
+        np.testing.assert_array_equal(parts.hierarchy, scores.mean)
         assert not np.any([parts.offset, parts.cluster, parts.alternatives])
 
 
@@ -55,16 +55,16 @@ def test_a_user_learns_from_its_cluster_and_noise_counts_less() -> None:
     assert found.rewards == 150
     assert found.known > 0.9
     assert found.noise == pytest.approx(0.1, rel=0.3)
-    assert found.precision == 1.0
+    assert found.noise_weight == 1.0
     liar = policy.explain(5)
-    assert liar.precision < 0.01
+    assert liar.noise_weight < 0.01
     assert "noisier than others" in str(liar)
     assert found.scores is None
     for user in range(6):
         one = policy.explain(user)
         other = one.alone if one.alone != one.weight else 0.0
         assert one.weight + other + one.elsewhere == pytest.approx(1.0)
-        assert f"decisions follow clusters by {100 - round(100 * one.people)} %" in str(one)
+        assert f"decisions follow clusters by {100 - round(100 * one.hierarchy)} %" in str(one)
 
 
 def test_nobody_else_explains_and_wrong_arguments_are_refused() -> None:

@@ -9,7 +9,7 @@ from coterie.policies.autoclub.clusters import Clusters
 from coterie.policies.autoclub.hierarchical_model import ModelWeights
 from coterie.policies.autoclub.histories import UserHistories
 from coterie.policies.autoclub.prior import CommonPrior
-from coterie.policies.autoclub.reward_sizes import RewardSizes
+from coterie.policies.autoclub.quorums import Limits, SharedValues
 from coterie.types import Floats
 
 USERS, DIM = 6, 5
@@ -37,17 +37,39 @@ def test_histories_give_back_every_sum(rounds: int) -> None:
     users.refresh_all()
 
 
-def test_the_greatest_reward_is_limited_until_another_confirms_it() -> None:
-    sizes, x = RewardSizes(2, 1), np.ones(1)
-    assert sizes.limited(0, x, 1.0) == (0.0, None)
-    assert sizes.limited(1, x, 100.0) == (2.0, (0, 0.0, 1.0))
-    assert sizes.limited(0, x, -3.0) == (-3.0, (1, 2.0, 6.0))
-    assert sizes.limited(0, x, 0.5) == (0.5, None)
+def test_rewards_and_vectors_are_limited_until_a_quorum_confirms_their_size() -> None:
+    limits, x = Limits(3, 1), np.ones(1)
+    assert limits.limited(0, x, 100.0) == 1.0  # the only user is a majority
+    assert limits.limited(1, x, 1.5) == 1.0
+    assert limits.limited(0, x, -100.0) == 0.04  # both of two
+    assert limits.limited(2, x, 70.0) == 1.0  # two of three
+    assert limits.limited(1, 100 * x, 0.0) == 0.04
+    limits.refresh_all()
+    assert limits.limited(1, x, -512.0) == 0.5
+
+
+def test_a_value_is_shared_when_a_quorum_has_given_it() -> None:
+    values = SharedValues(9, 1)
+    assert [values.learn(user, 1.0, 9) for user in range(6)] == [False] * 4 + [True] * 2
+    assert not values.learn(5, 0.123, 9)
+    assert values.share(0) == 1.0
+    assert values.share(5) == pytest.approx(0.123**2 / (1 + 0.123**2))
+    assert values.share(8) == 1.0
+    values.refresh_all()
+
+
+def test_values_of_many_users_are_not_forgotten_for_those_of_one() -> None:
+    values, rng = SharedValues(9, 1), np.random.default_rng(0)
+    for user in range(9):
+        values.learn(user, 0.0, 9)
+    for value in rng.normal(size=5_000):
+        values.learn(0, float(value), 9)
+    assert values.learn(1, -0.0, 9)
 
 
 def test_the_prior_finds_the_noise_from_regressions_of_users_alone() -> None:
     users, _, _, tastes = rewarded(300 * USERS, noise=0.2)
-    prior = CommonPrior(users, ridge=1.0)
+    prior = CommonPrior(users, Limits(USERS, DIM), ridge=1.0)
     for _ in range(20):
         fits = [prior.fit(user) for user in range(USERS)]
     assert prior.noise2 == pytest.approx(0.04, rel=0.1)
@@ -58,7 +80,7 @@ def test_the_prior_finds_the_noise_from_regressions_of_users_alone() -> None:
 def test_clusters_need_neither_a_hierarchical_model_nor_effects() -> None:
     rng, tastes = np.random.default_rng(1), np.eye(DIM)
     users = UserHistories(USERS, DIM)
-    clusters = Clusters(users, RewardSizes(USERS, DIM), CommonPrior(users, ridge=1.0))
+    clusters = Clusters(users, SharedValues(USERS, DIM), CommonPrior(users, Limits(USERS, DIM), ridge=1.0))
     for t in range(100 * USERS):
         x = rng.normal(size=DIM)
         clusters.learn(t % USERS, x, float(x @ tastes[t % 2] + 0.1 * rng.normal()))
@@ -75,4 +97,3 @@ def test_the_model_that_predicts_better_gets_the_weight() -> None:
         reward = float(rng.normal())
         weights.update(reward, (3.0, 1.0), (0.0, 1.0), t)
     assert weights.weight() == 1.0
-    assert weights.cluster_error > 5.0 > weights.hierarchy_error

@@ -19,7 +19,7 @@ class AutoCLUB(Segmented):
     The policy to start with. It needs no gap, no noise level and no horizon: noise, prior and mean preference
     are estimated from all users. Each user is reviewed at ever longer intervals and put where its data is
     explained best, in a cluster or alone. Beside the clusters a hierarchical model, that of `HierUCB`, learns
-    how people differ by degrees; decisions follow each as far as it has foretold rewards. Users whose rewards
+    how users differ by degrees; decisions follow each as far as it has predicted rewards. Users whose rewards
     are much noisier than others' count for less, and no single reward can spoil the rest.
 
     Parameters

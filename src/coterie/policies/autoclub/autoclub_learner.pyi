@@ -4,18 +4,23 @@ from coterie.policies.autoclub.clusters import Clusters
 from coterie.policies.autoclub.hierarchical_model import ModelWeights, PosteriorCache
 from coterie.policies.autoclub.histories import UserHistories
 from coterie.policies.autoclub.prior import CommonPrior
-from coterie.policies.autoclub.reward_sizes import RewardSizes
+from coterie.policies.autoclub.quorums import Limits, SharedValues
+from coterie.policies.hier.arrivals import Arrivals
 from coterie.policies.kernel.effects import Effects
 from coterie.policies.kernel.learner import Learner
-from coterie.types import Floats
+from coterie.types import Floats, Ints
 
 class AutoClubLearner(Learner):
+    arrivals: Arrivals
     users: UserHistories
-    sizes: RewardSizes
+    limits: Limits
+    values: SharedValues
     prior: CommonPrior
     clusters: Clusters
     hierarchy: PosteriorCache
     weights: ModelWeights
     pairs: Effects | None
+    def learnt_rewards(self) -> Ints: ...
+    def noise_weights(self) -> Floats: ...
     def explained(self, user: int) -> dict[str, Any]: ...
     def modelled(self, user: int, arms: Floats) -> tuple[Floats, Floats, Floats]: ...

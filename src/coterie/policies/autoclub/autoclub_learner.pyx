@@ -15,7 +15,8 @@ from coterie.policies.autoclub.clusters cimport Clusters, Prediction
 from coterie.policies.autoclub.hierarchical_model cimport ModelWeights, PosteriorCache
 from coterie.policies.autoclub.histories cimport UserHistories
 from coterie.policies.autoclub.prior cimport CommonPrior
-from coterie.policies.autoclub.reward_sizes cimport Correction, RewardSizes
+from coterie.policies.autoclub.quorums cimport Limits, SharedValues
+from coterie.policies.hier.arrivals cimport Arrivals
 from coterie.policies.kernel.effects cimport Effect, Effects, key_of_item, key_of_pair
 from coterie.policies.kernel.learner cimport (
     NO_ITEM, Learner, Offer, ScoreModel, View, WidthCache, WidthModel, bonus, item_key
@@ -34,8 +35,7 @@ cdef enum:
 cdef double SLACK = 1.0 + 1e-9  # bounds of widths hold up to rounding
 cdef double MOST_WEIGHT = 32.0  # rewards of a pair count for no more than this in their mean, so that it follows a change
 cdef double LEAST_SHRINKAGE = 0.02  # the effect of a pair has at most 50 times the variance of the rest of the noise
-cdef double MOST_SHRINKAGE = 1.0  # effects of pairs must have more variance than the rest of the noise, or there are none
-cdef double MISJUDGED = 0.25  # a user whose ω falls below this part of what it was has misled what was learnt with it
+cdef double MOST_SHRINKAGE = 0.5  # effects of pairs must have more variance than the rest of the noise, or there are none
 cdef double LEAST_REWARDS = 1e-100  # the number of rewards is no less, lest it be divided by 0
 
 
@@ -57,7 +57,8 @@ cdef inline double weighted_bonus(Models *models, double clusters2, double hiera
 cdef class AutoClubLearner(Learner):
     """Clusters and a hierarchical model of the same users, and effects beside them.
 
-    `users` are their rewards, `sizes` how large those are, `prior` the estimates that all users share, `clusters` who is alike,
+    `arrivals` numbers users in the order of their first rewards; all other parts know these numbers only. `users` are their rewards, `limits` how large they may be, `values` which of them
+    many users give, `prior` the estimates that all users share, `clusters` who is alike,
     `hierarchy` the hierarchical model, `weights` how far each of the two is followed, `items` and `pairs` the effects. If pairs
     make up most of the noise, a reward of a pair that was rewarded before is repeated: it is remembered in `pairs`, and not
     learnt; `repeats` counts such rewards of each user, `skipped` those of all.
@@ -71,8 +72,10 @@ cdef class AutoClubLearner(Learner):
     FIELDS = {"repeats": Field(("users",), "int64")}
     NUMBERS = ("rounds", "skipped")
     PARTS = {
+        "arrivals": Arrivals,
         "users": UserHistories,
-        "sizes": RewardSizes,
+        "limits": Limits,
+        "values": SharedValues,
         "prior": CommonPrior,
         "clusters": Clusters,
         "hierarchy": PosteriorCache,
@@ -81,8 +84,10 @@ cdef class AutoClubLearner(Learner):
     EFFECTS = ("items.", "pairs.")
     IN_PLACE = True
 
+    cdef readonly Arrivals arrivals
     cdef readonly UserHistories users
-    cdef readonly RewardSizes sizes
+    cdef readonly Limits limits
+    cdef readonly SharedValues values
     cdef readonly CommonPrior prior
     cdef readonly Clusters clusters
     cdef readonly PosteriorCache hierarchy
@@ -90,7 +95,8 @@ cdef class AutoClubLearner(Learner):
     cdef readonly Effects pairs
     cdef public int64_t skipped
     cdef int64_t *repeats
-    cdef bint is_repeat
+    cdef bint is_repeat, is_shared
+    cdef double factor
     # The decision under way
     cdef Models models
     cdef bint clusters_alone
@@ -103,10 +109,11 @@ cdef class AutoClubLearner(Learner):
 
     def __init__(self, n_users, dim, *, ridge, schedule, generator, slots=SLOTS):
         shared = {"ridge": ridge, "schedule": schedule, "generator": generator}
+        self.arrivals = Arrivals(n_users, dim)
         self.users = UserHistories(n_users, dim)
-        self.sizes = RewardSizes(n_users, dim)
-        self.prior = CommonPrior(self.users, ridge=ridge)
-        self.clusters = Clusters(self.users, self.sizes, self.prior)
+        self.limits, self.values = Limits(n_users, dim), SharedValues(n_users, dim)
+        self.prior = CommonPrior(self.users, self.limits, ridge=ridge)
+        self.clusters = Clusters(self.users, self.values, self.prior)
         self.hierarchy = PosteriorCache(self.users, slots=slots, **shared)
         self.weights = ModelWeights(n_users, dim)
         Learner.__init__(self, n_users, dim, **shared)
@@ -123,8 +130,7 @@ cdef class AutoClubLearner(Learner):
         Learner.bind(self)
         self.repeats = <int64_t *> self.pointer("repeats")
         self.linear = self.workspace("linear", self.dim)
-        # The loop over rounds reads labels and epochs of every learner in one place
-        self.row_of, self.epochs = self.clusters.partition.row_of, self.clusters.partition.epochs
+        self.epochs = self.clusters.partition.epochs  # the loop over rounds reads those of every learner in one place
         return 0
 
     cdef int reserve(self, Py_ssize_t n_arms) except -1:
@@ -162,6 +168,44 @@ cdef class AutoClubLearner(Learner):
             self.bind()
         return 0
 
+    # Who a user is.
+
+    cdef Py_ssize_t number_of(self, Py_ssize_t user) noexcept nogil:
+        """The number of a user inside; one without rewards acts in the largest cluster."""
+        cdef Py_ssize_t number = self.arrivals.number_of(user)
+        if self.users.pulls[number] == 0:
+            self.clusters.partition.place_newcomer(number)
+        return number
+
+    cdef Py_ssize_t admit(self, Py_ssize_t user) noexcept nogil:
+        cdef Py_ssize_t number = self.arrivals.admit(user)
+        if self.users.pulls[number] == 0:
+            self.clusters.partition.place_newcomer(number)
+        return number
+
+    cdef int label(self, int64_t *out) except -1 nogil:
+        """The cluster of each user; of those without rewards the one that they act in."""
+        cdef Py_ssize_t user, largest = self.clusters.partition.largest_row()
+        cdef int64_t number
+        for user in range(self.n_users):
+            number = self.arrivals.numbers[user]
+            out[user] = self.clusters.partition.row_of[number - 1] if number else largest
+        return 0
+
+    def first_member(self, Py_ssize_t user):
+        """The lowest user of the same cluster."""
+        cdef Py_ssize_t row = self.clusters.partition.row_of[self.number_of(user)], other = 0
+        cdef int64_t number
+        if row == self.clusters.partition.largest_row():
+            while self.clusters.partition.row_of[self.number_of(other)] != row:
+                other += 1
+            return other
+        other, number = user, self.clusters.partition.members.head[row]
+        while number >= 0:
+            other = min(other, self.arrivals.users[number])
+            number = self.clusters.partition.members.next[number]
+        return other
+
     # Learning.
 
     cdef double absorb_effect(
@@ -170,14 +214,17 @@ cdef class AutoClubLearner(Learner):
         """What a reward says of its pair and, unless it only repeats what the user has said of this item, of its item."""
         cdef double mean = 0.0, variance = 1.0, effect
         cdef int64_t key = key_of_item(item, x, self.dim)
-        self.is_repeat = False
+        self.is_repeat, self.is_shared = False, self.values.give(user, reward, self.users.seen)
+        self.factor = self.limits.factor(user, x, reward)
         if self.items is None or (item != NULL and item[0] == NO_ITEM):
             return 0.0
+        reward = self.limits.cut(reward)
         self.predict(user, x, &mean, &variance)
         effect = self.items.effect_of(key)
-        self.is_repeat = (
-            self.pairs.add(key_of_pair(user, key), reward, mean + effect, 1.0 / variance) and self.has_pair_effects()
-        )
+        if self.prior.is_known(user):  # before its first review a user's own taste would pass for effects of pairs
+            self.is_repeat = (
+                self.pairs.add(key_of_pair(user, key), reward, mean + effect, 1.0 / variance) and self.has_pair_effects()
+            )
         if not self.is_repeat:
             self.items.add(key, reward - mean, 0.0, 1.0 / variance)
         return effect
@@ -194,17 +241,18 @@ cdef class AutoClubLearner(Learner):
         self.make_space()
         self.users.rounds += 1
         self.hierarchy.model.rounds = self.users.rounds
-        self.sizes.raise_peak(user, fabs(reward - self.prior.offset))
+        x, reward = self.limits.shrunk(x, self.factor), self.factor * reward
+        self.values.add(user, reward - self.prior.offset, self.is_shared)
         # While nothing rests on the hierarchical model, only cached users teach it: others would cost O(d³)
         compared = self.weights.hierarchy_weight() > 0.0 or self.hierarchy.holds(user)
         if compared:
             self.predict_both(user, x, &by_clusters, &by_hierarchy)
         self.hierarchy.forget_uncached()
-        reward = self.limit_reward(user, x, reward)
         if compared:
-            self.weights.compare(reward, &by_clusters, &by_hierarchy, self.users.rounds)
+            self.weights.compare(reward, &by_clusters, &by_hierarchy, self.users.rounds, self.prior.share_of(user))
             self.hierarchy.absorb(user, x, reward)
-        self.clusters.absorb(user, x, reward)
+        self.clusters.absorb(user, x, reward, self.factor == 1.0)
+        self.hierarchy.model.noise2 = self.prior.noise2
         return 0
 
     cdef int make_space(self) except -1 nogil:
@@ -213,14 +261,6 @@ cdef class AutoClubLearner(Learner):
         self.users.make_space()
         self.epochs = self.clusters.partition.epochs  # which may have been allocated anew
         return 0
-
-    cdef double limit_reward(self, Py_ssize_t user, const double *x, double reward) noexcept nogil:
-        """What a reward counts for; an earlier one that counts for something else now is corrected in both models."""
-        cdef Correction found
-        if self.sizes.revise(reward, &found):
-            self.clusters.correct(found.user, self.sizes.greatest_vector, found.before, found.after)
-            self.hierarchy.correct(found.user, self.sizes.greatest_vector, found.before, found.after)
-        return self.sizes.limit(user, x, reward)
 
     cdef void predict_both(
         self, Py_ssize_t user, const double *x, Prediction *by_clusters, Prediction *by_hierarchy
@@ -252,20 +292,12 @@ cdef class AutoClubLearner(Learner):
         self.hierarchy.forget_uncached()
         if self.clusters.is_due(user):
             self.clusters.review(user)
+            self.hierarchy.model.noise2 = self.prior.noise2
             if self.users.noise_weights[user] != before:
-                self.follow_noise_weight(user, before)
+                self.hierarchy.reweigh(user, self.users.noise_weights[user] / before)
         if self.hierarchy.review(user):
             self.weights.reject_hierarchy()
         return 0
-
-    cdef void follow_noise_weight(self, Py_ssize_t user, double before) noexcept nogil:
-        """ω of a user has changed: the hierarchical model follows, and what a noisy user has spoilt is learnt anew."""
-        self.hierarchy.reweigh(user, self.users.noise_weights[user] / before)
-        if self.users.noise_weights[user] < MISJUDGED * before:
-            self.hierarchy.model.due = self.hierarchy.model.rounds
-            if self.items is not None:
-                self.items.restart()
-                self.pairs.restart()
 
     # Deciding.
 
@@ -440,6 +472,7 @@ cdef class AutoClubLearner(Learner):
 
     def explained(self, Py_ssize_t user):
         """What is known of a user, by name."""
+        user = self.number_of(user)
         return {
             "rewards": self.users.pulls[user] + self.repeats[user],
             "known": self.prior.terms[user].freedom / self.dim,
@@ -456,7 +489,7 @@ cdef class AutoClubLearner(Learner):
         beside the user's cluster add to that by clusters."""
         mean, _ = self.scores(user, arms, None, 0)
         by_hierarchy = self._scratch["hierarchy"][0, : len(arms)].copy()
-        return mean, by_hierarchy, arms @ self.clusters.array("alternatives")[user]
+        return mean, by_hierarchy, arms @ self.clusters.array("alternatives")[self.number_of(user)]
 
     def known_preferences(self):
         """What decisions for each user rest on, a constant first; the mean of xxᵀ over rewards; and the rewards of each user."""
@@ -465,7 +498,7 @@ cdef class AutoClubLearner(Learner):
         cdef double *found = <double *> cnp.PyArray_DATA(out)
         with nogil:
             for user in range(self.n_users):
-                self.average_preference(user, found + user * p)
+                self.average_preference(self.number_of(user), found + user * p)
         moment = self.hierarchy.model.array("grams").sum(0)
         return out, moment / max(moment[0, 0], LEAST_REWARDS), self.pulls_of_users()
 
@@ -482,13 +515,17 @@ cdef class AutoClubLearner(Learner):
             self.hierarchy.look_up(user, &mean, &covariance)
             add_scaled(out, weight, mean, self.hierarchy.model.size)
 
-    def label_array(self):
-        """The labels of all users; a view, until there are more users."""
-        return self.clusters.partition.array("labels")
-
     def pulls_of_users(self):
         """How many rewards each user has given."""
-        return self.users.array("pulls") + self.array("repeats")
+        return np.append(self.users.array("pulls") + self.array("repeats"), 0)[self.arrivals.of_all()]
+
+    def learnt_rewards(self):
+        """How many of these were no repeats, and so were learnt."""
+        return np.append(self.users.array("pulls"), 0)[self.arrivals.of_all()]
+
+    def noise_weights(self):
+        """ω of each user: what its rewards count for."""
+        return np.append(self.users.array("noise_weights"), 1.0)[self.arrivals.of_all()]
 
     def estimates(self):
         """Each user's own ridge regression; what it acts on is in `scores`."""
@@ -498,6 +535,7 @@ cdef class AutoClubLearner(Learner):
         """The same of some users: a regression takes 14 µs, and a service has many users."""
         out, ridge, pulls = np.zeros((len(users), self.dim)), self.ridge * np.eye(self.dim), self.users.array("pulls")
         for row, user in enumerate(users.tolist()):
+            user = self.number_of(user)
             if pulls[user]:
                 moment = self.users.array("moments")[user].copy()
                 out[row] = eliminated(self.users.gram(user) + ridge, moment, 0.5 * self.ridge)[2]

@@ -42,11 +42,11 @@ cdef class ClusterSums(NamedArrays):
     cdef double width2(self, Py_ssize_t row, const double *x) noexcept nogil
 
     cdef void add(self, Py_ssize_t user, const double *x, double reward) noexcept nogil
-    cdef void correct(self, Py_ssize_t user, const double *x, double before, double after) noexcept nogil
     cdef void reweigh(self, Py_ssize_t user, double weight) noexcept nogil
     cdef Py_ssize_t open_row(self) noexcept nogil
     cdef void close_row(self, Py_ssize_t row) noexcept nogil
-    cdef int place_new_users(self, Py_ssize_t known) except -1
+    cdef void open_first(self) noexcept nogil
+    cdef void admit(self, Py_ssize_t user) noexcept nogil
     cdef Py_ssize_t move(self, Py_ssize_t user, Py_ssize_t target) noexcept nogil
     cdef void merge(self, Py_ssize_t row, Py_ssize_t other) noexcept nogil
     cdef double size_without(self, Py_ssize_t row, Py_ssize_t user) noexcept nogil

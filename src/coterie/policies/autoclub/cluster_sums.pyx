@@ -100,8 +100,9 @@ cdef class ClusterSums(NamedArrays):
             self.next_place, self.free_place, self.used_places, found
         ):
             raise ValueError("has matrices that are not those of its clusters")
-        known = (1.0 + self.prior.array("terms")[:, FREEDOM]) / (1.0 + self.dim)
-        sizes = np.bincount(self.partition.array("labels"), known, minlength=self.used_rows)
+        seen = self.users.array("pulls") > 0
+        known = (1.0 + self.prior.array("terms")[seen, FREEDOM]) / (1.0 + self.dim)
+        sizes = np.bincount(self.partition.array("labels")[seen], known, minlength=self.used_rows)
         if not np.allclose(self.partition.array("effective_sizes")[rows], sizes[rows], rtol=1e-6):
             raise ValueError("has clusters that do not count as their members do")
 
@@ -119,9 +120,9 @@ cdef class ClusterSums(NamedArrays):
     # Matrices.
 
     cdef bint is_single(self, Py_ssize_t row) noexcept nogil:
-        """Is this a single user of whom vectors are kept?"""
+        """Is this a single user of whom vectors are kept, or nobody yet?"""
         cdef int64_t user = self.partition.members.head[row]
-        return self.partition.sizes[row] == 1 and (user < 0 or self.users.keeps_vectors(user))
+        return self.partition.sizes[row] <= 1 and (user < 0 or self.users.keeps_vectors(user))
 
     cdef void settle_storage(self, Py_ssize_t row) noexcept nogil:
         """Take matrices for a cluster that needs them, and give back those that it does not need."""
@@ -267,12 +268,6 @@ cdef class ClusterSums(NamedArrays):
         if self.places[row] >= 0:
             self.invert_sums(row, self.inverse_of(row))
 
-    cdef void correct(self, Py_ssize_t user, const double *x, double before, double after) noexcept nogil:
-        """A reward that was added for x counts for something else."""
-        cdef Py_ssize_t row = self.partition.row_of[user], d = self.dim
-        add_scaled(self.moments + row * d, self.users.noise_weights[user] * (after - before), x, d)
-        self.solve(row)
-
     cdef void reweigh(self, Py_ssize_t user, double weight) noexcept nogil:
         """Change ω of a user, in its history and in the sums of its cluster."""
         cdef Py_ssize_t row = self.partition.row_of[user]
@@ -287,21 +282,25 @@ cdef class ClusterSums(NamedArrays):
 
     # Members: sums are changed by what comes and goes, and made anew only where members are few.
 
-    cdef int place_new_users(self, Py_ssize_t known) except -1:
-        """Put the users from number `known` on into a cluster without rewards: they start together, about the mean preference."""
-        cdef Py_ssize_t user, row = self.partition.row_without_rewards(known)
-        if row < 0:
-            row = self.open_row()
-            self.precisions[row] = self.prior.precision
-            self.clear_sums(row)
-        for user in range(known, self.n_users):
-            self.partition.enter(row, user)
-        self.partition.change_size(row, (self.n_users - known) / (1.0 + self.dim))
+    cdef void open_first(self) noexcept nogil:
+        """The cluster that all users act in before the first reward."""
+        cdef Py_ssize_t row = self.open_row()
+        self.precisions[row] = self.prior.precision
+        self.clear_sums(row)
         self.partition.update_candidate(row)
-        self.settle_storage(row)
         self.build(row)
-        memcpy(self.estimates + row * self.dim, self.prior.mean, self.dim * sizeof(double))
-        return 0
+
+    cdef void admit(self, Py_ssize_t user) noexcept nogil:
+        """A user who gives its first reward enters the cluster that it acts in."""
+        cdef Py_ssize_t row = self.partition.row_of[user]
+        cdef int64_t place = self.places[row]
+        self.partition.enter(row, user)
+        self.partition.change_size(row, self.prior.effective_size(user))
+        self.settle_storage(row)
+        if self.places[row] != place:
+            self.sum_members(row)
+            self.invert_sums(row, self.inverse_of(row))
+        self.partition.update_candidate(row)
 
     cdef Py_ssize_t open_row(self) noexcept nogil:
         """A row for a new cluster."""
@@ -372,8 +371,7 @@ cdef class ClusterSums(NamedArrays):
             return self.partition.effective_sizes[row]
         if not self.is_small(row, user):
             return self.partition.effective_sizes[row] - self.prior.effective_size(user)
-        n = self.partition.collect_members(row)
-        size = (self.partition.sizes[row] - n) / (1.0 + self.dim)
+        n, size = self.partition.collect_members(row), 0.0
         for k in range(n):
             size += self.prior.effective_size(self.partition.collected[k]) if self.partition.collected[k] != user else 0.0
         return size
@@ -402,7 +400,7 @@ cdef class ClusterSums(NamedArrays):
     cdef void sum_members(self, Py_ssize_t row) noexcept nogil:
         """A cluster's sums, from its members one by one."""
         cdef Py_ssize_t k, n = self.partition.collect_members(row)
-        cdef double size = (self.partition.sizes[row] - n) / (1.0 + self.dim)
+        cdef double size = 0.0
         cdef int64_t user
         self.clear_sums(row)
         for k in range(n):

@@ -5,8 +5,8 @@ from libc.stdint cimport int64_t
 from coterie.policies.autoclub.cluster_sums cimport ClusterSums
 from coterie.policies.autoclub.histories cimport UserHistories
 from coterie.policies.autoclub.partition cimport Partition
-from coterie.policies.autoclub.prior cimport CommonPrior, Terms
-from coterie.policies.autoclub.reward_sizes cimport RewardSizes
+from coterie.policies.autoclub.prior cimport CommonPrior, Regression
+from coterie.policies.autoclub.quorums cimport SharedValues
 from coterie.policies.kernel.arrays cimport NamedArrays
 from coterie.policies.kernel.learner cimport View
 
@@ -19,7 +19,7 @@ cdef struct Prediction:
 
 cdef class Clusters(NamedArrays):
     cdef readonly UserHistories users
-    cdef readonly RewardSizes sizes
+    cdef readonly SharedValues values
     cdef readonly CommonPrior prior
     cdef readonly Partition partition
     cdef readonly ClusterSums sums
@@ -40,13 +40,12 @@ cdef class Clusters(NamedArrays):
     cdef void view(self, Py_ssize_t user, View *seen) noexcept nogil  # OUT: seen
     cdef const double *preference_of(self, Py_ssize_t user) noexcept nogil
     cdef void predict(self, Py_ssize_t user, const double *x, Prediction *out) noexcept nogil  # OUT: out
-    cdef void absorb(self, Py_ssize_t user, const double *x, double reward) noexcept nogil
-    cdef void correct(self, Py_ssize_t user, const double *x, double before, double after) noexcept nogil
+    cdef void absorb(self, Py_ssize_t user, const double *x, double reward, bint whole) noexcept nogil
 
     cdef bint is_due(self, Py_ssize_t user) noexcept nogil
     cdef void review(self, Py_ssize_t user) noexcept nogil
     cdef double regress(self, Py_ssize_t user, double *fit) noexcept nogil  # OUT: fit
-    cdef bint judge_noise(self, Py_ssize_t user, Terms *terms) noexcept nogil
+    cdef bint judge_noise(self, Py_ssize_t user, Regression *found) noexcept nogil
     cdef double gain(self, Py_ssize_t user, Py_ssize_t row, double *fit) noexcept nogil  # OUT: fit
     cdef double log_new_cluster(self) noexcept nogil
     cdef void mix(self, Py_ssize_t user, const double *gains, Py_ssize_t n, Py_ssize_t chosen) noexcept nogil

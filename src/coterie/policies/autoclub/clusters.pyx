@@ -14,8 +14,8 @@ from libc.stdint cimport int64_t
 from coterie.policies.autoclub.cluster_sums cimport ClusterSums
 from coterie.policies.autoclub.histories cimport UserHistories
 from coterie.policies.autoclub.partition cimport MOST_CANDIDATES, Partition
-from coterie.policies.autoclub.prior cimport CommonPrior, Regression, Terms
-from coterie.policies.autoclub.reward_sizes cimport RewardSizes
+from coterie.policies.autoclub.prior cimport CommonPrior, Regression
+from coterie.policies.autoclub.quorums cimport SharedValues
 from coterie.policies.kernel.arrays cimport NamedArrays
 from coterie.policies.kernel.learner cimport View
 from coterie.policies.kernel.linalg cimport add_scaled, dot, exponential, log_gamma, means, natural_log, quadratics
@@ -46,8 +46,8 @@ cdef class Clusters(NamedArrays):
 
     Parameters
     ----------
-    users, sizes, prior
-        The rewards of users, how large they are, and the estimates that all users share.
+    users, values, prior
+        The rewards of users, which of their values many users give, and the estimates that all users share.
     """
 
     FIELDS = {
@@ -60,8 +60,8 @@ cdef class Clusters(NamedArrays):
     PARTS = {"partition": Partition, "sums": ClusterSums}
     IN_PLACE = True
 
-    def __init__(self, UserHistories users, RewardSizes sizes, CommonPrior prior):
-        self.users, self.sizes, self.prior = users, sizes, prior
+    def __init__(self, UserHistories users, SharedValues values, CommonPrior prior):
+        self.users, self.values, self.prior = users, values, prior
         self.partition = Partition(users)
         self.sums = ClusterSums(users, prior, self.partition)
         NamedArrays.__init__(self, users.n_users, users.dim)
@@ -86,12 +86,14 @@ cdef class Clusters(NamedArrays):
         return self.sums.make_space(rounds)
 
     cdef int init_users(self, Py_ssize_t known) except -1:
-        """New users start together about the mean preference, in a cluster whose users have no rewards."""
+        """Before their first reward users are in no cluster; the first of all opens when the first users are known."""
         cdef Py_ssize_t user
-        self.make_space(0)
         for user in range(known, self.n_users):
             self.cluster_weights[user], self.next_review[user] = 1.0, FIRST_REVIEW
-        return self.sums.place_new_users(known)
+        if known == 0:
+            self.make_space(0)
+            self.sums.open_first()
+        return 0
 
     # What clusters say of a user.
 
@@ -117,20 +119,15 @@ cdef class Clusters(NamedArrays):
 
     # Rewards.
 
-    cdef void absorb(self, Py_ssize_t user, const double *x, double reward) noexcept nogil:
-        """Add a reward to the user's history and to its cluster."""
+    cdef void absorb(self, Py_ssize_t user, const double *x, double reward, bint whole) noexcept nogil:
+        """Add a reward, `whole` or shrunk, to the user's history and to its cluster."""
         if self.users.pulls[user] == 0:
-            self.partition.mark_seen(user)
-        self.users.add(user, x, reward)
+            self.sums.admit(user)
+        self.users.add(user, x, reward, whole)
         self.sums.add(user, x, reward)
         if not self.prior.is_fitted():
             self.prior.guess()
         self.sums.solve(self.partition.row_of[user])
-
-    cdef void correct(self, Py_ssize_t user, const double *x, double before, double after) noexcept nogil:
-        """A reward that was absorbed for x counts for something else."""
-        self.users.correct(user, x, before, after)
-        self.sums.correct(user, x, before, after)
 
     # The review of a user.
 
@@ -172,16 +169,16 @@ cdef class Clusters(NamedArrays):
         cdef Regression found
         cdef Py_ssize_t row = self.partition.row_of[user]
         self.prior.regress(user, fit, &found)
-        if self.judge_noise(user, &found.terms):
+        if self.judge_noise(user, &found):
             self.prior.regress(user, fit, &found)
         self.partition.change_size(row, (found.terms.freedom - self.prior.terms[user].freedom) / (1.0 + self.dim))
         self.partition.update_candidate(row)
         self.prior.update_user(user, &found, fit)
         return self.prior.evidence(found.logdet, found.explained)
 
-    cdef bint judge_noise(self, Py_ssize_t user, Terms *terms) noexcept nogil:
+    cdef bint judge_noise(self, Py_ssize_t user, Regression *found) noexcept nogil:
         """Judge how noisy the user's rewards are beside those of others; returns whether its ω has changed."""
-        cdef double weight = self.prior.noise_weight(user, terms, self.sizes.least_noise())
+        cdef double weight = self.prior.noise_weight(user, found, self.values.own_share(user))
         if not fabs(natural_log(weight / self.users.noise_weights[user])) > STALE:
             return False
         self.sums.reweigh(user, weight)
@@ -347,10 +344,12 @@ cdef class Clusters(NamedArrays):
 
     def learn(self, Py_ssize_t user, double[::1] x, double reward):
         """Learn a reward and review the user if that is due: for whoever uses clusters alone."""
+        if self.users.pulls[user] == 0:
+            self.partition.place_newcomer(user)
         self.users.make_space()
         self.make_space(self.users.rounds)
         self.users.rounds += 1
-        self.absorb(user, &x[0], reward)
+        self.absorb(user, &x[0], reward, True)
         if self.is_due(user):
             self.review(user)
 

@@ -22,8 +22,8 @@ class ScoreParts(NamedTuple):
         What the user's cluster says, by its weight.
     alternatives : array of float, shape (K,)
         What other places where the user may belong say, by their weights at the user's last review.
-    people : array of float, shape (K,)
-        What the model of people who differ by degrees says, by its weight.
+    hierarchy : array of float, shape (K,)
+        What the hierarchical model says, by its weight.
     items : array of float, shape (K,)
         Effects of the items: how much better each does, for all users, than its vector predicts.
     repeats : array of float, shape (K,)
@@ -35,7 +35,7 @@ class ScoreParts(NamedTuple):
     offset: Floats
     cluster: Floats
     alternatives: Floats
-    people: Floats
+    hierarchy: Floats
     items: Floats
     repeats: Floats
     bonus: Floats
@@ -53,7 +53,7 @@ class UserExplanation:
         Number of rewards that it has given.
     known : float
         How much its own rewards tell of its preference, from 0 to 1 (tr H/d of its last review).
-    precision : float
+    noise_weight : float
         What its rewards count for beside those of others, at most 1; less if they are much noisier.
     cluster : array of int
         Users it learns from, itself included, ascending.
@@ -65,8 +65,8 @@ class UserExplanation:
         That of a preference of its own, which is `weight` itself if that is where it is.
     elsewhere : float
         That of the other clusters that were considered.
-    people : float
-        How much decisions follow the model of people who differ by degrees, instead of clusters; 0 to 1.
+    hierarchy : float
+        How much decisions follow the hierarchical model, instead of clusters; 0 to 1.
     noise : float
         Standard deviation of rewards, common to all users.
     scores : ScoreParts or None
@@ -82,24 +82,24 @@ class UserExplanation:
     >>> print(policy.explain(0))
     user 0: 2 rewards, preference 0 % known from them
     learns from user 0 (67 %), user 1 (33 %); belongs there with probability 1.00
-    decisions follow clusters by 65 %, people who differ by degrees by 35 %
+    decisions follow clusters by 65 %, the hierarchical model by 35 %
     """
 
     user: int
     rewards: int
     known: float
-    precision: float
+    noise_weight: float
     cluster: Ints
     influence: Floats
     weight: float
     alone: float
     elsewhere: float
-    people: float
+    hierarchy: float
     noise: float
     scores: ScoreParts | None = None
 
     def __str__(self) -> str:
-        """A few lines for people; at most five of the cluster are named."""
+        """A few lines; at most five of the cluster are named."""
         order = np.argsort(-self.influence, kind="stable")[:5]
         named = ", ".join(
             f"user {self.cluster[k]} ({self.influence[k]:.0%})".replace("%", " %") for k in order
@@ -113,12 +113,10 @@ class UserExplanation:
         ]
         if 0.005 <= self.alone < self.weight:
             lines[-1] += f", has a preference of its own with {self.alone:.2f}"
-        share = round(100 * self.people)
-        lines.append(
-            f"decisions follow clusters by {100 - share} %, people who differ by degrees by {share} %"
-        )
-        if self.precision < 1:
-            lines.append(f"noisier than others: each of its rewards counts as {self.precision:.2g}")
+        share = round(100 * self.hierarchy)
+        lines.append(f"decisions follow clusters by {100 - share} %, the hierarchical model by {share} %")
+        if self.noise_weight < 1:
+            lines.append(f"noisier than others: each of its rewards counts as {self.noise_weight:.2g}")
         return "\n".join(lines)
 
 
@@ -128,7 +126,7 @@ def explained(
     """The explanation of a user, who is known, and of arms with these ids, if any; the policy is locked."""
     learner: Any = policy.learner
     numbers, cluster = learner.explained(user), learner.cluster_of(user)
-    counts = learner.array("users.noise_weights")[cluster] * learner.array("users.pulls")[cluster]
+    counts = learner.noise_weights()[cluster] * learner.learnt_rewards()[cluster]
     influence = counts / counts.sum() if counts.any() else np.zeros(len(cluster))
     parts = None
     if arms is not None:
@@ -137,7 +135,7 @@ def explained(
         user=user,
         rewards=numbers["rewards"],
         known=numbers["known"],
-        precision=numbers["noise_weight"],
+        noise_weight=numbers["noise_weight"],
         cluster=cluster,
         influence=influence,
         weight=numbers["weight"],
@@ -146,21 +144,21 @@ def explained(
             0.0,
             1.0 - numbers["weight"] - (0.0 if numbers["alone"] == numbers["weight"] else numbers["alone"]),
         ),
-        people=numbers["hierarchy"],
+        hierarchy=numbers["hierarchy"],
         noise=numbers["noise"],
         scores=parts,
     )
 
 
 def _parts(
-    learner: Any, user: int, arms: Floats, ids: Ints | None, people: float, offset: float
+    learner: Any, user: int, arms: Floats, ids: Ints | None, weight: float, offset: float
 ) -> ScoreParts:
     """The scores of arms, taken apart; both models as far as each is followed."""
     mean, bonus = learner.scores(user, arms, ids)
     with_items, _ = learner.scores(user, arms, ids, effects=1)
-    modelled, by_people, beside = learner.modelled(user, arms)
-    degrees = people * by_people + 0.0  # and not −0
-    elsewhere = (1.0 - people) * beside
-    common = np.full(len(arms), (1.0 - people) * offset)
-    cluster = modelled - common - elsewhere - degrees
-    return ScoreParts(common, cluster, elsewhere, degrees, with_items - modelled, mean - with_items, bonus)
+    modelled, by_hierarchy, beside = learner.modelled(user, arms)
+    hierarchy = weight * by_hierarchy + 0.0  # and not −0
+    elsewhere = (1.0 - weight) * beside
+    common = np.full(len(arms), (1.0 - weight) * offset)
+    cluster = modelled - common - elsewhere - hierarchy
+    return ScoreParts(common, cluster, elsewhere, hierarchy, with_items - modelled, mean - with_items, bonus)

@@ -22,7 +22,6 @@ cdef class PosteriorCache(NamedArrays):
     cdef void forget_uncached(self) noexcept nogil
     cdef void predict(self, Py_ssize_t user, const double *x, Prediction *out) noexcept nogil  # OUT: out
     cdef void absorb(self, Py_ssize_t user, const double *x, double reward) noexcept nogil
-    cdef void correct(self, Py_ssize_t user, const double *x, double before, double after) noexcept nogil
     cdef void reweigh(self, Py_ssize_t user, double times) noexcept nogil
     cdef int review(self, Py_ssize_t user) except -1 nogil
     cdef void fill_slot(self, UpperBounds model, Py_ssize_t slot, Py_ssize_t user) noexcept nogil  # OUT: model
@@ -30,10 +29,10 @@ cdef class PosteriorCache(NamedArrays):
 
 
 cdef class ModelWeights(NamedArrays):
-    cdef public double log_odds, cluster_error, hierarchy_error
+    cdef public double log_odds
 
     cdef double hierarchy_weight(self) noexcept nogil
     cdef void compare(
-        self, double reward, Prediction *clusters, Prediction *hierarchy, int64_t rewards
+        self, double reward, Prediction *clusters, Prediction *hierarchy, int64_t rewards, double share
     ) noexcept nogil
     cdef void reject_hierarchy(self) noexcept nogil

@@ -10,8 +10,6 @@ class PosteriorCache(NamedArrays):
 
 class ModelWeights(NamedArrays):
     log_odds: float
-    cluster_error: float
-    hierarchy_error: float
     def __init__(self, n_users: int, dim: int) -> None: ...
     def weight(self) -> float: ...
     def update(

@@ -25,13 +25,12 @@ SLOTS = 4096
 """Users whose posteriors are cached; of a million, those who came last."""
 cdef double EARLY = 4.0  # after t rewards no more than 1 − 4/t of it: predictions with hardly any data are forgotten soon
 cdef double MOST_STEP = 1.0  # one reward changes the log odds by no more than this
-cdef double MOST_ERROR = 100.0  # and its squared error counts for no more than so many times the predictive variance
 cdef double MOST_LOG_ODDS = 50.0  # log odds beyond this are as good as certain; minus this where the hierarchical model overflowed
 cdef double NEGLIGIBLE = 0.001  # a model of less weight is left out
 
 
 cdef class PosteriorCache(NamedArrays):
-    """The hierarchical `model` of a bounded number of users.
+    """The hierarchical `model` of a bounded number of users. Its σ² is that of the clusters.
 
     A user has the slot of its number modulo the number of slots, and `cached_users` are those who have theirs. A user who comes
     back has its posterior computed anew from its history. So the prior is learnt from the users who came last.
@@ -52,7 +51,7 @@ cdef class PosteriorCache(NamedArrays):
     IN_PLACE = True
 
     def __init__(self, UserHistories users, *, slots=SLOTS, **settings):
-        given = {"intercept": True, "noise": None, "mean": None, "covariance": None, **settings}
+        given = {"intercept": True, "noise": 1.0, "mean": None, "covariance": None, **settings}
         self.users, self.most_slots = users, slots
         self.model = UpperBounds(min(users.n_users, slots), users.dim, **given)
         self.uncached = UpperBounds(1, users.dim, **given)
@@ -177,11 +176,6 @@ cdef class PosteriorCache(NamedArrays):
         """Learn a reward, before the user's history has it."""
         self.model.absorb_weighted(self.slot_of(user), x, reward, self.users.noise_weights[user])
 
-    cdef void correct(self, Py_ssize_t user, const double *x, double before, double after) noexcept nogil:
-        """A reward that was absorbed for x counts for something else; a user who is not cached has it in its history."""
-        if self.holds(user):
-            self.model.correct(user % self.model.n_users, x, self.users.noise_weights[user], before, after)
-
     cdef void reweigh(self, Py_ssize_t user, double times) noexcept nogil:
         """ω of a user has been multiplied."""
         if self.holds(user):
@@ -200,14 +194,13 @@ cdef class PosteriorCache(NamedArrays):
 cdef class ModelWeights(NamedArrays):
     """The weights of clusters and of the hierarchical model, from how well both have predicted rewards.
 
-    `log_odds` are those of the hierarchical model. `cluster_error` and `hierarchy_error` are recent squared errors relative to
-    the predictive variance.
+    `log_odds` are those of the hierarchical model.
     """
 
-    NUMBERS = ("log_odds", "cluster_error", "hierarchy_error")
+    NUMBERS = ("log_odds",)
 
     def refresh(self):
-        if not np.isfinite([self.log_odds, self.cluster_error, self.hierarchy_error]).all():
+        if not np.isfinite(self.log_odds):
             raise ValueError("has weights of models that are not finite")
 
     cdef double hierarchy_weight(self) noexcept nogil:
@@ -216,23 +209,19 @@ cdef class ModelWeights(NamedArrays):
         return 0.0 if weight < NEGLIGIBLE else 1.0 if weight > 1.0 - NEGLIGIBLE else weight
 
     cdef void compare(
-        self, double reward, Prediction *clusters, Prediction *hierarchy, int64_t rewards
+        self, double reward, Prediction *clusters, Prediction *hierarchy, int64_t rewards, double share
     ) noexcept nogil:
-        """The log odds move by the difference of the log predictive densities of a reward; `rewards` counts it and those before.
-
-        Each model's predictive variance is inflated by its recent squared error: otherwise the one that is more sure of itself
-        wins wherever little happens.
+        """The log odds move by `share` times the difference of the log predictive densities of a reward; `rewards` counts it and those before.
         """
+        if rewards < 2:  # nothing was known of the unit of rewards
+            return
         cdef double kept = max(0.0, 1.0 - EARLY / rewards)
-        cdef double first = clusters.variance * max(1.0, self.cluster_error)
-        cdef double second = hierarchy.variance * max(1.0, self.hierarchy_error)
+        cdef double first = clusters.variance, second = hierarchy.variance
         cdef double missed = reward - clusters.mean, other = reward - hierarchy.mean
         cdef double step = natural_log(first) - natural_log(second) + missed * missed / first - other * other / second
         # NaN where the hierarchical model has overflowed
-        self.log_odds = kept * self.log_odds + (min(max(0.5 * step, -MOST_STEP), MOST_STEP) if step == step else -MOST_STEP)
-        missed, other = missed * missed / clusters.variance, other * other / hierarchy.variance
-        self.cluster_error = kept * self.cluster_error + (1.0 - kept) * (missed if missed < MOST_ERROR else MOST_ERROR)
-        self.hierarchy_error = kept * self.hierarchy_error + (1.0 - kept) * (other if other < MOST_ERROR else MOST_ERROR)
+        step = min(max(0.5 * step, -MOST_STEP), MOST_STEP) if step == step else -MOST_STEP
+        self.log_odds = kept * self.log_odds + share * step
 
     cdef void reject_hierarchy(self) noexcept nogil:
         """The hierarchical model has overflowed: follow clusters alone."""
@@ -247,4 +236,4 @@ cdef class ModelWeights(NamedArrays):
     def update(self, double reward, clusters, hierarchy, int64_t rewards):
         """Compare two predictions, each a mean and a variance, with a reward: for whoever uses the weights alone."""
         cdef Prediction first = Prediction(clusters[0], clusters[1]), second = Prediction(hierarchy[0], hierarchy[1])
-        self.compare(reward, &first, &second, rewards)
+        self.compare(reward, &first, &second, rewards, 1.0)

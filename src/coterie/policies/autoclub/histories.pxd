@@ -18,7 +18,7 @@ cdef class UserHistories(NamedArrays):
     cdef double *vectors
     cdef int64_t *next_vector
     cdef double *packed
-    cdef public int64_t used_vectors, free_vector, n_packed
+    cdef public int64_t whole_rewards, used_vectors, free_vector, n_packed
     cdef Py_ssize_t packed_from, triangle, vectors_room, packed_room
     # Sums over all users
     cdef public double reward_sum, reward_square, square_norms, seen
@@ -33,8 +33,7 @@ cdef class UserHistories(NamedArrays):
 
     cdef int make_space(self) except -1 nogil
     cdef int init_users(self, Py_ssize_t known) except -1
-    cdef void add(self, Py_ssize_t user, const double *x, double reward) noexcept nogil
-    cdef void correct(self, Py_ssize_t user, const double *x, double before, double after) noexcept nogil
+    cdef void add(self, Py_ssize_t user, const double *x, double reward, bint whole) noexcept nogil
     cdef void set_noise_weight(self, Py_ssize_t user, double weight) noexcept nogil
     cdef double squares_about(self, Py_ssize_t user, double offset) noexcept nogil
     cdef bint keeps_vectors(self, Py_ssize_t user) noexcept nogil

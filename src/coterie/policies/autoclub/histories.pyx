@@ -26,7 +26,8 @@ cdef class UserHistories(NamedArrays):
 
     `places` says where S is: for a user with few rewards the last of its ring of `vectors`, for others a row of `packed`.
     `noise_weights` are ω, what a user's rewards count for in sums over users; the sums here are without it. `rounds` counts the
-    rewards of all users, `seen` the users with rewards, and `square_norms` is Σ‖x‖² over all rewards.
+    rewards of all users and `whole_rewards` those that were not shrunk, of which `reward_sum` and `reward_square` are; `seen` counts
+    the users with rewards, and `square_norms` is Σ‖x‖² over all rewards.
     """
 
     FIELDS = {
@@ -42,7 +43,7 @@ cdef class UserHistories(NamedArrays):
         "packed": Field(("packed", "triangle")),
     }
     NUMBERS = (
-        "rounds", "reward_sum", "reward_square", "square_norms", "seen", "used_vectors", "free_vector", "n_packed"
+        "rounds", "whole_rewards", "reward_sum", "reward_square", "square_norms", "seen", "used_vectors", "free_vector", "n_packed"
     )
     LENGTHS = {"vectors": "used_vectors", "packed": "n_packed"}
     IN_PLACE = True
@@ -122,8 +123,8 @@ cdef class UserHistories(NamedArrays):
                 self.extend("packed", self.n_packed + 1)
         return 0
 
-    cdef void add(self, Py_ssize_t user, const double *x, double reward) noexcept nogil:
-        """Add a reward to the user's sums; `rounds` counts it already."""
+    cdef void add(self, Py_ssize_t user, const double *x, double reward, bint whole) noexcept nogil:
+        """Add a reward, `whole` or shrunk, to the user's sums; `rounds` counts it already."""
         self.add_vector(user, x)
         if self.pulls[user] == 0:
             self.seen += 1.0
@@ -132,18 +133,11 @@ cdef class UserHistories(NamedArrays):
         self.reward_sums[user] += reward
         add_scaled(self.moments + user * self.dim, reward, x, self.dim)
         add_scaled(self.vector_sums + user * self.dim, 1.0, x, self.dim)
-        self.reward_sum += reward
-        self.reward_square += reward * reward
+        if whole:
+            self.reward_sum += reward
+            self.reward_square += reward * reward
+            self.whole_rewards += 1
         self.square_norms += dot(x, x, self.dim)
-
-    cdef void correct(self, Py_ssize_t user, const double *x, double before, double after) noexcept nogil:
-        """A reward that was added for x counts for something else."""
-        cdef double square = after * after - before * before
-        add_scaled(self.moments + user * self.dim, after - before, x, self.dim)
-        self.reward_sums[user] += after - before
-        self.reward_sum += after - before
-        self.reward_squares[user] += square
-        self.reward_square += square
 
     cdef void set_noise_weight(self, Py_ssize_t user, double weight) noexcept nogil:
         self.noise_weights[user] = weight
@@ -279,4 +273,4 @@ cdef class UserHistories(NamedArrays):
         """Add a reward: for whoever uses the histories alone."""
         self.make_space()
         self.rounds += 1
-        self.add(user, &x[0], reward)
+        self.add(user, &x[0], reward, True)

@@ -13,7 +13,7 @@ cdef enum:
 
 cdef class Partition(NamedArrays):
     cdef readonly UserHistories users
-    cdef Linked members, unseen
+    cdef Linked members
     cdef int64_t *sizes
     cdef double *effective_sizes
     cdef int64_t *next_row
@@ -30,10 +30,10 @@ cdef class Partition(NamedArrays):
     cdef void close_row(self, Py_ssize_t row) noexcept nogil
     cdef void enter(self, Py_ssize_t row, Py_ssize_t user) noexcept nogil
     cdef void leave(self, Py_ssize_t user) noexcept nogil
-    cdef void mark_seen(self, Py_ssize_t user) noexcept nogil
     cdef void merge_rows(self, Py_ssize_t row, Py_ssize_t other) noexcept nogil
     cdef Py_ssize_t collect_members(self, Py_ssize_t row) noexcept nogil
-    cdef Py_ssize_t row_without_rewards(self, Py_ssize_t known) noexcept nogil
+    cdef Py_ssize_t largest_row(self) noexcept nogil
+    cdef void place_newcomer(self, Py_ssize_t user) noexcept nogil
     cdef void invalidate_widths(self, Py_ssize_t row) noexcept nogil
 
     cdef void set_size(self, Py_ssize_t row, double size) noexcept nogil

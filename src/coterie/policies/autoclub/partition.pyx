@@ -1,7 +1,8 @@
 """Which user of AutoCLUB is in which cluster, and the clusters that a user might move to.
 
-Nothing here loops over all users or all clusters in a round: the users of a cluster are linked, those without a reward apart,
-and of very many clusters only those of largest effective size are candidates.
+Users are in a cluster from their first reward on; until then they act in the one of largest effective size. Nothing here loops
+over all users or all clusters in a round: the users of a cluster are linked, and of very many clusters only those of largest
+effective size are candidates.
 """
 
 import numpy as np
@@ -54,7 +55,7 @@ cdef class Partition(NamedArrays):
     Parameters
     ----------
     users : UserHistories
-        Who has given rewards: only they are linked as `members`.
+        Who has given rewards: only they are `members`.
     """
 
     FIELDS = {
@@ -71,7 +72,7 @@ cdef class Partition(NamedArrays):
 
     def __init__(self, UserHistories users):
         self.users, self.free_row = users, -1
-        for name in ("members", "unseen", "next", "previous", "collected"):
+        for name in ("members", "next", "previous", "collected"):
             self._scratch[name] = np.full(1, -1, np.int64)
         self._scratch["candidates"] = np.full(MOST_CANDIDATES + 1, -1, np.int64)
         NamedArrays.__init__(self, users.n_users, users.dim)
@@ -86,7 +87,7 @@ cdef class Partition(NamedArrays):
 
     def extend(self, str axis, Py_ssize_t length):
         if axis == "rows":
-            self._lengthen(("members", "unseen"), length)
+            self._lengthen(("members",), length)
         NamedArrays.extend(self, axis, length)
 
     def _lengthen(self, names, Py_ssize_t length):
@@ -100,10 +101,9 @@ cdef class Partition(NamedArrays):
     cdef int bind(self) except -1:
         self.sizes, self.effective_sizes = <int64_t *> self.pointer("sizes"), <double *> self.pointer("effective_sizes")
         self.next_row, self.positions = <int64_t *> self.pointer("next_row"), <int64_t *> self.pointer("positions")
-        self.rows_room = min(len(self._arrays["sizes"]), len(self._scratch["members"]), len(self._scratch["unseen"]))
-        self.members.head, self.unseen.head = self.indices("members"), self.indices("unseen")
-        self.members.next = self.unseen.next = self.indices("next")
-        self.members.previous = self.unseen.previous = self.indices("previous")
+        self.rows_room = min(len(self._arrays["sizes"]), len(self._scratch["members"]))
+        self.members.head, self.members.next = self.indices("members"), self.indices("next")
+        self.members.previous = self.indices("previous")
         self.collected, self.candidates = self.indices("collected"), self.indices("candidates")
         return NamedArrays.bind(self)
 
@@ -112,22 +112,25 @@ cdef class Partition(NamedArrays):
         return <int64_t *> cnp.PyArray_DATA(self._scratch[name])
 
     def refresh(self):
-        rows, sizes, positions = self.array("labels"), self.array("sizes"), self.array("positions")
-        if rows.min() < 0 or rows.max() >= self.used_rows:
+        seen = self.users.array("pulls") > 0
+        rows, sizes, positions = self.array("labels")[seen], self.array("sizes"), self.array("positions")
+        taken = sizes if seen.any() else np.ones(1, np.int64)  # the cluster that the first user will enter
+        cdef int64_t *counts = <int64_t *> cnp.PyArray_DATA(taken)
+        if rows.size and not 0 <= rows.min() <= rows.max() < self.used_rows:
             raise ValueError("has numbers in 'labels' that are no rows")
         if not np.array_equal(np.bincount(rows, minlength=self.used_rows), sizes):
             raise ValueError("has sizes of clusters that are not those of its labels")
-        if np.count_nonzero(sizes) != self.n_clusters:
-            raise ValueError(f"has {np.count_nonzero(sizes)} clusters, not {self.n_clusters}")
-        if not check_free_slots(self.next_row, self.free_row, self.used_rows, self.sizes):
+        if np.count_nonzero(taken) != self.n_clusters or len(taken) != self.used_rows:
+            raise ValueError(f"has {np.count_nonzero(taken)} clusters, not {self.n_clusters}")
+        if not check_free_slots(self.next_row, self.free_row, self.used_rows, counts):
             raise ValueError("has rows that belong to no cluster")
         listed = np.flatnonzero(positions)
         self.n_candidates = len(listed)
         if not np.array_equal(np.sort(positions[listed]), np.arange(1, len(listed) + 1)) or len(listed) > MOST_CANDIDATES:
             raise ValueError("has candidates among its clusters that are none")
-        if not sizes[listed].all():
+        if not taken[listed].all():
             raise ValueError("has candidates among its clusters that have no members")
-        self._lengthen(("members", "unseen"), self.used_rows)
+        self._lengthen(("members",), self.used_rows)
         self.bind()
         for row in listed.tolist():
             self.set_candidate(row, self.positions[<Py_ssize_t> row])
@@ -137,9 +140,10 @@ cdef class Partition(NamedArrays):
         """All lists anew from the label of each user."""
         cdef Py_ssize_t row, user
         for row in range(self.used_rows):
-            self.members.head[row] = self.unseen.head[row] = -1
+            self.members.head[row] = -1
         for user in range(self.n_users):
-            link(&self.members if self.users.pulls[user] > 0 else &self.unseen, self.row_of[user], user)
+            if self.users.pulls[user] > 0:
+                link(&self.members, self.row_of[user], user)
 
     cdef int make_space(self, int64_t rounds) except -1 nogil:
         """Room for the clusters that a reward may open."""
@@ -156,7 +160,7 @@ cdef class Partition(NamedArrays):
     cdef Py_ssize_t open_row(self) noexcept nogil:
         """A row for a new cluster."""
         cdef Py_ssize_t row = take_slot(self.next_row, &self.free_row, &self.used_rows)
-        self.members.head[row] = self.unseen.head[row] = -1
+        self.members.head[row] = -1
         self.sizes[row], self.positions[row] = 0, 0
         self.epochs[row] += 1
         self.n_clusters += 1
@@ -171,28 +175,22 @@ cdef class Partition(NamedArrays):
 
     cdef void enter(self, Py_ssize_t row, Py_ssize_t user) noexcept nogil:
         """A user is in this cluster."""
-        link(&self.members if self.users.pulls[user] > 0 else &self.unseen, row, user)
+        link(&self.members, row, user)
         self.row_of[user] = row
         self.sizes[row] += 1
 
     cdef void leave(self, Py_ssize_t user) noexcept nogil:
-        """A user with rewards is in its cluster no more."""
+        """A user is in its cluster no more."""
         unlink(&self.members, self.row_of[user], user)
         self.sizes[self.row_of[user]] -= 1
-
-    cdef void mark_seen(self, Py_ssize_t user) noexcept nogil:
-        """A user gives its first reward."""
-        unlink(&self.unseen, self.row_of[user], user)
-        link(&self.members, self.row_of[user], user)
 
     cdef void merge_rows(self, Py_ssize_t row, Py_ssize_t other) noexcept nogil:
         """All users of another cluster, which is to be closed, are in this one."""
         relink(&self.members, row, other, self.row_of)
-        relink(&self.unseen, row, other, self.row_of)
         self.sizes[row] += self.sizes[other]
 
     cdef Py_ssize_t collect_members(self, Py_ssize_t row) noexcept nogil:
-        """Put the users of a cluster who have given rewards into `collected`, ascending; returns how many they are."""
+        """Put the users of a cluster into `collected`, ascending; returns how many they are."""
         cdef Py_ssize_t n = 0
         cdef int64_t user = self.members.head[row]
         while user >= 0:
@@ -202,16 +200,17 @@ cdef class Partition(NamedArrays):
         qsort(self.collected, n, sizeof(int64_t), ascending)
         return n
 
-    cdef Py_ssize_t row_without_rewards(self, Py_ssize_t known) noexcept nogil:
-        """The lowest candidate whose users have given no reward, or the last user's cluster; -1 if there is none."""
-        cdef Py_ssize_t k, row, found = -1
-        for k in range(self.n_candidates):
-            row = self.candidates[k]
-            if self.members.head[row] < 0 and (found < 0 or row < found):
-                found = row
-        if found < 0 and known > 0 and self.members.head[self.row_of[known - 1]] < 0:
-            return self.row_of[known - 1]
+    cdef Py_ssize_t largest_row(self) noexcept nogil:
+        """The cluster of largest effective size, in which users without rewards act; the first candidate on ties."""
+        cdef Py_ssize_t k, found = self.candidates[0]
+        for k in range(1, self.n_candidates):
+            if self.effective_sizes[self.candidates[k]] > self.effective_sizes[found]:
+                found = self.candidates[k]
         return found
+
+    cdef void place_newcomer(self, Py_ssize_t user) noexcept nogil:
+        """A user without rewards acts in the largest cluster, and enters it with its first reward."""
+        self.row_of[user] = self.largest_row()
 
     cdef void invalidate_widths(self, Py_ssize_t row) noexcept nogil:
         """A row has lost data: widths that were cached of it are no bounds any more."""

@@ -3,15 +3,16 @@
 from libc.stdint cimport int64_t
 
 from coterie.policies.autoclub.histories cimport UserHistories
+from coterie.policies.autoclub.quorums cimport Limits
 from coterie.policies.kernel.arrays cimport NamedArrays
 
 
 cdef struct Terms:
-    # A user's contribution to the estimates: T, ωΣr², RSS, tr H, λ‖δ‖², tr H², tr H² ln λ, κ = tr H²/tr H, and numerator and
+    # A user's contribution to the estimates: T, RSS and T − tr H times its share, tr H, λ‖δ‖², tr H², tr H² ln λ, κ = tr H²/tr H, and numerator and
     # denominator of the offset; H = S(λI + S)⁻¹
     double pulls
-    double square
     double residual
+    double left
     double freedom
     double penalty
     double information
@@ -22,14 +23,17 @@ cdef struct Terms:
 
 
 cdef struct Regression:
-    # A user's own regression: its terms, ln|λI + S| and cᵀ(λI + S)⁻¹c
+    # A user's own regression: its terms, RSS, fair share, ln|λI + S| and cᵀ(λI + S)⁻¹c
     Terms terms
+    double residual
+    double share
     double logdet
     double explained
 
 
 cdef class CommonPrior(NamedArrays):
     cdef readonly UserHistories users
+    cdef readonly Limits limits
     cdef readonly double ridge
     cdef public double noise2, precision, offset, fitted, vote_squares
     cdef Terms *terms
@@ -38,6 +42,7 @@ cdef class CommonPrior(NamedArrays):
     cdef double *vote_sum
     cdef double *votes
     cdef int64_t *order
+    cdef double *shares
     # Scratch; `centred` is left holding ωc of the user of the last regression, `matrix` and `reduced` the last elimination
     cdef double *matrix
     cdef double *factor
@@ -54,7 +59,11 @@ cdef class CommonPrior(NamedArrays):
     cdef void regress(self, Py_ssize_t user, double *fit, Regression *found) noexcept nogil  # OUT: fit, found
     cdef void update_user(self, Py_ssize_t user, Regression *found, double *fit) noexcept nogil  # OUT: fit
     cdef void update_prior(self) noexcept nogil
-    cdef double noise_weight(self, Py_ssize_t user, Terms *terms, double least_noise) noexcept nogil
+    cdef double fair_share(self, Py_ssize_t user, double left) noexcept nogil
+    cdef double least_noise(self) noexcept nogil
+    cdef bint is_known(self, Py_ssize_t user) noexcept nogil
+    cdef double share_of(self, Py_ssize_t user) noexcept nogil
+    cdef double noise_weight(self, Py_ssize_t user, Regression *found, double own_share) noexcept nogil
     cdef double effective_size(self, Py_ssize_t user) noexcept nogil
     cdef double total_size(self) noexcept nogil
 

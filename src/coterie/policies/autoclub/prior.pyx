@@ -10,9 +10,11 @@ marginal likelihood of data (S, c) is, up to a term that every grouping of the s
 import numpy as np
 
 cimport numpy as cnp
+from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
 
 from coterie.policies.autoclub.histories cimport UserHistories
+from coterie.policies.autoclub.quorums cimport REWARDS, Limits, quorum
 from coterie.policies.kernel.arrays cimport NamedArrays
 from coterie.policies.kernel.linalg cimport (
     add_scaled, apply, back_substitute, combine_upper, dot, eliminate, exponential, finish_inverse, natural_log
@@ -27,12 +29,14 @@ FREEDOM = 3
 """The place of tr H among the terms of a user."""
 cdef double PSEUDO_USERS = 0.2  # the ridge counts towards λ like this many users of whom everything is known
 cdef double MOST_STEP = 0.5  # ln λ moves by no more than this at a time
-cdef double TINY = 1e-12  # for rounding: σ̂² is no less than this part of the mean of r², λ than this part of Σ‖x‖², and a
+cdef double TINY = 1e-12  # for rounding: λ is no less than this part of Σ‖x‖², and a
 # user counts for no less than this in μ
 cdef double LEAST_NOISE2 = 1e-100  # σ̂² of rewards that are all zero
+cdef double EXACT = 1e-8  # σ̂² is no less than this part of the square of a usual reward
 cdef double LEAST_FREEDOM = 1e-100  # below this tr H, nothing is known of a user
 cdef double OFFSET_VARIANCES = 16.0  # an offset counts as far as its square exceeds so many times its variance
-cdef double PSEUDO_REWARDS = 20.0  # a user's noise is first taken to be the common one, as if so many rewards said so
+cdef double PSEUDO_REWARDS = 10.0  # a user's noise is first taken to be the common one, as if so many rewards said so
+cdef double MOST_SHARE = 4.0  # a user counts in the noise for at most so many times the mean of others
 cdef double NOISIER = 2.0  # a user counts in full up to so many times the variance of the others
 
 
@@ -46,6 +50,8 @@ cdef class CommonPrior(NamedArrays):
     ----------
     users : UserHistories
         Their rewards.
+    limits : Limits
+        How large rewards are.
     ridge : float
         λ before the first regression, in units of the mean of ‖x‖².
     """
@@ -57,12 +63,13 @@ cdef class CommonPrior(NamedArrays):
         "terms": Field(("users", "terms")),
         "votes": Field(("users", "dim")),
         "order": Field(("users",), "int64"),
+        "shares": Field(("users",)),
     }
     NUMBERS = ("noise2", "precision", "offset", "fitted", "vote_squares")
     IN_PLACE = True
 
-    def __init__(self, UserHistories users, *, ridge):
-        self.users, self.ridge = users, ridge
+    def __init__(self, UserHistories users, Limits limits, *, ridge):
+        self.users, self.limits, self.ridge = users, limits, ridge
         self.noise2, self.precision = 1.0, ridge
         NamedArrays.__init__(self, users.n_users, users.dim)
 
@@ -75,6 +82,7 @@ cdef class CommonPrior(NamedArrays):
         self.sums, self.terms = <Terms *> self.pointer("sums"), <Terms *> self.pointer("terms")
         self.mean, self.vote_sum = <double *> self.pointer("mean"), <double *> self.pointer("vote_sum")
         self.votes, self.order = <double *> self.pointer("votes"), <int64_t *> self.pointer("order")
+        self.shares = <double *> self.pointer("shares")
         self.matrix = self.workspace("regression", 3 * d * d + 3 * d)
         self.factor, self.inverse = self.matrix + d * d, self.matrix + 2 * d * d
         self.centred = self.matrix + 3 * d * d
@@ -170,44 +178,70 @@ cdef class CommonPrior(NamedArrays):
         apply(self.inverse, self.around, self.reduced, n)
         terms.offset_weight = weight * (pulls - weight * dot(self.around, self.reduced, n))
         terms.offset_sum = weight * (level - dot(total, self.mean, d) - dot(self.around, fit, n)) + self.offset * terms.offset_weight
-        terms.pulls, terms.square, terms.freedom = pulls, weight * self.users.reward_squares[user], 0.0
+        terms.pulls, terms.freedom = pulls, 0.0
         for i in range(n):  # H = I − λA⁻¹, but its diagonal as that of A⁻¹S: nothing cancels where H is next to nothing
             known = weight * dot(self.inverse + i * n, gram + i * n, n)
             terms.freedom += known
             self.inverse[i * n + i] = known / precision
         terms.information = precision * precision * dot(self.inverse, self.inverse, n * n)
         terms.penalty = precision * dot(fit, fit, n)
-        terms.residual = max(weight * around - found.explained - terms.penalty, 0.0)
+        found.residual = max(weight * around - found.explained - terms.penalty, 0.0)
+        terms.left = max(pulls - terms.freedom, 0.0)
+        found.share = self.fair_share(user, terms.left)
+        terms.residual, terms.left = found.share * found.residual, found.share * terms.left
         terms.log_precision = terms.information * natural_log(precision)
         terms.mean_weight = min(terms.information / terms.freedom, 1.0) if terms.freedom > LEAST_FREEDOM else 0.0
         if n < d:
             self.users.from_span(fit)
 
-    cdef double noise_weight(self, Py_ssize_t user, Terms *terms, double least_noise) noexcept nogil:
-        """ω, what a user's rewards should count for: 1 unless they are much noisier than others'. `terms` are by today's ω."""
+    cdef double fair_share(self, Py_ssize_t user, double left) noexcept nogil:
+        """1, or less for a user with many more degrees of freedom than others, and 0 for a noisy one: nobody's rewards alone say
+        how noisy all are."""
+        cdef double others = self.fitted - (self.terms[user].pulls > 0.0), rest = self.sums.left - self.terms[user].left
+        if self.users.noise_weights[user] < 1.0:
+            return 0.0
+        return MOST_SHARE * rest / (others * left) if MOST_SHARE * rest < others * left else 1.0
+
+    cdef double noise_weight(self, Py_ssize_t user, Regression *found, double own_share) noexcept nogil:
+        """ω, what a user's rewards should count for: 1 unless they are much noisier than others'.
+
+        `found` is by today's ω, and `own_share` of its RSS is in values that not everybody gives.
+        """
         cdef Terms *own = &self.terms[user]
-        cdef double others = self.sums.pulls - self.sums.freedom - (own.pulls - own.freedom)
+        cdef double others = self.sums.left - own.left
         cdef double usual, level, pulls = self.sums.pulls - own.pulls
-        if not others > TINY * pulls:
+        if not (self.is_fitted() and others > TINY * pulls):
             return 1.0
-        usual = (self.sums.residual - own.residual) / others
-        usual = max(usual, max(TINY * (self.sums.square - own.square) / pulls, least_noise))
-        level = terms.residual / (self.users.noise_weights[user] * usual) + PSEUDO_REWARDS
-        level /= terms.pulls - terms.freedom + PSEUDO_REWARDS
+        usual = max((self.sums.residual - own.residual) / others, self.least_noise())
+        level = own_share * found.residual / (self.users.noise_weights[user] * usual) + PSEUDO_REWARDS
+        level /= found.terms.pulls - found.terms.freedom + PSEUDO_REWARDS
         return min(1.0, NOISIER / level)
 
     # The estimates.
 
     cdef bint is_fitted(self) noexcept nogil:
-        """Do the estimates rest on regressions?"""
-        return self.sums.pulls != 0.0
+        """Do the estimates rest on regressions of a quorum of users?"""
+        return self.fitted >= quorum(self.users.seen)
+
+    cdef double least_noise(self) noexcept nogil:
+        """σ̂² of rewards that are explained but for rounding: EXACT times 4^e, if a quorum has sent rewards of size 2^e."""
+        cdef double most = self.limits.most[REWARDS]
+        return max(EXACT * most * most / 16.0, LEAST_NOISE2) if most < INFINITY else LEAST_NOISE2
+
+    cdef bint is_known(self, Py_ssize_t user) noexcept nogil:
+        """Has a user a regression, and have rewards a noise?"""
+        return self.terms[user].pulls > 0.0 and self.noise2 > LEAST_NOISE2
+
+    cdef double share_of(self, Py_ssize_t user) noexcept nogil:
+        """The fair share of a user, by its last regression."""
+        return self.shares[user] if self.terms[user].pulls > 0.0 else 1.0
 
     cdef void guess(self) noexcept nogil:
         """m, σ̂² and λ before the first regression: mean and variance of rewards, and the ridge in the unit of the vectors."""
-        cdef double rewards = self.users.rounds, mean = self.users.reward_sum / rewards, square = self.users.reward_square / rewards
+        cdef double rewards = max(self.users.whole_rewards, 1), mean = self.users.reward_sum / rewards, square = self.users.reward_square / rewards
         cdef double variance = max(square - mean * mean, TINY * square)
-        self.offset = self.shrunk_offset(mean, variance / rewards) if self.users.rounds > 1 else 0.0
-        self.noise2 = max(square - self.offset * (2.0 * mean - self.offset), max(TINY * square, LEAST_NOISE2))
+        self.offset = self.shrunk_offset(mean, variance / rewards) if self.users.whole_rewards > 1 else 0.0
+        self.noise2 = max(square - self.offset * (2.0 * mean - self.offset), self.least_noise())
         self.precision = self.usual_precision()
 
     cdef double shrunk_offset(self, double estimate, double variance) noexcept nogil:
@@ -221,6 +255,7 @@ cdef class CommonPrior(NamedArrays):
         for i in range(self.dim):
             self.around[i] = fit[i] + found.terms.mean_weight * self.mean[i]
         self.replace_terms(user, &found.terms, self.around)
+        self.shares[user] = found.share
         for i in range(self.dim):
             fit[i] += self.mean[i]
         self.update_noise()
@@ -231,9 +266,7 @@ cdef class CommonPrior(NamedArrays):
         cdef Terms old = self.terms[user]
         cdef double *last = self.votes + user * self.dim
         cdef double before = dot(last, last, self.dim)
-        cdef bint anew = (
-            2.0 * old.residual > self.sums.residual or 2.0 * old.square > self.sums.square or 2.0 * before > self.vote_squares
-        )
+        cdef bint anew = 2.0 * old.residual > self.sums.residual or 2.0 * before > self.vote_squares
         if old.pulls == 0.0:
             self.order[<Py_ssize_t> self.fitted] = user
             self.fitted += 1.0
@@ -251,8 +284,8 @@ cdef class CommonPrior(NamedArrays):
     cdef void add_terms(self, Terms *terms, double sign) noexcept nogil:
         """Add a user's terms to the sums, or subtract them."""
         self.sums.pulls += sign * terms.pulls
-        self.sums.square += sign * terms.square
         self.sums.residual += sign * terms.residual
+        self.sums.left += sign * terms.left
         self.sums.freedom += sign * terms.freedom
         self.sums.penalty += sign * terms.penalty
         self.sums.information += sign * terms.information
@@ -278,10 +311,9 @@ cdef class CommonPrior(NamedArrays):
                 self.vote_sum[i] += vote[i]
 
     cdef void update_noise(self) noexcept nogil:
-        """σ̂² = Σ RSS / Σ(T − tr H): residuals per degree of freedom left."""
-        cdef double left = self.sums.pulls - self.sums.freedom
-        self.noise2 = self.sums.residual / max(left, TINY)
-        self.noise2 = max(self.noise2, max(TINY * self.sums.square / self.sums.pulls, LEAST_NOISE2))
+        """σ̂² = Σ RSS / Σ(T − tr H): residuals per degree of freedom left, each user by its fair share."""
+        if self.is_fitted() and self.sums.left > TINY * self.sums.pulls:
+            self.noise2 = max(self.sums.residual / self.sums.left, self.least_noise())
 
     cdef void update_prior(self) noexcept nogil:
         """One step of Fisher scoring for ln λ on the marginal likelihood, and the James–Stein mean of users.
@@ -296,6 +328,8 @@ cdef class CommonPrior(NamedArrays):
         cdef double wanted = self.sums.log_precision + known * natural_log(self.usual_precision()) + slope
         wanted /= self.sums.information + known
         cdef Py_ssize_t i
+        if not self.is_fitted():
+            return
         if self.sums.offset_weight > TINY * self.sums.pulls:
             self.offset = self.shrunk_offset(
                 self.sums.offset_sum / self.sums.offset_weight, self.noise2 / self.sums.offset_weight

@@ -130,7 +130,7 @@ cdef class Search:
         cdef Py_ssize_t n = self.offer.n
         if n <= FEW or 4 * self.k > n or self.learner.explores() or not self.short_enough() or not self.compressed.most_norm < MOST:
             return False
-        if not self.learner.describe(self.user, self.k, &self.model):
+        if not self.learner.describe(self.learner.number_of(self.user), self.k, &self.model):
             return False
         room = np.empty(self.compressed.stride, np.int16)
         rest = np.empty((2 * self.compressed.dim + 2, self.compressed.dim))
@@ -388,7 +388,7 @@ cdef class Search:
             ids[j] = self.offer.ids[picks[j]]
         offer.items, offer.picks, offer.n, offer.ids = self.offer.items, picks, n, ids
         self.learner.look_up_effects(&offer, ALL_KINDS)
-        self.learner.final_scores(self.user, &offer, self.k, scores)
+        self.learner.final_scores(self.learner.number_of(self.user), &offer, self.k, scores)
         for j in range(n):
             self.insert(scores[j], arms[j])
         return 0

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t
 
+from coterie.policies.hier.arrivals cimport Arrivals
 from coterie.policies.kernel.learner cimport Learner, Offer
 
 
@@ -13,6 +14,7 @@ cdef struct Fold:
 
 
 cdef class UserRows(Learner):
+    cdef readonly Arrivals arrivals
     cdef readonly bint intercept
     cdef bint mean_given
     cdef bint doubtful
@@ -45,9 +47,6 @@ cdef class UserRows(Learner):
 
     cdef const double *with_intercept(self, const double *x, double times) noexcept nogil
     cdef void absorb_weighted(self, Py_ssize_t user, const double *x, double reward, double weight) noexcept nogil
-    cdef void correct(
-        self, Py_ssize_t user, const double *x, double weight, double before, double after
-    ) noexcept nogil
     cdef void copy_from(self, Py_ssize_t user, UserRows others, Py_ssize_t other) noexcept nogil
     cdef void reweigh(self, Py_ssize_t user, double times) noexcept nogil
     cdef void start_covariance(self, Py_ssize_t user) noexcept nogil

@@ -18,6 +18,7 @@ from libc.string cimport memcpy
 from numpy.random cimport bitgen_t
 from numpy.random.c_distributions cimport random_standard_normal
 
+from coterie.policies.hier.arrivals cimport Arrivals
 from coterie.policies.kernel.learner cimport Learner, WidthCache, Offer, ScoreModel, WidthModel, largest, row
 from coterie.policies.kernel.linalg cimport (
     absorb, add_gram, add_outer, add_scaled, apply, cholesky, congruent, dot, eigen, eliminate, finish_inverse,
@@ -59,6 +60,8 @@ cdef inline Py_ssize_t half(Py_ssize_t user) noexcept nogil:
 cdef class UserRows(Learner):
     """Sums S, b, Σr² and T of each user, its posterior N(m, σ²V), and the prior.
 
+    Rows of arrays are those of users in the order of their first rewards, as `arrivals` numbers them.
+
     Parameters
     ----------
     intercept : bool
@@ -79,12 +82,14 @@ cdef class UserRows(Learner):
         "prior.new_user": Field(("size", "size")),
     }
     NUMBERS = ("rounds", "noise2", "spread2", "shrinkage", "due")
+    PARTS = {"arrivals": Arrivals}
 
     def __init__(self, n_users, dim, *, intercept, noise, mean, covariance, ridge, schedule, generator):
         self.intercept, self.noise, self.mean, self.covariance = intercept, noise, mean, covariance
         self.size, self.mean_given = dim + intercept, mean is not None
         self.noise2, self.spread2, self.due = 1.0 if noise is None else noise * noise, 1.0 / ridge, 1.0
         self.shrinkage = SHRINKAGE * self.size
+        self.arrivals = Arrivals(n_users, dim)
         Learner.__init__(self, n_users, dim, ridge=ridge, schedule=schedule, generator=generator)
 
     @classmethod
@@ -132,6 +137,12 @@ cdef class UserRows(Learner):
         if np.diagonal(self.array("prior.covariance")).min() <= 0:
             raise ValueError("has a covariance of preferences that is none")
 
+    cdef Py_ssize_t number_of(self, Py_ssize_t user) noexcept nogil:
+        return self.arrivals.number_of(user)
+
+    cdef Py_ssize_t admit(self, Py_ssize_t user) noexcept nogil:
+        return self.arrivals.admit(user)
+
     cdef const double *with_intercept(self, const double *x, double times) noexcept nogil:
         """`times` the vector, with its intercept if there is one; in `extended`, until the next call."""
         cdef Py_ssize_t i, first = self.intercept
@@ -160,17 +171,6 @@ cdef class UserRows(Learner):
         add_outer(self.grams + user * p * p, full, p)
         self.squared[user] += reward * reward
         self.pulls[user] += 1
-
-    cdef void correct(
-        self, Py_ssize_t user, const double *x, double weight, double before, double after
-    ) noexcept nogil:
-        """Replace a reward that was absorbed with some weight by another value."""
-        cdef Py_ssize_t p = self.size
-        cdef const double *full = self.with_intercept(x, weight * (after - before))
-        add_scaled(self.moments + user * p, 1.0, full, p)
-        apply(self.covariances + user * p * p, full, self.total, p)
-        add_scaled(self.means + user * p, 1.0, self.total, p)
-        self.squared[user] += weight * (after * after - before * before)
 
     cdef void copy_from(self, Py_ssize_t user, UserRows others, Py_ssize_t other) noexcept nogil:
         """Copy the sums and the posterior of a user of another model."""
@@ -361,16 +361,17 @@ cdef class UserRows(Learner):
         """Each user's own ridge regression, without its intercept; what it acts on is in `scores`."""
         own, moments = self.array("grams") + self.ridge * np.eye(self.size), self.array("moments").copy()
         solved = [eliminated(gram, moment, 0.5 * self.ridge)[2] for gram, moment in zip(own, moments)]
-        return np.array(solved)[:, self.intercept :]
+        return np.array([*solved, np.zeros(self.size)])[self.arrivals.of_all(), self.intercept :]
 
     def pulls_of_users(self):
         """How many rewards each user has given."""
-        return self.array("pulls").copy()
+        return np.append(self.array("pulls"), 0)[self.arrivals.of_all()]
 
     def known_preferences(self):
         """The posterior mean of each user, a constant first; the mean of xxᵀ over all rewards; and the rewards of each user."""
-        pulls = self.array("pulls").copy()
-        means = np.where(pulls[:, None] > 0, self.array("posterior.mean"), self.array("prior.mean"))
+        pulls, prior = self.pulls_of_users(), self.array("prior.mean")
+        means = np.vstack([self.array("posterior.mean"), prior])[self.arrivals.of_all()]
+        means = np.where(pulls[:, None] > 0, means, prior)
         moment = self.array("grams").sum(0) / max(1, pulls.sum())
         if self.intercept:
             return means, moment, pulls

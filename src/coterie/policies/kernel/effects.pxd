@@ -56,6 +56,5 @@ cdef class Effects(NamedArrays):
     cdef double clipped(self, double off) noexcept nogil
     cdef void compare(self, double off, double before, double weight, double kept) noexcept nogil
     cdef void settle(self) noexcept nogil
-    cdef void restart(self) noexcept nogil
     cdef int insert(self, int64_t key, double weight, double total) except -1
     cdef int resize(self, int64_t slots, double least) except -1

@@ -235,13 +235,6 @@ cdef class Effects(NamedArrays):
             if shrinkage < self.most_shrinkage:
                 self.variance, self.shrinkage = self.agreement / self.compared, shrinkage
 
-    cdef void restart(self) noexcept nogil:
-        """Forget what τ² was learnt from, where it has turned out to be wrong; keys and their sums stay."""
-        self.rounds = 0
-        self.mean = self.weight = self.squares = self.count = 0.0
-        self.agreement = self.agreement2 = self.compared = self.compared2 = 0.0
-        self.settle()
-
     # What is known of a key.
 
     cdef Effect look(self, int64_t key, double level) noexcept nogil:

@@ -195,6 +195,8 @@ cdef class Learner(NamedArrays):
     cdef int reserve(self, Py_ssize_t n_arms) except -1
     cdef bint explores(self) noexcept nogil
 
+    cdef Py_ssize_t number_of(self, Py_ssize_t user) noexcept nogil
+    cdef Py_ssize_t admit(self, Py_ssize_t user) noexcept nogil
     cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil  # OUT: seen
     cdef int scaled_view(self, Py_ssize_t user, View *seen) except -1 nogil  # OUT: seen
     cdef double time_factor(self) noexcept nogil

@@ -60,6 +60,14 @@ cdef class Learner(NamedArrays):
 
     # Defined by the families.
 
+    cdef Py_ssize_t number_of(self, Py_ssize_t user) noexcept nogil:
+        """The number of a user inside: its own, unless a family numbers users as they come. All below have this number."""
+        return user
+
+    cdef Py_ssize_t admit(self, Py_ssize_t user) noexcept nogil:
+        """The number of a user who gives a reward."""
+        return user
+
     cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil:
         """The statistics that decide for this user, written to `seen`   (Alg. 1, lines 6-8)."""
         return 0
@@ -96,6 +104,11 @@ cdef class Learner(NamedArrays):
     def pulls_of_users(self):
         """How many rewards each user has given."""
         return self.array("users.pulls").copy()
+
+    def first_member(self, Py_ssize_t user):
+        """The lowest user of the same cluster."""
+        labels = self.labels()
+        return int(np.argmax(labels == labels[user]))
 
     def cluster_of(self, Py_ssize_t user):
         """The users whose data counts for this one, ascending."""
@@ -164,6 +177,7 @@ cdef class Learner(NamedArrays):
     ) except -1 nogil:
         """The arm to play, or the k best in order; 1 if some arm is too long for its width."""
         cdef Py_ssize_t i, j
+        user = self.number_of(user)
         self.explored = self.explores()
         if self.explored:
             for j in range(offer.n):
@@ -390,9 +404,12 @@ cdef class Learner(NamedArrays):
     ) except -1 nogil:
         """Absorb the n rewards observed in a round in which `shown` arms were shown, then review the user once."""
         cdef Py_ssize_t j
+        if n == 0:
+            return 0
+        user = self.admit(user)
         for j in range(n):
             self.learn_one(user, xs + j * self.dim, rewards[j], NULL if ids == NULL else ids + j)
-        return self.review(user) if n else 0
+        return self.review(user)
 
     @cython.final
     cdef int learn_one(self, Py_ssize_t user, const double *x, double reward, const int64_t *item) except -1 nogil:
@@ -471,7 +488,7 @@ cdef class Learner(NamedArrays):
         self.reserve(offer.n)
         with nogil:
             self.look_up_effects(&offer, effects)
-            self.score_all(user, &offer, first, second)
+            self.score_all(self.number_of(user), &offer, first, second)
         return mean, width
 
     # The state by name: its own arrays and numbers, and those of its parts; effects are parts where they are learnt.
@@ -532,7 +549,7 @@ cdef class Learner(NamedArrays):
             for k in range(offer.n):
                 item = NULL if offer.ids == NULL else offer.ids + k
                 if fitting:
-                    self.learn_one(served[k], offer.items + k * self.dim, values[k], item)
+                    self.learn_one(self.admit(served[k]), offer.items + k * self.dim, values[k], item)
                 else:
                     self.learn(served[k], offer.items + k * self.dim, values + k, item, 1, 1)
             for k in range(self.n_users if fitting else 0):

@@ -301,8 +301,8 @@ def autoclub_weights(state: PolicyState, number: int) -> dict[str, float]:
     return {
         "belongs": found.weight,
         "known": found.known,
-        "counts_for": found.precision,
-        "degrees": found.people,
+        "counts_for": found.noise_weight,
+        "degrees": found.hierarchy,
     }
 
 

@@ -162,11 +162,11 @@ class PolicyState:
         if labels is None or len(labels) != policy.n_users:
             labels = self._labels = policy.learner.label_array()
             if labels is None:
-                return first_with_label(policy.learner.labels(), number)
+                return policy.learner.first_member(number)
             self._firsts.clear()
         label = labels.item(number)
         if label < 0:  # in no cluster yet
-            return first_with_label(policy.learner.labels(), number)
+            return policy.learner.first_member(number)
         first = self._firsts.get(label)
         if first is None:
             first = self._firsts[label] = first_with_label(labels, number)
