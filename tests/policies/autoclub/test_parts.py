@@ -9,7 +9,7 @@ from coterie.policies.autoclub.clusters import Clusters
 from coterie.policies.autoclub.hierarchical_model import ModelWeights
 from coterie.policies.autoclub.histories import UserHistories
 from coterie.policies.autoclub.prior import CommonPrior
-from coterie.policies.autoclub.quorums import Limits, SharedValues
+from coterie.policies.autoclub.quorums import SharedValues, SizeLimits
 from coterie.types import Floats
 
 USERS, DIM = 6, 5
@@ -38,7 +38,7 @@ def test_histories_give_back_every_sum(rounds: int) -> None:
 
 
 def test_rewards_and_vectors_are_limited_until_a_quorum_confirms_their_size() -> None:
-    limits, x = Limits(3, 1), np.ones(1)
+    limits, x = SizeLimits(3, 1), np.ones(1)
     assert limits.limited(0, x, 100.0) == 1.0  # the only user is a majority
     assert limits.limited(1, x, 1.5) == 1.0
     assert limits.limited(0, x, -100.0) == 0.04  # both of two
@@ -69,7 +69,7 @@ def test_values_of_many_users_are_not_forgotten_for_those_of_one() -> None:
 
 def test_the_prior_finds_the_noise_from_regressions_of_users_alone() -> None:
     users, _, _, tastes = rewarded(300 * USERS, noise=0.2)
-    prior = CommonPrior(users, Limits(USERS, DIM), ridge=1.0)
+    prior = CommonPrior(users, SizeLimits(USERS, DIM), ridge=1.0)
     for _ in range(20):
         fits = [prior.fit(user) for user in range(USERS)]
     assert prior.noise2 == pytest.approx(0.04, rel=0.1)
@@ -80,7 +80,9 @@ def test_the_prior_finds_the_noise_from_regressions_of_users_alone() -> None:
 def test_clusters_need_neither_a_hierarchical_model_nor_effects() -> None:
     rng, tastes = np.random.default_rng(1), np.eye(DIM)
     users = UserHistories(USERS, DIM)
-    clusters = Clusters(users, SharedValues(USERS, DIM), CommonPrior(users, Limits(USERS, DIM), ridge=1.0))
+    clusters = Clusters(
+        users, SharedValues(USERS, DIM), CommonPrior(users, SizeLimits(USERS, DIM), ridge=1.0)
+    )
     for t in range(100 * USERS):
         x = rng.normal(size=DIM)
         clusters.learn(t % USERS, x, float(x @ tastes[t % 2] + 0.1 * rng.normal()))

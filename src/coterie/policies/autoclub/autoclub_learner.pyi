@@ -4,7 +4,7 @@ from coterie.policies.autoclub.clusters import Clusters
 from coterie.policies.autoclub.hierarchical_model import ModelWeights, PosteriorCache
 from coterie.policies.autoclub.histories import UserHistories
 from coterie.policies.autoclub.prior import CommonPrior
-from coterie.policies.autoclub.quorums import Limits, SharedValues
+from coterie.policies.autoclub.quorums import SharedValues, SizeLimits
 from coterie.policies.hier.arrivals import Arrivals
 from coterie.policies.kernel.effects import Effects
 from coterie.policies.kernel.learner import Learner
@@ -13,7 +13,7 @@ from coterie.types import Floats, Ints
 class AutoClubLearner(Learner):
     arrivals: Arrivals
     users: UserHistories
-    limits: Limits
+    limits: SizeLimits
     values: SharedValues
     prior: CommonPrior
     clusters: Clusters

@@ -15,7 +15,7 @@ from coterie.policies.autoclub.clusters cimport Clusters, Prediction
 from coterie.policies.autoclub.hierarchical_model cimport ModelWeights, PosteriorCache
 from coterie.policies.autoclub.histories cimport UserHistories
 from coterie.policies.autoclub.prior cimport CommonPrior
-from coterie.policies.autoclub.quorums cimport Limits, SharedValues
+from coterie.policies.autoclub.quorums cimport SizeLimits, SharedValues
 from coterie.policies.hier.arrivals cimport Arrivals
 from coterie.policies.kernel.effects cimport Effect, Effects, key_of_item, key_of_pair
 from coterie.policies.kernel.learner cimport (
@@ -74,7 +74,7 @@ cdef class AutoClubLearner(Learner):
     PARTS = {
         "arrivals": Arrivals,
         "users": UserHistories,
-        "limits": Limits,
+        "limits": SizeLimits,
         "values": SharedValues,
         "prior": CommonPrior,
         "clusters": Clusters,
@@ -86,7 +86,7 @@ cdef class AutoClubLearner(Learner):
 
     cdef readonly Arrivals arrivals
     cdef readonly UserHistories users
-    cdef readonly Limits limits
+    cdef readonly SizeLimits limits
     cdef readonly SharedValues values
     cdef readonly CommonPrior prior
     cdef readonly Clusters clusters
@@ -111,7 +111,7 @@ cdef class AutoClubLearner(Learner):
         shared = {"ridge": ridge, "schedule": schedule, "generator": generator}
         self.arrivals = Arrivals(n_users, dim)
         self.users = UserHistories(n_users, dim)
-        self.limits, self.values = Limits(n_users, dim), SharedValues(n_users, dim)
+        self.limits, self.values = SizeLimits(n_users, dim), SharedValues(n_users, dim)
         self.prior = CommonPrior(self.users, self.limits, ridge=ridge)
         self.clusters = Clusters(self.users, self.values, self.prior)
         self.hierarchy = PosteriorCache(self.users, slots=slots, **shared)

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from coterie.policies.autoclub.histories cimport UserHistories
-from coterie.policies.autoclub.quorums cimport Limits
+from coterie.policies.autoclub.quorums cimport SizeLimits
 from coterie.policies.kernel.arrays cimport NamedArrays
 
 
@@ -33,7 +33,7 @@ cdef struct Regression:
 
 cdef class CommonPrior(NamedArrays):
     cdef readonly UserHistories users
-    cdef readonly Limits limits
+    cdef readonly SizeLimits limits
     cdef readonly double ridge
     cdef public double noise2, precision, offset, fitted, vote_squares
     cdef Terms *terms

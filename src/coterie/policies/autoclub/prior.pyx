@@ -14,7 +14,7 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
 
 from coterie.policies.autoclub.histories cimport UserHistories
-from coterie.policies.autoclub.quorums cimport REWARDS, Limits, quorum
+from coterie.policies.autoclub.quorums cimport REWARDS, SizeLimits, quorum
 from coterie.policies.kernel.arrays cimport NamedArrays
 from coterie.policies.kernel.linalg cimport (
     add_scaled, apply, back_substitute, combine_upper, dot, eliminate, exponential, finish_inverse, natural_log
@@ -50,7 +50,7 @@ cdef class CommonPrior(NamedArrays):
     ----------
     users : UserHistories
         Their rewards.
-    limits : Limits
+    limits : SizeLimits
         How large rewards are.
     ridge : float
         λ before the first regression, in units of the mean of ‖x‖².
@@ -68,7 +68,7 @@ cdef class CommonPrior(NamedArrays):
     NUMBERS = ("noise2", "precision", "offset", "fitted", "vote_squares")
     IN_PLACE = True
 
-    def __init__(self, UserHistories users, Limits limits, *, ridge):
+    def __init__(self, UserHistories users, SizeLimits limits, *, ridge):
         self.users, self.limits, self.ridge = users, limits, ridge
         self.noise2, self.precision = 1.0, ridge
         NamedArrays.__init__(self, users.n_users, users.dim)

@@ -14,7 +14,7 @@ cdef enum:
 cdef Py_ssize_t quorum(double users) noexcept nogil
 
 
-cdef class Limits(NamedArrays):
+cdef class SizeLimits(NamedArrays):
     cdef int64_t *exponents
     cdef int64_t *counts
     cdef int64_t users[KINDS]

@@ -1,7 +1,7 @@
 from coterie.policies.kernel.arrays import NamedArrays
 from coterie.types import Floats
 
-class Limits(NamedArrays):
+class SizeLimits(NamedArrays):
     def __init__(self, n_users: int, dim: int) -> None: ...
     def limited(self, user: int, x: Floats, reward: float) -> float: ...
 

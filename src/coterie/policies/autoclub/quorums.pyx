@@ -48,7 +48,7 @@ cdef inline int64_t exponent_of(double size) noexcept nogil:
     return min(max(exponent + EXPONENTS // 2, 1), EXPONENTS - 1)
 
 
-cdef class Limits(NamedArrays):
+cdef class SizeLimits(NamedArrays):
     """The powers of two that each user's rewards and vectors have reached, and the limits that follow.
 
     `counts` are the users of each power, `users` those who have sent anything but 0, and `most` the limits, for rewards and for
