@@ -15,11 +15,13 @@ from coterie.cli.demo import visit
 from coterie.service.core.experiments import Experiment
 from coterie.service.http.api_keys import FRESH, create_key
 from coterie.service.http.page import FOLDER, Projection
+from coterie.service.http.routes import ROUTES
 from coterie.service.settings import PolicySettings
+from inspection import never_keep_house, pass_engine_time
 from optional import need_package, need_program
 from service.serving import Served, served
 
-PAINTED = """[...document.querySelectorAll('canvas')].map(canvas =>
+PAINTED = """[...document.querySelectorAll('canvas:not([hidden])')].map(canvas =>
   new Set(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data).size > 3)"""
 INSIDE = """[...map.dots.values()].every(dot => {
   const [x, y] = map.place({x: dot.toX, y: dot.toY}, map.canvas.clientWidth, map.canvas.clientHeight);
@@ -103,6 +105,84 @@ def test_clusters_appear_and_nothing_is_wider_than_the_screen(
     page.close()
 
 
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "dark"), (390, "light")])
+def test_hours_from_before_the_page_was_opened_items_and_alerts_are_shown(
+    browser: Any, width: int, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    never_keep_house(monkeypatch)
+    with served(None, dim=2) as one:
+        live = one.engine.find("default")
+        live.change_items({HOSTILE: [1.0, 0.0], **{f"item-{n}": [0.0, 1.0] for n in range(9)}})
+        for hour, reward in enumerate([1.0] * 4 + [0.1]):
+            for number in range(300):
+                items = [HOSTILE, f"item-{number % 9}"]
+                decision = live.decide(f"u{number % 5}", items=[items[number % 2]]).result
+                live.reward(decision.id, reward)
+            pass_engine_time(one.engine, 3_600 if hour < 4 else 0)
+        live.watch_due()
+        page, complaints = opened(
+            browser, one.url, viewport={"width": width, "height": 900}, color_scheme=scheme
+        )
+        until(page, "document.querySelector('#items').innerText.includes('Shown most')")
+        assert "the reward of a decision has fallen from 1 to 0.1" in page.inner_text("#alerts")
+        assert "5 hours, 0.1 in the latest" in page.evaluate("document.querySelector('#history').ariaLabel")
+        assert page.evaluate("document.querySelector('#history').hidden") is False
+        assert "(1,500 in 5 hours)" in page.inner_text("#history-note")
+        assert page.inner_text("#items").count(HOSTILE) == 3
+        assert page.query_selector("#items img") is None
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert complaints == []
+        page.close()
+
+
+def test_what_is_empty_says_why(browser: Any) -> None:
+    with served(None, dim=2) as one:
+        one.engine.settle(one.engine.create("other", PolicySettings(dim=2, policy="LinUCBInd")))
+        page, complaints = opened(browser, one.url)
+        page.select_option("#policy", "other")
+        until(page, "document.querySelector('#changed').innerText.includes('does not look for users')")
+        for place, words in (
+            ("map", "No users yet"),
+            ("sizes", "No clusters yet"),
+            ("reward", "No rewards yet"),
+            ("latency", "No decisions while this page was open"),
+            ("history", "No decisions in the last 35 days"),
+        ):
+            until(page, f"document.querySelector('#{place}').hidden")
+            assert words in page.inner_text(f"#{place}-empty")
+        assert "No item of the catalogue was shown yet" in page.inner_text("#items")
+        assert page.query_selector("#alerts").is_hidden()
+        assert complaints == []
+        page.close()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
+def test_the_pages_of_the_api_list_every_route_and_message(browser: Any, width: int, scheme: str) -> None:
+    with served(None, dim=2) as one:
+        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        foreign: list[str] = []
+        page.on("request", lambda sent: foreign.extend([] if sent.url.startswith(one.url) else [sent.url]))
+        page.on("pageerror", lambda error: foreign.append(str(error)))
+        page.goto(f"{one.url}/docs")
+        until(page, "document.querySelectorAll('details').length > 0")
+        described = httpx.get(f"{one.url}/openapi.json", trust_env=False).json()
+        listed = page.inner_text("#routes")
+        routes = [(method, path) for path, methods in described["paths"].items() for method in methods]
+        assert len(routes) == len(ROUTES) == page.evaluate("document.querySelectorAll('details').length")
+        for method, path in routes:
+            assert f"{method.upper()} {path}" in listed
+        page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        for name in described["components"]["schemas"]:
+            assert page.query_selector(f"#message-{name}") is not None
+        page.fill("#filter", "forget a user")
+        assert (
+            page.evaluate("[...document.querySelectorAll('details')].filter(one => !one.hidden).length") == 1
+        )
+        assert foreign == []
+        page.close()
+
+
 def test_a_hostile_id_is_shown_as_it_is(browser: Any, service: Served) -> None:
     page, complaints = opened(browser, service.url)
     page.fill("#user", HOSTILE)
@@ -158,7 +238,7 @@ def test_everything_is_reached_by_keyboard_and_has_a_name(browser: Any, service:
     for _ in range(5):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.id || document.activeElement.textContent"))
-    assert reached[:4] == ["policy", "map", "user", "Explain"]
+    assert reached == ["policy", "API", "map", "user", "Explain"]
     named = "canvas => Boolean(canvas.ariaLabel) && Boolean(canvas.role)"
     assert page.evaluate(f"[...document.querySelectorAll('canvas')].every({named})")
     titled = "one => document.getElementById(one.getAttribute('aria-labelledby'))"

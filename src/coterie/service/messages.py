@@ -396,17 +396,17 @@ class AlertAnswer(Answer):
 
 
 class ChangedUserAnswer(Answer):
-    """A user whose preference was found to have changed, and when, in rewards of this user."""
+    """A user whose preference was found to have changed, so many rewards of all users ago."""
 
     user: str
-    rewards: int
+    rewards_ago: int
 
 
 class OutcomesAnswer(Answer):
     """What the decisions of a policy have brought: by hour, by item, and what has collapsed.
 
     Items are those of the catalogue that were shown: of the highest reward, the newest, and shown most.
-    `changed_users` is null where the policy does not look for changes.
+    `changed_users` are the last ones, latest first; null where the policy does not look for changes.
     """
 
     hours: list[HourAnswer]

@@ -139,12 +139,23 @@ class HourCounts(NamedTuple):
     counts: Counts
 
 
+class ChangedUser(NamedTuple):
+    """A user whose preference was found to have changed, so many rewards of all users ago."""
+
+    user: str
+    rewards_ago: int
+
+
 class PolicyOutcomes(NamedTuple):
-    """What the decisions of a policy have brought: by hour, by item, and what has collapsed."""
+    """What the decisions of a policy have brought: by hour, by item, and what has collapsed.
+
+    `changed_users` are the last ones, latest first; None where the policy does not look for changes.
+    """
 
     hours: list[HourCounts]
     items: ItemOutcomes
     alerts: tuple[Alert, ...]
+    changed_users: list[ChangedUser] | None
 
 
 SHOWN = 10
@@ -323,6 +334,7 @@ def outcomes(live: LivePolicy, limit: int = 10) -> PolicyOutcomes:
         listed = state.items.catalogue.ids
         listed = listed[listed < len(rows)]
         table = rows[listed]
+        changed = _changed_users(state)
     # Decisions wait while the state is lent: large catalogues are sorted afterwards.
     shown = table[:, 0] > 0
     numbers, table = listed[shown], table[shown]
@@ -331,7 +343,21 @@ def outcomes(live: LivePolicy, limit: int = 10) -> PolicyOutcomes:
     kinds = (-expected, -table[:, 3], -table[:, 0])
     orders = [np.argsort(key, kind="stable")[:limit] for key in kinds]
     chosen = [[_item_outcome(live, int(numbers[one]), table[one]) for one in order] for order in orders]
-    return PolicyOutcomes(sorted(hours), ItemOutcomes(*chosen), live.watch.alerts)
+    return PolicyOutcomes(sorted(hours), ItemOutcomes(*chosen), live.watch.alerts, changed)
+
+
+def _changed_users(state: PolicyState) -> list[ChangedUser] | None:
+    """Return the users who were found to have changed last, of a policy that looks for changes."""
+    found = getattr(state.policy, "changes", None)
+    if found is None:
+        return None
+    pairs = zip(found.users.tolist(), found.rounds.tolist(), strict=True)
+    known = [(number, rounds) for number, rounds in pairs if number < len(state.users)]
+    names = state.users.named([number for number, _ in known])
+    return [
+        ChangedUser(name, state.policy.rounds - rounds)
+        for name, (_, rounds) in zip(names, known, strict=True)
+    ]
 
 
 def _item_outcome(live: LivePolicy, number: int, row: Floats) -> ItemOutcome:

@@ -107,8 +107,8 @@ def _address(name: str) -> str | None:
 
 
 def _check_site(method: str, path: str, headers: dict[bytes, str]) -> None:
-    """Refuse what a page of another site lets a browser send; anybody may follow a link to the page."""
-    if method in ("GET", "HEAD") and path == "/":
+    """Refuse what a page of another site lets a browser send; anybody may follow a link to a page."""
+    if method in ("GET", "HEAD") and path in ("/", "/docs"):
         return
     site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
     if site is not None:

@@ -19,7 +19,7 @@ from coterie.service.core.ids import checked_id
 from coterie.service.http.admission import Admission
 from coterie.service.http.decision_routes import decide, respond, reward
 from coterie.service.http.openapi import document
-from coterie.service.http.page import PolicyMonitors, show_page
+from coterie.service.http.page import PAGES, PolicyMonitors, show_page
 from coterie.service.http.personalizer_routes import without_version
 from coterie.service.http.problems import EXCEPTION_HANDLERS
 from coterie.service.http.routes import ROUTES, Endpoint, json_response, list_policies
@@ -41,9 +41,10 @@ def build_app(
         return json_response(described)
 
     routes = [_route(endpoint) for endpoint in ROUTES]
-    others = [Route("/openapi.json", openapi), Route("/", show_page), Route("/static/{file}", show_page)]
+    routes += [Route(path, show_page) for path in (*PAGES, "/static/{file}")]
+    routes.append(Route("/openapi.json", openapi))
     own = [] if router is None else router.routes(service)
-    app = Starlette(routes=[*own, *routes, *others], exception_handlers=EXCEPTION_HANDLERS)
+    app = Starlette(routes=[*own, *routes], exception_handlers=EXCEPTION_HANDLERS)
     app.state.service, app.state.monitors = service, PolicyMonitors(service)
 
     async def routed(scope: Scope, receive: Receive, send: Send) -> None:

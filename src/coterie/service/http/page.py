@@ -1,4 +1,4 @@
-"""The page at `/`, and the samples that it draws: one a second for each policy that a page shows."""
+"""The pages at `/` and `/docs`, and the samples that the first one draws: one a second for each policy."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ MEDIA_TYPES = {
     ".js": "text/javascript",
     ".svg": "image/svg+xml",
 }
+PAGES = {"/": "index.html", "/docs": "docs.html"}
+"""The pages by their paths: what happens, and how the service is used."""
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -47,8 +49,8 @@ encode = msgspec.json.Encoder().encode
 
 
 async def show_page(request: Request) -> Response:
-    """Return the page, or a file that it needs; no other file can be requested."""
-    name = request.path_params.get("file", "index.html")
+    """Return a page, or a file that it needs; no other file can be requested."""
+    name = request.path_params.get("file") or PAGES[request.url.path]
     content = _static_files().get(name)
     if content is None:
         raise Refusal(404, "no such file")

@@ -222,6 +222,9 @@ def describe_outcomes(request: Request) -> Response:
             newest_items=items[1],
             most_shown_items=items[2],
             alerts=[messages.AlertAnswer(name=one.name, text=one.text) for one in found.alerts],
+            changed_users=None
+            if found.changed_users is None
+            else [messages.ChangedUserAnswer(**one._asdict()) for one in found.changed_users],
         )
     )
 

@@ -155,15 +155,21 @@ class UserMap {
 }
 
 // The time axis: at least one minute, with the latest sample at the right end.
-function timeAxis(samples, left, width) {
-  const last = samples.at(-1).at, span = Math.max(last - samples[0].at, 60);
+function timeAxis(samples, left, width, least = 60) {
+  const last = samples.at(-1).at, span = Math.max(last - samples[0].at, least);
   return { x: (at) => left + (1 - (last - at) / span) * (width - left), span };
+}
+
+function ago(seconds) {
+  if (seconds < 90) return `${Math.round(seconds)} s ago`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min ago`;
+  return seconds < 172_800 ? `${Math.round(seconds / 3600)} h ago` : `${Math.round(seconds / 86_400)} days ago`;
 }
 
 function drawTimes(context, axis, left, width, height, colour) {
   context.fillStyle = colour;
   context.textAlign = "left";
-  context.fillText(axis.span < 90 ? `${Math.round(axis.span)} s ago` : `${Math.round(axis.span / 60)} min ago`, left, height - 3);
+  context.fillText(ago(axis.span), left, height - 3);
   context.textAlign = "right";
   context.fillText("now", width, height - 3);
 }
@@ -207,16 +213,19 @@ function drawMarks(context, samples, axis, y, colour) {
   }
 }
 
-// Lines over time, from 0 or on a logarithmic scale.
-function drawLines(canvas, samples, lines, { label, logarithmic = false }) {
+// Lines over time, from 0 or on a logarithmic scale; bars, if there are any, have a scale of their own.
+function drawLines(canvas, samples, lines, { label, logarithmic = false, gap = 15, least = 60, bars = [] }) {
   const { context, width, height, colour } = fitted(canvas);
   const scale = logarithmic ? Math.log10 : (value) => value;
   const values = lines.flatMap((line) => line.values).filter((value) => value !== null);
   if (!values.length) return;
   const low = logarithmic ? Math.min(...values) / 2 : Math.min(0, ...values), high = Math.max(...values, low + 1e-9);
-  const axis = timeAxis(samples, margin, width), bottom = height - 22, share = (value) => (scale(value) - scale(low)) / (scale(high) - scale(low));
+  const axis = timeAxis(samples, margin, width, least), bottom = height - 22, share = (value) => (scale(value) - scale(low)) / (scale(high) - scale(low));
   const y = (value) => 8 + (1 - share(value)) * (bottom - 8);
   const ticks = logarithmic ? [1, 10, 100, 1000].filter((value) => low <= value && value <= high) : [...new Set([high, 0, low])];
+  const most = Math.max(...bars, 1), wide = Math.max(axis.x(3000) - axis.x(0), 1);
+  context.fillStyle = colour("--line");
+  bars.forEach((count, place) => context.fillRect(axis.x(samples[place].at) - wide / 2, bottom, wide, -(count / most) * (bottom - 8) * 0.9));
   context.fillStyle = colour("--faint");
   context.strokeStyle = colour("--line");
   context.lineWidth = 1;
@@ -229,20 +238,23 @@ function drawLines(canvas, samples, lines, { label, logarithmic = false }) {
     context.lineTo(width, y(value));
     context.stroke();
   }
-  for (const line of lines) drawLine(context, line, samples, axis, y, colour(line.colour));
+  for (const line of lines) drawLine(context, line, samples, axis, y, colour(line.colour), gap);
   drawTimes(context, axis, margin, width, height, colour("--faint"));
 }
 
-function drawLine(context, line, samples, axis, y, colour) {
+function drawLine(context, line, samples, axis, y, colour, gap) {
   context.beginPath();
   context.lineWidth = 2;
-  context.lineJoin = "round";
+  context.lineJoin = context.lineCap = "round";
   context.strokeStyle = colour;
   let before = -Infinity;
   line.values.forEach((value, place) => {
     if (value === null) return;
     const at = samples[place].at;
-    at - before > 15 ? context.moveTo(axis.x(at), y(value)) : context.lineTo(axis.x(at), y(value));
+    if (at - before > gap) {
+      context.moveTo(axis.x(at) - 2, y(value)); // a value alone is a dot
+      context.lineTo(axis.x(at), y(value));
+    } else context.lineTo(axis.x(at), y(value));
     before = at;
   });
   context.stroke();

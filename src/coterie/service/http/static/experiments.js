@@ -1,8 +1,6 @@
 "use strict";
 // Experiments of the service: what each policy has brought, and what that suggests.
 
-const signed = (value, digits) => (value === null ? "" : `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`);
-
 function describeArm(arm) {
   return [
     arm.mode === "online" ? arm.policy : `${arm.policy} (${arm.mode})`,

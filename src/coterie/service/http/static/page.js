@@ -36,6 +36,7 @@ async function choosePolicies() {
   if (!names.includes(policy)) policy = names[0];
   if (policy === undefined) throw new Error("the service has no policy");
   find("policy").value = policy;
+  showOutcomes();
 }
 
 async function listen() {
@@ -102,6 +103,7 @@ function mean(now, before, field) {
 
 const number = (value, digits = 0) =>
   value === null || value === undefined ? "–" : value.toLocaleString("en", { maximumFractionDigits: digits });
+const signed = (value, digits) => (value === null ? "" : `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`);
 const milliseconds = (value) => (value === null ? "–" : `≤ ${number(value * 1000, 1)} ms`);
 
 function show(sample) {
@@ -122,11 +124,21 @@ function show(sample) {
     "Noise σ̂": number(sample.sigma, 3),
   });
   map.update(sample.points, sample.users);
+  showEmpty("map", !sample.users);
+  showEmpty("sizes", !sample.users);
   showSizes(sample);
   showReward(sample);
   showLatency(sample);
   if (find("known").childElementCount !== Math.min(sample.points.length, 200))
     find("known").replaceChildren(...sample.points.slice(0, 200).map(([id]) => { const one = new Option(); one.value = id; return one; }));
+}
+
+// A chart without data says why, in its place.
+function showEmpty(name, empty, why = null) {
+  const note = find(`${name}-empty`);
+  if (why !== null) note.textContent = why;
+  note.hidden = !empty;
+  find(name).hidden = empty;
 }
 
 function showNumbers(cells) {
@@ -161,11 +173,16 @@ function showReward(sample) {
   find("own-now").textContent = own === undefined ? "" : own.toFixed(2);
   find("drawn-now").textContent = drawn === undefined ? "" : drawn.toFixed(2);
   find("drawn-key").hidden = drawn === undefined;
+  const why = sample.own[1] + sample.drawn[1] === 0
+    ? "No rewards yet. A decision counts when its reward comes, or at once if the policy has a default reward."
+    : "No decisions or rewards while this page was open, or in the five minutes before; the hours before are below.";
+  showEmpty("reward", own === undefined && drawn === undefined, why);
   find("reward").ariaLabel = `Mean reward over time: ${number(own, 2)} now, ${number(drawn, 2)} where drawn uniformly`;
   drawLines(find("reward"), samples, lines, { label: (value) => value.toFixed(2) });
 }
 
 function showLatency(sample) {
+  showEmpty("latency", samples.every((one) => one.p50 === null));
   const lines = ["p50", "p99"].map((field, place) => ({
     colour: ["--mark", "--other"][place],
     values: samples.map((one) => (one[field] === null ? null : one[field] * 1000)),
