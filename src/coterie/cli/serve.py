@@ -147,6 +147,11 @@ def serve(
         ),
     ] = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error (info).")] = None,
+    log_format: Annotated[str | None, typer.Option(help="Lines of the log: text or json (text).")] = None,
+    traces: Annotated[
+        bool | None,
+        typer.Option("--traces", help="Write a span for each request with OpenTelemetry (coterie[traces])."),
+    ] = None,
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A TOML file of these settings.")
     ] = None,
@@ -220,6 +225,7 @@ def run_server(settings: ServerSettings, *, demo: bool) -> None:
         run_shards(settings, demo=demo)
         return
     from coterie.service.http.background_log import logging_in_background
+    from coterie.service.http.request_log import JSONFormatter
     from coterie.service.http.server import address_of, listen, make_server, open_engine, tune_process
     from coterie.service.storage.location import shown_store
 
@@ -233,7 +239,8 @@ def run_server(settings: ServerSettings, *, demo: bool) -> None:
             url = address_of(listening)
             where = shown_store(settings.store)
             print_note(f"serving {', '.join(engine.policies)} from {where} on {url}; Ctrl-C ends it")
-            last.enter_context(logging_in_background())
+            formatter = JSONFormatter() if settings.log_format == "json" else None
+            last.enter_context(logging_in_background(settings.log_level, formatter))
             if demo:
                 _check_no_keys(engine)
                 _start_demo(url)

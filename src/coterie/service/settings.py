@@ -270,7 +270,11 @@ class ServerSettings:
     stop_timeout : int
         Seconds that requests in flight have after SIGTERM or SIGINT.
     log_level : str
-        What is logged: debug, info, warning or error.
+        What is logged: debug (every request), info, warning or error.
+    log_format : str
+        Lines of the log as text, or as json.
+    traces : bool
+        Write a span for each request with OpenTelemetry, to where its own settings say.
     limits : Limits
         On what requests can make the service hold; each is a setting of its own for `coterie serve`.
     """
@@ -286,6 +290,8 @@ class ServerSettings:
     snapshot_every: int = 50_000
     stop_timeout: int = 5
     log_level: str = "info"
+    log_format: str = "text"
+    traces: bool = False
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
@@ -301,3 +307,5 @@ class ServerSettings:
         whole("stop_timeout", self.stop_timeout, 1, 86_400)
         if self.log_level not in ("debug", "info", "warning", "error"):
             raise ArgumentError(f"log_level must be debug, info, warning or error, got {self.log_level!r}")
+        if self.log_format not in ("text", "json"):
+            raise ArgumentError(f"log_format must be text or json, got {self.log_format!r}")

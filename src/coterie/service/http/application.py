@@ -22,8 +22,9 @@ from coterie.service.http.openapi import document
 from coterie.service.http.page import PAGES, PolicyMonitors, show_page
 from coterie.service.http.personalizer_routes import without_version
 from coterie.service.http.problems import EXCEPTION_HANDLERS
+from coterie.service.http.request_log import RequestLog
 from coterie.service.http.routes import ROUTES, Endpoint, json_response, list_policies
-from coterie.service.http.service import HTTPService, Router, service_of
+from coterie.service.http.service import ROUTE, HTTPService, Router, service_of
 
 
 def build_app(
@@ -32,9 +33,16 @@ def build_app(
     admission: Admission | None = None,
     insecure: bool = False,
     router: Router | None = None,
+    request_log: RequestLog | None = None,
 ) -> HTTPService:
     """Return the ASGI application of an open engine, with the arguments of `HTTPService`."""
-    service = HTTPService(engine, admission=admission or Admission(), insecure=insecure, router=router)
+    service = HTTPService(
+        engine,
+        admission=admission or Admission(),
+        insecure=insecure,
+        router=router,
+        request_log=request_log,
+    )
     described = document(ROUTES, version("coterie"))
 
     async def openapi(request: Request) -> Response:
@@ -68,6 +76,7 @@ def _route(endpoint: Endpoint) -> Route:
 
     async def handle(request: Request) -> Response:
         request.state.key = None
+        request.scope[ROUTE] = endpoint.path
         if endpoint.role is not None:
             policy = request.path_params.get("policy")
             listing = endpoint.handler is list_policies  # shows only the policies that the key is for

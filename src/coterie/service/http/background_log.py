@@ -59,17 +59,25 @@ class BackgroundHandler(logging.Handler):
 
 
 @contextmanager
-def logging_in_background() -> Iterator[None]:
-    """Let a thread write what uvicorn, this library and others log, until the end of the block."""
+def logging_in_background(level: str, formatter: logging.Formatter | None = None) -> Iterator[None]:
+    """Let a thread write what uvicorn, this library and others log, until the end of the block.
+
+    `level` is that of this library; uvicorn has its own setting. Lines are as uvicorn formats them, unless a
+    formatter is given.
+    """
     uvicorn_log = logging.getLogger("uvicorn")
-    formatter = next((one.formatter for one in uvicorn_log.handlers if one.formatter), logging.Formatter())
-    handler = BackgroundHandler(formatter)
+    usual = next((one.formatter for one in uvicorn_log.handlers if one.formatter), logging.Formatter())
+    handler = BackgroundHandler(formatter or usual)
     replaced = {log: log.handlers for log in (logging.getLogger(), uvicorn_log)}
     for log in replaced:
         log.handlers = [handler]
+    ours = logging.getLogger("coterie")
+    before_level = ours.level
+    ours.setLevel(level.upper())
     try:
         yield
     finally:
         handler.finish()
+        ours.setLevel(before_level)
         for log, before in replaced.items():
             log.handlers = before

@@ -18,6 +18,7 @@ from coterie.errors import StoreError
 from coterie.service.http.admission import Admission
 from coterie.service.http.decision_routes import HANDLERS, QUICK_BODY, Answer
 from coterie.service.http.problems import Headers, Refusal, body_of_problem, headers_of, refused, status_of
+from coterie.service.http.request_log import AnsweredRequest
 from coterie.service.http.service import HTTPService
 
 PATH = re.compile(rb"/v1/policies/([A-Za-z0-9_.-]+)/(decisions|rewards)")
@@ -155,6 +156,7 @@ class ServiceConnection(HttpToolsProtocol):
         self._parsing = self._in_head = self._busy = self._closing = False
         self._upgrading = self._refused = self._spare = self._paused = self._ended = False
         self._early = b""
+        self._answered: tuple[Head, float, bytes]
         self._since_body = 0
         self._turn_since = self.loop.time()
         self._stalled_since: float | None = None
@@ -403,6 +405,7 @@ class ServiceConnection(HttpToolsProtocol):
         """Call the handler; its answer is sent when it is durable."""
         self._busy = True
         service, began = self.service, time.perf_counter()
+        self._answered = head, began, service.request_log.id_of(head.headers)
         service.metrics.in_flight += 1
         policy, route, headers, _ = head
         handler, engine = HANDLERS[route], service.engine
@@ -419,7 +422,7 @@ class ServiceConnection(HttpToolsProtocol):
                 self._answer_in_thread(route, began, partial(handler.answer, engine, policy, request), pool)
                 return
         except Exception as error:
-            self._send(*_problem(error, route))
+            self._send_problem(error)
             return
         (status, content), seq = answer
         service.when_durable(seq, partial(self._settled, route, began, status, content))
@@ -437,7 +440,7 @@ class ServiceConnection(HttpToolsProtocol):
         # that keeps the whole request in memory until the next collection, which is rare.
         error = answer.exception()
         if isinstance(error, Exception):
-            self._send(*_problem(error, route))
+            self._send_problem(error)
             return
         (status, content), seq = answer.result()
         self.service.when_durable(seq, partial(self._settled, route, began, status, content))
@@ -452,9 +455,19 @@ class ServiceConnection(HttpToolsProtocol):
         self.service.metrics.routes[route].add(time.perf_counter() - began)
         self._send(status, content)
 
+    def _send_problem(self, error: Exception) -> None:
+        head, _, named = self._answered
+        status, detail = refused(error, f"POST {head.route}", named.decode())
+        self._send(status, body_of_problem(status, detail))
+
     def _send(self, status: int, content: bytes) -> None:
         """Send an answer, then go on with what came meanwhile."""
         self._busy = False
+        sent, began, named = self._answered
+        if self.service.request_log.records():
+            path, seconds = f"/v1/policies/{{policy}}/{sent.route}", time.perf_counter() - began
+            answered = AnsweredRequest(named.decode(), "POST", path, sent.policy, status, seconds)
+            self.service.request_log.record(answered, sent.headers)
         metrics = self.service.metrics
         metrics.in_flight -= 1
         metrics.responses[status] += 1
@@ -462,7 +475,8 @@ class ServiceConnection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         head = response_head(status, *self.server_state.default_headers)
-        self.transport.write(b"%bcontent-length: %d\r\n\r\n%b" % (head, len(content), content))
+        last = b"x-request-id: %b\r\ncontent-length: %d\r\n\r\n%b" % (named, len(content), content)
+        self.transport.write(head + last)
         if self._closing:
             self.transport.close()
             return
@@ -476,11 +490,6 @@ class ServiceConnection(HttpToolsProtocol):
             self._closing = True
         else:
             super().shutdown()
-
-
-def _problem(error: Exception, route: str) -> tuple[int, bytes]:
-    status, detail = refused(error, f"POST {route}")
-    return status, body_of_problem(status, detail)
 
 
 def connection_type(service: HTTPService) -> type[ServiceConnection]:

@@ -20,6 +20,8 @@ STATUS: tuple[tuple[type[CoterieError], int], ...] = (
     (ArgumentError, 422),
 )
 RETRY_AFTER = b"1"
+REQUEST_ID = "coterie.request_id"
+"""Name in the scope of a request for its id."""
 Headers = list[tuple[bytes, bytes]]
 SECURITY_HEADERS: Headers = [
     (b"x-content-type-options", b"nosniff"),
@@ -77,7 +79,7 @@ def problem(status: int, detail: str) -> Response:
     return Response(body_of_problem(status, detail), status, headers)
 
 
-def refused(error: Exception, where: str) -> tuple[int, str]:
+def refused(error: Exception, where: str, request_id: str | None = None) -> tuple[int, str]:
     """Return the status and the sentence of an error; an unexpected one is only logged, not described."""
     if isinstance(error, CoterieError):
         return status_of(error), str(error)
@@ -91,13 +93,13 @@ def refused(error: Exception, where: str) -> tuple[int, str]:
         return 400, "the body is nested too deeply"
     if isinstance(error, MemoryError):
         return 503, "there is not enough memory for this request"
-    logger.error("%s failed", where, exc_info=error)
+    logger.error("%s failed", where, exc_info=error, extra={"fields": {"request_id": request_id}})
     return 500, "the service has failed to answer this request; its log says why"
 
 
 async def any_problem(request: Request, error: Exception) -> Response:
     """Answer any other exception."""
-    return problem(*refused(error, f"{request.method} {request.url.path}"))
+    return problem(*refused(error, f"{request.method} {request.url.path}", request.scope.get(REQUEST_ID)))
 
 
 async def http_problem(request: Request, error: Exception) -> Response:

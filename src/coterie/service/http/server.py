@@ -143,9 +143,13 @@ def make_server(settings: ServerSettings, engine: PolicyEngine, router: Router |
     from coterie.service.http.admission import Admission
     from coterie.service.http.application import build_app
     from coterie.service.http.connection import connection_type
+    from coterie.service.http.request_log import RequestLog, Traces
 
     admission = Admission.to(settings.host, settings.allowed_host)
-    app = build_app(engine, admission=admission, insecure=settings.insecure, router=router)
+    request_log = RequestLog(Traces() if settings.traces else None)
+    app = build_app(
+        engine, admission=admission, insecure=settings.insecure, router=router, request_log=request_log
+    )
 
     class Server(uvicorn.Server):
         """A server after whose end the process goes on, to close the engine."""

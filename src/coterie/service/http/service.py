@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -18,8 +19,9 @@ from coterie.service.core.engine import PolicyEngine
 from coterie.service.core.live_policy import LivePolicy
 from coterie.service.http.admission import Admission
 from coterie.service.http.api_keys import APIKeys
-from coterie.service.http.problems import SECURITY_HEADERS, Refusal, header, problem
+from coterie.service.http.problems import REQUEST_ID, SECURITY_HEADERS, Refusal, header, problem
 from coterie.service.http.prometheus import Metrics
+from coterie.service.http.request_log import HEADER, UNKNOWN_ROUTE, AnsweredRequest, RequestLog
 from coterie.service.storage.journal import Acknowledge, Acknowledgements, PendingResult
 
 R = TypeVar("R")
@@ -27,6 +29,8 @@ STREAM = re.compile(r"/v1/policies/[^/]+/live")
 """Paths whose responses last as long as a page is open; their number has a limit of its own."""
 REQUEST_THREADS = 64
 """Threads for decisions and rewards that look something up, or wait for their turn."""
+ROUTE = "coterie.route"
+"""Name in the scope of a request for the pattern of its path."""
 BODY_BYTES = "coterie.body_bytes"
 """Name in the scope of a request for the bytes of its body that have been read."""
 
@@ -77,6 +81,8 @@ class HTTPService:
         Whether requests need no key while the store has none, even if it had one.
     router : Router, optional
         Of a service that is one shard of several.
+    request_log : RequestLog, optional
+        Gives ids to requests, and records them.
 
     Notes
     -----
@@ -93,9 +99,11 @@ class HTTPService:
         admission: Admission,
         insecure: bool = False,
         router: Router | None = None,
+        request_log: RequestLog | None = None,
     ) -> None:
         """Read the keys of the engine's store."""
         self.engine, self.router = engine, router
+        self.request_log = request_log or RequestLog()
         self.keys = APIKeys(engine.store, insecure=insecure)
         self.admission = admission
         self.metrics = Metrics()
@@ -114,7 +122,12 @@ class HTTPService:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        path, metrics, send = scope["path"], self.metrics, self._with_headers(send)
+        began, named = time.perf_counter(), self.request_log.id_of(scope["headers"])
+        scope[REQUEST_ID] = named.decode()
+        await self._answer(scope, receive, self._with_headers(scope, began, named, send))
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path, metrics = scope["path"], self.metrics
         try:
             self.admission.check(scope["method"], path, scope["headers"], version=scope["http_version"])
         except Refusal as error:
@@ -142,18 +155,32 @@ class HTTPService:
         """Tell whether one more request may be answered."""
         return self.metrics.in_flight < self.limits.in_flight_limit
 
-    def _with_headers(self, send: Send) -> Send:
-        """Count responses and add the headers that all of them have."""
+    def _with_headers(self, scope: Scope, began: float, named: bytes, send: Send) -> Send:
+        """Count and record responses, and add the headers that all of them have."""
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self.metrics.responses[message["status"]] += 1
                 present = {name for name, _ in message["headers"]}
                 extra = [pair for pair in SECURITY_HEADERS if pair[0] not in present]
-                message["headers"] = [*message["headers"], *extra]
+                message["headers"] = [*message["headers"], *extra, (HEADER, named)]
+                if self.request_log.records():
+                    self._record(scope, message["status"], time.perf_counter() - began)
             await send(message)
 
         return send_with_headers
+
+    def _record(self, scope: Scope, status: int, seconds: float) -> None:
+        policy = scope.get("path_params", {}).get("policy")
+        request = AnsweredRequest(
+            id=scope[REQUEST_ID],
+            method=scope["method"],
+            route=scope.get(ROUTE, UNKNOWN_ROUTE),
+            policy=policy,
+            status=status,
+            seconds=seconds,
+        )
+        self.request_log.record(request, scope["headers"])
 
     def when_durable(self, seq: int, acknowledge: Acknowledge) -> None:
         """Call this once the event of this number is durable, or with an error if it is not in time."""

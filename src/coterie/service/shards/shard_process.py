@@ -24,6 +24,7 @@ from coterie.placement import Placement
 from coterie.service.core.engine import PolicyEngine
 from coterie.service.http.api_keys import APIKeys
 from coterie.service.http.background_log import logging_in_background
+from coterie.service.http.request_log import JSONFormatter
 from coterie.service.http.server import make_server, open_engine, tune_process
 from coterie.service.limits import Limits
 from coterie.service.settings import ServerSettings
@@ -69,7 +70,8 @@ def serve_shard(assignment: Assignment) -> None:
     sockets = [socket(fileno=one) for one in assignment.sockets]
     peers = Peers(assignment.addresses, assignment.token)
     with ExitStack() as last:
-        last.enter_context(logging_in_background())
+        formatter = JSONFormatter() if settings.log_format == "json" else None
+        last.enter_context(logging_in_background(settings.log_level, formatter))
         engine = open_engine(settings, placement)
         last.callback(engine.close)
         router = ShardRouter(engine, placement, peers, sockets[-1].getsockname()[1])
