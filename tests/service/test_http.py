@@ -215,7 +215,13 @@ BAD: list[tuple[str, str, bytes, int, str]] = [
     ),
     ("POST", "/v1/policies/default/decisions", b'{"user": "a", "k": 0}', 422, "k: expected int >= 1"),
     ("POST", "/v1/policies/default/decisions", b'{"user": "a", "kk": 0}', 422, "unknown field kk"),
-    ("POST", "/v1/policies/default/decisions", b'{"user": "a"}', 422, "the catalogue may be empty"),
+    (
+        "POST",
+        "/v1/policies/default/decisions",
+        b'{"user": "a"}',
+        422,
+        "the catalogue of this policy is empty: put",
+    ),
     (
         "POST",
         "/v1/policies/default/decisions",

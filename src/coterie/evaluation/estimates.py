@@ -54,8 +54,8 @@ OFF = 5.0
 
 DETERMINISTIC = (
     "every arm was logged with propensity 1, so the log gives no information about other arms; choose "
-    "uniformly at random with a small probability ε while logging (LoggingPolicy, `coterie run --log FILE "
-    "--log-share 0.1`), or let a model predict (the estimator model)"
+    "uniformly at random with a small probability ε while logging (`uniform_share` of a service, "
+    "LoggingPolicy, `coterie run --log FILE --log-share 0.1`), or let a model predict (the estimator model)"
 )
 
 

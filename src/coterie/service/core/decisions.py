@@ -255,7 +255,9 @@ def catalogue_offer(
 ) -> CatalogueOffer:
     """Return the offer of the catalogue: all items, or those with one of the tags `only`."""
     if not len(items):
-        raise ArgumentError("items must name at least one item, got none; the catalogue may be empty")
+        raise ArgumentError(
+            "the catalogue of this policy is empty: put items into it, or give arms with their vectors"
+        )
     numbers = None
     if exclude is not None:
         names = _listed("exclude", exclude, "ids")
