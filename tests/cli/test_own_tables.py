@@ -75,15 +75,9 @@ def one_line(output: str) -> str:
         ("--set liar_sd=3", "liar_sd has no effect with other parameters of this environment"),
         ("--set rewards=bernoulli --noise 0.2", "--noise has no effect with other parameters"),
         ("--data log.csv --columns who=user,item=item", "no column of a table 'who'. They are user, item"),
-        (
-            "--data log.csv --columns user,item",
-            "--columns must be user=NAME,item=NAME pairs separated by commas",
-        ),
-        ("--data log.csv --columns user=user", "--columns must have item=NAME, got user=user"),
-        (
-            "--setting stream --data log.csv --columns user=user,item=item",
-            "--columns must have time=NAME, got",
-        ),
+        ("--data log.csv --columns customer,item", "--columns must be OURS=YOURS pairs separated by commas"),
+        ("--data log.csv --columns item=film", "--columns must name two or three of user, item, click, time"),
+        ("--setting stream --data ratings.csv --columns user=user", "must be among user, item, rating, got"),
         (
             "--setting rated --data log.csv --columns user=user,item=item,value=click,time=time",
             "--columns have no use for a time, which is for --setting stream: leave it out",
@@ -129,7 +123,7 @@ def test_clicks_of_a_stream_are_the_rows_above_the_threshold(coterie: Call, fold
 
 def test_a_table_named_ratings_is_your_own_where_columns_are_named(coterie: Call, folder: Path) -> None:
     words = ("run", "LinUCBOne", "--data", "ratings.csv", "--setting", "rated", *SHORT, "--json")
-    for columns in ("user=user,item=item,value=rating", "item=item,user=user,value=rating"):
+    for columns in ("value=rating", "item=item,user=user,value=rating"):
         found = json.loads(coterie(*words, "--columns", columns).stdout)
         assert found["environment"]["dataset"] == "interactions"
     simulated = (

@@ -117,22 +117,20 @@ def column_pairs(written: str) -> dict[str, str]:
     >>> column_pairs("item=film,user=viewer,value=stars")
     {'item': 'film', 'user': 'viewer', 'value': 'stars'}
     """
-    return text_pairs("columns", "user=NAME,item=NAME", written)
+    return text_pairs("columns", "OURS=YOURS", written)
 
 
 def ordered_columns(columns: Mapping[str, str], setting: str | None) -> list[str]:
-    """The names of columns in the order in which loaders take them.
+    """The names of columns in the order in which loaders take them; a role not given is its column's name.
 
-    >>> ordered_columns({"item": "film", "user": "viewer", "value": "stars"}, "rated")
-    ['viewer', 'film', 'stars']
+    >>> ordered_columns({"item": "film", "value": "stars"}, "rated")
+    ['user', 'film', 'stars']
     """
     for role in columns:
         if role not in COLUMN_ROLES:
             raise unknown("column of a table", role, COLUMN_ROLES, f"They are {', '.join(COLUMN_ROLES)}")
     needed = ("user", "item", "time") if setting == "stream" else ("user", "item")
-    if missing := [role for role in needed if role not in columns]:
-        given = ", ".join(f"{role}={name}" for role, name in columns.items())
-        raise ArgumentError(f"columns must have {missing[0]}=NAME, got {given}")
     if "time" in columns and "time" not in needed:
         raise ArgumentError("columns have no use for a time, which is for --setting stream: leave it out")
-    return [columns[role] for role in COLUMN_ROLES if role in columns]
+    every = {**dict(zip(needed, needed, strict=True)), **columns}
+    return [every[role] for role in COLUMN_ROLES if role in every]

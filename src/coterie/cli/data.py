@@ -56,7 +56,8 @@ Scale = Annotated[
 Columns = Annotated[
     str | None,
     typer.Option(
-        metavar="user=NAME,item=NAME,...", help="Columns of your own table: user, item, perhaps value."
+        metavar="OURS=YOURS,...",
+        help="Columns of your own table, if not called user and item; value=YOURS names a third.",
     ),
 ]
 Missing = Annotated[

@@ -136,8 +136,9 @@ def run(
     columns: Annotated[
         str | None,
         typer.Option(
-            metavar="user=NAME,item=NAME,...",
-            help="Columns of your own table: user, item, perhaps value; time for --setting stream.",
+            metavar="OURS=YOURS,...",
+            help="Columns of your own table, if not called user and item; value=YOURS names that "
+            "of values, time=YOURS that of times (--setting stream).",
         ),
     ] = None,
     threshold: Annotated[
