@@ -23,10 +23,10 @@ export MESON_ARGS
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test torture lint bench docs wheel sanitize locks clean compile force
+.PHONY: help demo test torture torture-shards lint bench docs wheel sanitize locks clean compile force
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST))
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST))
 
 demo: .venv/.installed-cli compile ## the paper's main comparison on synthetic data, written to demo/
 	@echo "playing eight policies on synthetic data, 10,000 rounds, constants tuned, three seeds"
@@ -39,6 +39,9 @@ torture: .venv/.installed-test compile ## kill a serving process 1,100 times, an
 	@cd tests && ../$(BIN)/python -m service.crashing --cycles 1000
 	@cd tests && ../$(BIN)/python -m service.crashing --cycles 100 --postgresql
 	@cd tests && ../$(BIN)/python -m service.chaos --seconds 600
+
+torture-shards: .venv/.installed-test compile ## kill shards of a serving service 100 times, under load
+	@cd tests && ../$(BIN)/python -m service.shard_crashing --kills 100
 
 lint: .venv/.installed-lint ## check style, types, who imports whom, and workflows
 	$(BIN)/ruff check .

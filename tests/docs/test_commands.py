@@ -13,7 +13,7 @@ from cli.test_help import ROOT as COTERIE
 from docs.pages import PAGES, ROOT, commands, shown
 
 TYPED = {page: commands(page) for page in PAGES if commands(page)}
-TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def parse(words: list[str]) -> None:

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
-import numpy as np
 import pytest
 
 from coterie import ArgumentError, AsyncClient, Client, Conflict, Recommender, UnknownName
@@ -24,11 +19,11 @@ from coterie.cli.keys import opened
 from coterie.placement import Placement, shard_of
 from coterie.service.http.api_keys import create_key, revoke_key
 from coterie.service.settings import ServerSettings
-from coterie.service.shards.supervisor import Supervisor, running_shards
+from coterie.service.shards.supervisor import Supervisor
 from coterie.service.storage.location import open_store
 from coterie.service.storage.shard_mark import read_mark
+from service.shard_crashing import SHARDS, Alone, Shards, eventually, play, sharded, torture, user_in
 
-SHARDS = 3
 JSON = {"content-type": "application/json"}
 ITEMS = {"a": [1.0, 0.0, 0.2], "b": [0.0, 1.0, 0.1], "c": [0.5, 0.5, -0.3], "d": [-0.2, 0.4, 0.8]}
 
@@ -45,85 +40,12 @@ class Recorder(httpx.HTTPTransport):
         return super().handle_request(request)
 
 
-class Shards:
-    """A service that runs, its address and those of its shards."""
-
-    def __init__(self, supervisor: Supervisor) -> None:
-        self.supervisor = supervisor
-        self.port = supervisor.front.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.ports = [port for _, port in supervisor.addresses]
-
-    def own(self, shard: int) -> str:
-        return f"http://127.0.0.1:{self.ports[shard]}"
-
-    def send(self, shard: int, number: signal.Signals) -> int:
-        found = self.supervisor.shards[shard].process.pid
-        os.kill(found, number)
-        return found
-
-    def wait_for_restart(self, shard: int, before: int) -> None:
-        """Wait until another process serves than this one."""
-        supervised = self.supervisor.shards[shard]
-        eventually(lambda: supervised.process.pid != before and supervised.serving.is_set())
-
-
-@contextmanager
-def sharded(folder: Path | str, **options: Any) -> Iterator[Shards]:
-    settings = ServerSettings(
-        store=str(folder), port=0, log_level="warning", **{"shards": SHARDS, "dim": 3, **options}
-    )
-    with running_shards(settings) as supervisor:
-        yield Shards(supervisor)
-
-
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shards]:
     with sharded(tmp_path_factory.mktemp("shards") / "shop") as found:
         with Client(found.url) as client:
             client.put_items(ITEMS)
         yield found
-
-
-def eventually(claim: Callable[[], bool], seconds: float = 60.0) -> None:
-    until = time.monotonic() + seconds
-    while not claim():
-        assert time.monotonic() < until
-        time.sleep(0.05)
-
-
-def user_in(shard: int, prefix: str = "user", shards: int = SHARDS) -> str:
-    return next(name for n in range(1_000) if shard_of(name := f"{prefix}-{n}", shards) == shard)
-
-
-class Alone:
-    """For each shard a recommender in this process, which gets the requests of that shard's users."""
-
-    def __init__(self) -> None:
-        self.recommenders = [Recommender(dim=3) for _ in range(SHARDS)]
-
-    def of(self, user: str) -> Recommender:
-        return self.recommenders[shard_of(user, SHARDS)]
-
-
-def taste(user: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    return np.array([1.0, -1.0, 0.5] if len(user) % 2 else [-0.5, 1.0, 0.2])
-
-
-def play(client: Client, alone: Alone, prefix: str, rounds: int, seed: int) -> None:
-    """Decide and reward through the service and in this process; both must do the same."""
-    rng = np.random.default_rng(seed)
-    for number in range(rounds):
-        user = f"{prefix}{'x' * int(rng.integers(2))}-{rng.integers(12)}"
-        arms = {f"arm {k}": x for k, x in enumerate(rng.normal(size=(5, 3)).round(3) / 2)}
-        decision = f"{prefix}-{number}" if number % 3 == 0 else None
-        given = client.decide(user, arms=arms, decision_id=decision)
-        same = alone.of(user).decide(user, arms=arms, decision_id=given.id)
-        assert (given.chosen, given.propensity) == (same.chosen, same.propensity)
-        assert [one.mean for one in given.scores] == [one.mean for one in same.scores]
-        reward = round(float(arms[given.chosen] @ taste(user)), 3)
-        assert client.reward(given.id, reward).status == "counted"
-        alone.of(user).reward(given.id, reward)
 
 
 @pytest.mark.slow
@@ -405,42 +327,7 @@ def test_only_shards_may_read_the_log_of_changes(service: Shards) -> None:
 @pytest.mark.slow
 def test_a_killed_shard_is_back_and_nothing_is_lost_or_counted_twice(tmp_path: Path) -> None:
     """Load goes on in all shards; callers with retries see no error, and the state is that of no kill."""
-    alone = Alone()
-    with sharded(tmp_path / "shop") as service, Client(service.url) as client:
-        play(client, alone, "before", 30, seed=3)
-        stop, errors, made = threading.Event(), [], [0] * SHARDS
-
-        def load(shard: int) -> None:
-            user = user_in(shard, "load")
-            try:
-                with Client(service.url) as own:
-                    for number in range(10**6):
-                        arms = {"p": [1.0, 0.1, 0.2], "q": [0.1, 1.0, number % 7 / 7]}
-                        given = own.decide(user, arms=arms, decision_id=f"load-{shard}-{number}")
-                        own.reward(given.id, 0.5)
-                        made[shard] += 1
-                        alone.of(user).decide(user, arms=arms, decision_id=given.id)
-                        alone.of(user).reward(given.id, 0.5)
-                        if stop.is_set():
-                            return
-            except Exception as error:
-                errors.append(error)
-
-        threads = [threading.Thread(target=load, args=(shard,)) for shard in range(SHARDS)]
-        for thread in threads:
-            thread.start()
-        for shard in (1, 0, 2):
-            time.sleep(0.5)
-            service.wait_for_restart(shard, service.send(shard, signal.SIGKILL))
-        time.sleep(0.3)
-        stop.set()
-        for thread in threads:
-            thread.join()
-        assert errors == []
-        play(client, alone, "after", 60, seed=4)
-        whole, expected = client.describe(), 30 + sum(made) + 60
-        assert whole.events["decision"] == whole.events["reward"] == whole.rounds == expected
-        assert min(made) > 5
+    assert torture(tmp_path / "shop", kills=5).acknowledged > 100
 
 
 @pytest.mark.slow
@@ -514,9 +401,10 @@ def test_a_store_is_opened_only_as_the_shard_that_it_is(tmp_path: Path) -> None:
     store.close()
     with pytest.raises(ArgumentError, match="this store is shard 1 of 2: serve the folder"):
         Recommender(store=tmp_path / "shop" / "shard-1.db")
-    with pytest.raises(ArgumentError, match="has the stores of 2 shards: say --shards 2"):
-        with sharded(tmp_path / "shop", shards=4):
-            pass
+    for shards in (1, 4):
+        with pytest.raises(ArgumentError, match="has the stores of 2 shards: say --shards 2"):
+            with sharded(tmp_path / "shop", shards=shards):
+                pass
     (tmp_path / "shop" / "shard-0.db").rename(tmp_path / "other.db")
     (tmp_path / "shop" / "shard-1.db").rename(tmp_path / "shop" / "shard-0.db")
     (tmp_path / "other.db").rename(tmp_path / "shop" / "shard-1.db")
@@ -534,6 +422,8 @@ def test_a_file_or_a_plain_store_is_refused(tmp_path: Path) -> None:
         with sharded("postgresql://localhost/shop"):
             pass
     (tmp_path / "shop").mkdir()
+    with pytest.raises(ArgumentError, match=r"store must be a file, .* is a folder"):
+        open_store(str(tmp_path / "shop"))
     (tmp_path / "plain.db").rename(tmp_path / "shop" / "shard-0.db")
     with pytest.raises(ArgumentError, match="has all users of a service without shards"):
         with sharded(tmp_path / "shop", shards=1):

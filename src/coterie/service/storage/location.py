@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from coterie.errors import ArgumentError
 from coterie.service.storage.event_store import EventStore
@@ -24,11 +25,15 @@ def open_store(where: str | EventStore | None) -> EventStore:
     Raises
     ------
     ArgumentError
-        If `where` is a URL of another kind. Without this check it would be taken for the path of a file.
+        If `where` is a folder, or a URL of another kind, which would be taken for the path of a file.
     """
     if isinstance(where, EventStore):
         return where
     scheme = None if where is None else SCHEME.match(where)
+    if where is not None and scheme is None and Path(where).is_dir():
+        raise ArgumentError(
+            f"store must be a file, and {where} is a folder; `coterie serve --shards` serves one of shards"
+        )
     if where is None or scheme is None:
         return SQLiteStore(where)
     if scheme[1] in ("postgresql", "postgres"):
