@@ -467,8 +467,8 @@ class LinearBandit:
         Use this for a warm start from rewards of decisions that another system made. `update_many` applies
         the clustering rule after every reward, with only the data up to that reward; `fit` applies it to the
         whole log. Policies whose result depends on the order of rewards (AutoCLUB, HierUCB, HierTS, CoDBand,
-        DyClu, LOCB and CAB) absorb the log in its order, as `update_many` does. Earlier data is kept. If a
-        row is invalid, no row is used.
+        DyClu, LOCB, CAB, COFIBA and FCLUBDC) absorb the log in its order, as `update_many` does. Earlier data
+        is kept. If a row is invalid, no row is used.
 
         Parameters
         ----------
