@@ -122,12 +122,14 @@ ATTACKS = {
 }
 
 
-def honest_regret(name: str, world: str, seed: int, attack: Attack | None) -> float:
+def honest_regret(
+    make: Callable[[int, int], coterie.Policy], world: str, seed: int, attack: Attack | None
+) -> float:
     """Regret of honest users; the rounds are the same with and without attackers."""
     d, clusters = WORLDS[world]
     rng, own = np.random.default_rng(seed), np.random.default_rng(seed + 1)
     preferences = unit_rows(rng, clusters, d)
-    policy = POLICIES[name](USERS + (attack.attackers if attack else 0), d)
+    policy = make(USERS + (attack.attackers if attack else 0), d)
     regret = 0.0
     for turn in range(HORIZON):
         user, arms, noise = int(rng.integers(USERS)), unit_rows(rng, ARMS, d), SIGMA * rng.normal()
@@ -152,14 +154,12 @@ def main() -> None:
     given = parser.parse_args()
     if unknown := [name for name in given.attack if name not in ATTACKS]:
         parser.error(f"no attack {unknown[0]!r}; there are: {', '.join(ATTACKS)}")
-    seeds = range(given.seeds)
-    without = {
-        world: np.mean([honest_regret(given.policy, world, seed, None) for seed in seeds]) for world in WORLDS
-    }
+    seeds, make = range(given.seeds), POLICIES[given.policy]
+    without = {world: np.mean([honest_regret(make, world, seed, None) for seed in seeds]) for world in WORLDS}
     rows = []
     for name in given.attack or ATTACKS:
         found = {
-            world: np.mean([honest_regret(given.policy, world, seed, ATTACKS[name]) for seed in seeds])
+            world: np.mean([honest_regret(make, world, seed, ATTACKS[name]) for seed in seeds])
             for world in WORLDS
         }
         rows.append((name, *(f"{found[world] / without[world]:.2f}" for world in WORLDS)))

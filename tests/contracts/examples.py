@@ -220,8 +220,9 @@ SAMPLING = [example for example in ALL if example.startswith(("LinTS", "HierTS",
 """Decisions of these are drawn, and no argmax of scores."""
 FORGETTING = [example for example in ALL if example.endswith("changing")]
 """These forget what a user told before it changed."""
-ORDERLY = [*FORGETTING, "CAB", "RCLUBWCU", "COLDB"]
-"""Users' own estimates depend on the order of rewards: CAB shares them, RCLUBWCU and COLDB weigh them."""
+ORDERLY = [*FORGETTING, "CAB", "RCLUBWCU", "COLDB", "AutoCLUB"]
+"""Users' own estimates depend on the order of rewards: CAB shares them, RCLUBWCU and COLDB weigh them,
+AutoCLUB limits rewards by those that others have sent before."""
 POPULARITY = ("ItemTS", "ItemUCB")
 """These know items alone: their estimates are 0 whatever they learn."""
 EFFECTS = [

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from reference.columns import Columns
 from reference.effects import Effects
 from reference.hier import Seated
 from reference.lists import observed
@@ -41,6 +42,8 @@ class User:
     terms: Array = field(default_factory=lambda: np.zeros(10))
     due: int = 4
     share: float = 1.0
+    change: float = 0.0
+    errors: float = 0.0
 
 
 @dataclass(eq=False)
@@ -70,6 +73,7 @@ class AutoCLUB:
     def __init__(self, n_users: int, dim: int, *, ridge: float, slots: int = 4096) -> None:
         self.dim, self.ridge = dim, ridge
         self.users: list[User] = []
+        self.current: list[int] = []
         self.rounds = self.skipped = 0
         self.noise2, self.lam, self.offset, self.mu = 1.0, ridge, 0.0, np.zeros(dim)
         self.givers: dict[float, set[int]] = {}
@@ -78,12 +82,15 @@ class AutoCLUB:
         self.hierarchy = Seated(0, dim, ridge=ridge, seats=slots)
         self.odds = 0.0
         self.items, self.pairs = Effects(), Effects(least=0.02, most=0.5, most_weight=32.0)
+        self.columns = Columns(dim)
         self.margin = math.inf
-        self.moves = self.splits = self.merges = self.reweighted = self.limited = 0
+        self.moves = self.splits = self.merges = self.reweighted = self.limited = self.changes = 0
         self.welcome(n_users)
 
     def welcome(self, newcomers: int) -> None:
+        """`users` are all, those included who have changed since; `current` says which of them a user is."""
         for number in range(len(self.users), len(self.users) + newcomers):
+            self.current.append(number)
             self.users.append(User(number, np.zeros((self.dim, self.dim)), *np.zeros((4, self.dim))))
         self.hierarchy.welcome(newcomers)
 
@@ -120,6 +127,22 @@ class AutoCLUB:
         factor = min(1.0, largest / max(abs(reward), 1e-300), longest / max(length, 1e-300))
         self.limited += factor < 1
         return factor, min(largest, max(-largest, reward))
+
+    def level(self, user: User, x: Array) -> None:
+        """Other units of columns: everything follows."""
+        if (times := self.columns.revised(x, user.pulls)) is None:
+            return
+        before = self.usual_lam()[1]
+        for each in self.users:
+            each.S, each.b, each.s = each.S * np.outer(times, times), each.b * times, each.s * times
+            each.votes, each.rest = each.votes / times, each.rest / times
+        growth = self.usual_lam()[1] / before
+        self.lam, self.mu = self.lam * growth, self.mu / times
+        for each in self.users:
+            each.terms[LEVEL] += each.terms[INFORMATION] * math.log(growth)
+        for cluster in self.partition:
+            self.rebuild(cluster)
+        self.hierarchy.rescale(times, growth)
 
     # Row 2: a user's own regression.
 
@@ -333,7 +356,7 @@ class AutoCLUB:
         return max(own or self.partition, key=lambda cluster: self.size(cluster.members))
 
     def clusters(self) -> list[frozenset[int]]:
-        homes = [self.home(user) for user in self.users]
+        homes = [self.home(self.users[number]) for number in self.current]
         return [frozenset(k for k, other in enumerate(homes) if other is home) for home in homes]
 
     def theta(self, cluster: Cluster) -> Array:
@@ -396,21 +419,23 @@ class AutoCLUB:
         self, number: int, xs: Array, clicked: int | None, rewards: list[float] | None = None
     ) -> None:
         """A review comes if the pulls reach their mark anywhere in the list; it and a fit see all of it."""
-        user, self.margin = self.users[number], math.inf
+        user, self.margin = self.users[self.current[number]], math.inf
         for x, reward in observed(xs, clicked) if rewards is None else zip(xs, rewards, strict=True):
             self.learn(user, x, reward)
-        if user.pulls >= user.due:
+        if (changed := self.has_changed(user)) or user.pulls >= user.due:
             self.review(user)
         self.hierarchy.noise2, fits = self.noise2, self.hierarchy.fits
         self.hierarchy.review()
         if self.hierarchy.fits > fits and self.hierarchy.margin < 1e-7:
             self.margin = 0.0
+        if changed:
+            self.restart(user)
 
     def learn(self, user: User, x: Array, reward: float) -> None:
         """Effects first, then both models; equal vectors are one item."""
         item, pair, trust = x.tobytes(), (user.number, x.tobytes()), self.trust()
         shared, (factor, cut) = self.is_shared(user, reward), self.factor(user, x, reward)
-        (first, one), (second, other) = self.predicted(user, x)
+        (first, one), (second, other) = self.predicted(user, self.columns.inside(x))
         mean, a = (1 - trust) * first + trust * second, self.noise2 / ((1 - trust) * one + trust * other)
         effect, known = self.items.effect(item).mean, pair in self.pairs.P
         if reviewed := user.terms[T] > 0 and self.noise2 > 1e-100:
@@ -421,19 +446,21 @@ class AutoCLUB:
         else:
             self.items.learn(item, cut - mean, 0.0, a)
             self.whole += [reward - effect] if factor == 1 else []
-            self.learn_both(user, factor * x, factor * (reward - effect), shared)
+            self.level(user, x)
+            self.learn_both(user, self.columns.inside(factor * x), factor * (reward - effect), shared)
         self.margin = min(self.margin, self.items.margin, self.pairs.margin)
 
     def learn_both(self, user: User, x: Array, reward: float, shared: bool) -> None:
         user.energy += (reward - self.offset) ** 2
         user.own_energy += 0.0 if shared else (reward - self.offset) ** 2
-        home = self.home(user)
+        home, predicted = self.home(user), self.predicted(user, x)
         if self.trust() > 0.0 or self.hierarchy.sits(user.number):
             self.hierarchy.sit(user.number)
-            self.compare(reward, self.predicted(user, x), user.fair)
+            self.compare(reward, predicted, user.fair)
             self.hierarchy.absorb(user.number, x, reward, user.omega)
         else:
             self.hierarchy.learn_apart(user.number, x, reward, user.omega)
+        self.look_for_change(user, x, reward, *predicted[0])
         home.members += [] if user.pulls else [user]
         user.S, user.b, user.s = user.S + np.outer(x, x), user.b + reward * x, user.s + x
         user.q, user.total, user.pulls = user.q + reward**2, user.total + reward, user.pulls + 1
@@ -441,17 +468,44 @@ class AutoCLUB:
             self.guess()
         home.mean, home.offset = self.mu, self.offset
 
+    # Row 11: users who change.
+
+    def look_for_change(self, user: User, x: Array, reward: float, mean: float, variance: float) -> None:
+        """The log likelihood ratio of the prior and of what is known of the user, since its last minimum."""
+        if user.terms[T] == 0:
+            return
+        usual = self.offset + float(self.mu @ x)
+        wide = self.noise2 * (1 / user.omega + float(x @ x) / self.lam)
+        noisier = max(1.0, (20 + user.errors) / (20 + user.pulls))
+        ratio = (reward - mean) ** 2 / (variance * noisier) - (reward - usual) ** 2 / (wide * noisier)
+        user.errors += 0.0 if user.change > 0 else min(100.0, (reward - mean) ** 2 / variance)
+        user.change = max(0.0, user.change + min(2.0, 0.5 * (math.log(variance / wide) + ratio)))
+
+    def has_changed(self, user: User) -> bool:
+        return self.exceeds(user.change - math.log(1000) - 2 * math.log(max(1, user.pulls)))
+
+    def restart(self, user: User) -> None:
+        """The user is a new one; only the sizes of its rewards and vectors stay its own."""
+        owner = self.current.index(user.number)
+        self.welcome(1)
+        self.current[owner] = self.current.pop()
+        new = self.users[self.current[owner]]
+        new.sizes, user.sizes = user.sizes, new.sizes
+        self.changes += 1
+
     def scores(self, number: int, arms: Array) -> Array:
-        user, trust, sigma = self.users[number], self.trust(), math.sqrt(self.noise2)
-        m, V = self.hierarchy.posterior(number)
+        user, trust, sigma = self.users[self.current[number]], self.trust(), math.sqrt(self.noise2)
+        m, V = self.hierarchy.posterior(user.number)
         theta, pulls = self.mixture(user), sum(each.pulls for each in self.home(user).members)
         found = []
         for x in arms:
-            full, item = self.hierarchy.lengthened(x), self.items.effect(x.tobytes())
+            item, pair_key = self.items.effect(x.tobytes()), (user.number, x.tobytes())
+            x = self.columns.inside(x)
+            full = self.hierarchy.lengthened(x)
             mean = (1 - trust) * (self.offset + float(x @ theta)) + trust * float(full @ m) + item.mean
             bonus = (1 - trust) * self.raised(self.width2(user, x), pulls / self.dim)
             bonus += trust * self.raised(max(0.0, float(full @ V @ full)), user.pulls / (1 + self.dim))
-            pair = self.pairs.effect((number, x.tobytes()), mean)
+            pair = self.pairs.effect(pair_key, mean)
             bonus = (1.0 - pair.share) * sigma * math.hypot(bonus, math.sqrt(item.variance))
             found.append(mean + pair.mean + bonus)
         return np.array(found)

@@ -115,6 +115,15 @@ class Hier:
             self.absorb(user, x, reward)
         self.review()
 
+    def rescale(self, times: Array, growth: float) -> None:
+        """All vectors are multiplied by `times`, and the mean of ‖x‖² by `growth`."""
+        full = np.concatenate([np.ones(self.first), times])
+        squares = np.outer(full, full)
+        self.S, self.b = [S * squares for S in self.S], [b * full for b in self.b]
+        self.V, self.m = [V / squares for V in self.V], [m / full for m in self.m]
+        self.A, self.W, self.mu = self.A / squares, self.W / squares, self.mu / full
+        self.acting, self.s = (self.acting[0] / full, self.acting[1] / squares), self.s / growth
+
     def half(self, user: int) -> int:
         """The parity of the ones in the user's number by first reward. Row 10."""
         return bin(self.arrived.index(user)).count("1") % 2

@@ -315,6 +315,8 @@ class ExplanationAnswer(Answer):
     known: float | None = None
     counts_for: float | None = None
     degrees: float | None = None
+    changes: int | None = None
+    since_change: int | None = None
 
 
 class UserEventAnswer(Answer):

@@ -27,7 +27,9 @@ def acting(policy: coterie.LinearBandit) -> NDArray[np.float64]:
 
 def compare_estimates(fast: coterie.LinearBandit, slow: autoclub.AutoCLUB) -> None:
     found, learner = state_numbers(fast), learner_of(fast)
-    np.testing.assert_allclose(learner.noise_weights(), [user.omega for user in slow.users], rtol=1e-7)
+    np.testing.assert_allclose(
+        learner.noise_weights(), [slow.users[k].omega for k in slow.current], rtol=1e-7
+    )
     np.testing.assert_allclose(
         [found["prior.noise2"], found["prior.precision"]], [slow.noise2, slow.lam], rtol=1e-9, atol=1e-12
     )
@@ -90,7 +92,9 @@ def walk_by_evidence(
             return t, slow
         assert clusters(fast) == slow.clusters()
         if t % 8 == 7:
-            np.testing.assert_allclose(acting(fast), [slow.mixture(user) for user in slow.users], atol=1e-9)
+            np.testing.assert_allclose(
+                acting(fast), [slow.mixture(slow.users[k]) for k in slow.current], atol=1e-9
+            )
         compare_estimates(fast, slow)
     return len(w.rounds), slow
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from numpy.typing import ArrayLike
 
 from coterie.errors import ArgumentError
+from coterie.policies.autoclub.adaptive.change_test import ChangeTest
 from coterie.policies.autoclub.autoclub_learner import AutoClubLearner
-from coterie.policies.autoclub.explanations import UserExplanation, explained
+from coterie.policies.autoclub.explanations import UserChanges, UserExplanation, explained
 from coterie.policies.base import Plan
 from coterie.policies.declarations import Declaration, Style
 from coterie.policies.segments import Segmented
@@ -79,6 +82,17 @@ class AutoCLUB(Segmented):
     @staticmethod
     def _plan(n_users: int, dim: int, *, ridge: float, seed: int) -> Plan:
         return Plan(AutoClubLearner, {}, items=True)
+
+    @property
+    def changes(self) -> UserChanges:
+        """How often users were found to have changed, and the last of them.
+
+        A user who has changed starts again as a new user; what it has taught so far stays with its cluster.
+        """
+        with self._lock:
+            learner: Any = self._learner
+            found: ChangeTest = learner.changes
+            return UserChanges(found.alarms, *found.recorded())
 
     def explain(
         self, user: int, arms: ArrayLike | None = None, *, items: ArrayLike | None = None

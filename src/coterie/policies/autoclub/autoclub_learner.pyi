@@ -1,5 +1,7 @@
 from typing import Any
 
+from coterie.policies.autoclub.adaptive.change_test import ChangeTest
+from coterie.policies.autoclub.adaptive.column_scales import ColumnScales
 from coterie.policies.autoclub.clusters import Clusters
 from coterie.policies.autoclub.hierarchical_model import ModelWeights, PosteriorCache
 from coterie.policies.autoclub.histories import UserHistories
@@ -20,7 +22,10 @@ class AutoClubLearner(Learner):
     hierarchy: PosteriorCache
     weights: ModelWeights
     pairs: Effects | None
+    columns: ColumnScales
+    changes: ChangeTest
     def learnt_rewards(self) -> Ints: ...
     def noise_weights(self) -> Floats: ...
+    def changes_of(self, user: int) -> int: ...
     def explained(self, user: int) -> dict[str, Any]: ...
     def modelled(self, user: int, arms: Floats) -> tuple[Floats, Floats, Floats]: ...

@@ -11,7 +11,9 @@ from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
+from coterie.policies.autoclub.adaptive.change_test cimport ChangeTest
 from coterie.policies.autoclub.clusters cimport Clusters, Prediction
+from coterie.policies.autoclub.adaptive.column_scales cimport ColumnScales
 from coterie.policies.autoclub.hierarchical_model cimport ModelWeights, PosteriorCache
 from coterie.policies.autoclub.histories cimport UserHistories
 from coterie.policies.autoclub.prior cimport CommonPrior
@@ -24,12 +26,14 @@ from coterie.policies.kernel.learner cimport (
 from coterie.policies.kernel.linalg cimport ARMS_AT_A_TIME, add_scaled, dot, largest_eigenvalue, means, quadratics
 
 from coterie.policies.autoclub.hierarchical_model import SLOTS
-from coterie.policies.kernel.arrays import Field
+from coterie.policies.kernel.arrays import Field, numbers_of
 from coterie.policies.kernel.linalg import eliminated
 
 cnp.import_array()
 
 
+OUTSIDE = ("arrivals", "limits")
+"""Parts that know users as they are numbered outside."""
 cdef enum:
     MOST_PAIRS = 65536  # pairs of a user and an item that are remembered
 cdef double SLACK = 1.0 + 1e-9  # bounds of widths hold up to rounding
@@ -73,6 +77,7 @@ cdef class AutoClubLearner(Learner):
     NUMBERS = ("rounds", "skipped")
     PARTS = {
         "arrivals": Arrivals,
+        "columns": ColumnScales,
         "users": UserHistories,
         "limits": SizeLimits,
         "values": SharedValues,
@@ -80,11 +85,13 @@ cdef class AutoClubLearner(Learner):
         "clusters": Clusters,
         "hierarchy": PosteriorCache,
         "weights": ModelWeights,
+        "changes": ChangeTest,
     }
     EFFECTS = ("items.", "pairs.")
     IN_PLACE = True
 
     cdef readonly Arrivals arrivals
+    cdef readonly ColumnScales columns
     cdef readonly UserHistories users
     cdef readonly SizeLimits limits
     cdef readonly SharedValues values
@@ -92,6 +99,7 @@ cdef class AutoClubLearner(Learner):
     cdef readonly Clusters clusters
     cdef readonly PosteriorCache hierarchy
     cdef readonly ModelWeights weights
+    cdef readonly ChangeTest changes
     cdef readonly Effects pairs
     cdef public int64_t skipped
     cdef int64_t *repeats
@@ -110,17 +118,41 @@ cdef class AutoClubLearner(Learner):
     def __init__(self, n_users, dim, *, ridge, schedule, generator, slots=SLOTS):
         shared = {"ridge": ridge, "schedule": schedule, "generator": generator}
         self.arrivals = Arrivals(n_users, dim)
+        self.columns = ColumnScales(n_users, dim)
         self.users = UserHistories(n_users, dim)
         self.limits, self.values = SizeLimits(n_users, dim), SharedValues(n_users, dim)
         self.prior = CommonPrior(self.users, self.limits, ridge=ridge)
         self.clusters = Clusters(self.users, self.values, self.prior)
         self.hierarchy = PosteriorCache(self.users, slots=slots, **shared)
         self.weights = ModelWeights(n_users, dim)
+        self.changes = ChangeTest(n_users, dim)
         Learner.__init__(self, n_users, dim, **shared)
 
     @classmethod
     def extents(cls, n_users, dim, **settings):
         return {"users": n_users, "rows": n_users, "dim": dim}
+
+    def _extents(self):
+        return self.extents(self.part_users("users", self.n_users), self.dim)
+
+    @classmethod
+    def shapes(cls, n_users, dim, numbers=None, **settings):
+        past = 0 if numbers is None else numbers["arrivals.past"]
+        found = super().shapes(n_users + past, dim, numbers, **settings)
+        for part in OUTSIDE:
+            own = None if numbers is None else numbers_of(f"{part}.", numbers)
+            shapes = cls.part_shapes(part, n_users, dim, own)
+            found.update({f"{part}.{name}": shape for name, shape in shapes.items()})
+        return found
+
+    def part_users(self, str name, Py_ssize_t n_users):
+        """Most parts have numbers instead of users."""
+        return n_users if name in OUTSIDE else n_users + self.arrivals.past
+
+    def prepare(self, numbers):
+        self.arrivals.prepare(numbers_of("arrivals.", numbers))
+        self.make_room(self.n_users)
+        Learner.prepare(self, numbers)
 
     @classmethod
     def part_shapes(cls, name, n_users, dim, numbers, **settings):
@@ -161,11 +193,16 @@ cdef class AutoClubLearner(Learner):
 
     cdef int init_users(self, Py_ssize_t known) except -1:
         if known > 0:  # the parts have placed the first users when they were made
-            self.clusters.make_space(self.rounds)
-            self.users.init_users(known)
-            self.hierarchy.init_users(known)
-            self.clusters.init_users(known)
-            self.bind()
+            self.init_numbers(known + self.arrivals.past)
+        return 0
+
+    cdef int init_numbers(self, Py_ssize_t known) except -1:
+        """Rows of users who have not come yet."""
+        self.clusters.make_space(self.rounds)
+        self.users.init_users(known)
+        self.hierarchy.init_users(known)
+        self.clusters.init_users(known)
+        self.bind()
         return 0
 
     # Who a user is.
@@ -202,7 +239,8 @@ cdef class AutoClubLearner(Learner):
             return other
         other, number = user, self.clusters.partition.members.head[row]
         while number >= 0:
-            other = min(other, self.arrivals.users[number])
+            if not self.arrivals.is_past(number):
+                other = min(other, self.arrivals.users[number])
             number = self.clusters.partition.members.next[number]
         return other
 
@@ -215,7 +253,7 @@ cdef class AutoClubLearner(Learner):
         cdef double mean = 0.0, variance = 1.0, effect
         cdef int64_t key = key_of_item(item, x, self.dim)
         self.is_repeat, self.is_shared = False, self.values.give(user, reward, self.users.seen)
-        self.factor = self.limits.factor(user, x, reward)
+        self.factor = self.limits.factor(self.arrivals.users[user], x, reward)
         if self.items is None or (item != NULL and item[0] == NO_ITEM):
             return 0.0
         reward = self.limits.cut(reward)
@@ -239,21 +277,34 @@ cdef class AutoClubLearner(Learner):
             self.repeats[user] += 1
             return 0
         self.make_space()
+        if self.columns.count(x, self.users.pulls[user]):
+            with gil:
+                self.level_columns()
+        x, reward = self.columns.level_vector(self.limits.shrunk(x, self.factor)), self.factor * reward
         self.users.rounds += 1
         self.hierarchy.model.rounds = self.users.rounds
-        x, reward = self.limits.shrunk(x, self.factor), self.factor * reward
         self.values.add(user, reward - self.prior.offset, self.is_shared)
         # While nothing rests on the hierarchical model, only cached users teach it: others would cost O(d³)
         compared = self.weights.hierarchy_weight() > 0.0 or self.hierarchy.holds(user)
         if compared:
             self.predict_both(user, x, &by_clusters, &by_hierarchy)
+        else:
+            self.predict_clusters(user, x, &by_clusters)
         self.hierarchy.forget_uncached()
         if compared:
             self.weights.compare(reward, &by_clusters, &by_hierarchy, self.users.rounds, self.prior.share_of(user))
             self.hierarchy.absorb(user, x, reward)
+        self.look_for_change(user, x, reward, &by_clusters)
         self.clusters.absorb(user, x, reward, self.factor == 1.0)
         self.hierarchy.model.noise2 = self.prior.noise2
         return 0
+
+    cdef void look_for_change(self, Py_ssize_t user, const double *x, double reward, Prediction *known) noexcept nogil:
+        """Compare what clusters have expected of a user who was reviewed with what the prior would have."""
+        cdef Prediction prior
+        if self.prior.terms[user].pulls > 0.0:
+            self.prior.predict(user, x, &prior.mean, &prior.variance)
+            self.changes.add(user, reward, known, &prior, self.users.pulls[user])
 
     cdef int make_space(self) except -1 nogil:
         """Room for what a reward may change."""
@@ -262,20 +313,37 @@ cdef class AutoClubLearner(Learner):
         self.epochs = self.clusters.partition.epochs  # which may have been allocated anew
         return 0
 
+    def level_columns(self):
+        """Divide columns by the units that the vectors so far have; all that was learnt follows."""
+        cdef double before = self.prior.usual_precision()
+        times = self.columns.revise()
+        if times is None:
+            return
+        self.users.rescale(times)
+        growth = self.prior.usual_precision() / before
+        self.prior.rescale(times, growth)
+        self.clusters.rescale(times)
+        self.hierarchy.rescale(times, growth)
+
     cdef void predict_both(
         self, Py_ssize_t user, const double *x, Prediction *by_clusters, Prediction *by_hierarchy
     ) noexcept nogil:
         """Write the predictive densities of the next reward by both models; the user's posterior is cached."""
         self.hierarchy.slot_of(user)
-        self.clusters.predict(user, x, by_clusters)
+        self.predict_clusters(user, x, by_clusters)
         self.hierarchy.predict(user, x, by_hierarchy)
-        by_clusters.variance *= self.prior.noise2
         by_hierarchy.variance *= self.hierarchy.model.noise2
+
+    cdef void predict_clusters(self, Py_ssize_t user, const double *x, Prediction *out) noexcept nogil:
+        """Write the predictive density of the next reward by clusters."""
+        self.clusters.predict(user, x, out)
+        out.variance *= self.prior.noise2
 
     cdef int predict(self, Py_ssize_t user, const double *x, double *mean, double *variance) except -1 nogil:
         """The prediction of both models by their weights; rewards of noisy users have a larger variance."""
         cdef double weight = self.weights.hierarchy_weight()
         cdef Prediction found
+        x = self.columns.level_vector(x)
         mean[0] = variance[0] = 0.0
         if weight < 1.0:
             self.clusters.predict(user, x, &found)
@@ -289,15 +357,26 @@ cdef class AutoClubLearner(Learner):
     cdef int review(self, Py_ssize_t user) except -1 nogil:
         """Review the user's place when that is due, and then fit the hierarchical model when that is."""
         cdef double before = self.users.noise_weights[user]
+        cdef bint changed = self.changes.has_changed(user, self.users.pulls[user] - 1)
         self.hierarchy.forget_uncached()
-        if self.clusters.is_due(user):
+        if changed or self.clusters.is_due(user):
             self.clusters.review(user)
             self.hierarchy.model.noise2 = self.prior.noise2
             if self.users.noise_weights[user] != before:
                 self.hierarchy.reweigh(user, self.users.noise_weights[user] / before)
         if self.hierarchy.review(user):
             self.weights.reject_hierarchy()
+        if changed:
+            with gil:
+                self.restart_user(user)
         return 0
+
+    def restart_user(self, Py_ssize_t number):
+        """The user of a number has changed: it starts again, and what it has taught stays where its last review has put it."""
+        cdef Py_ssize_t known = self.users.n_users
+        self.changes.record(self.arrivals.restart(number), self.rounds)
+        self.make_room(self.n_users)
+        self.init_numbers(known)
 
     # Deciding.
 
@@ -315,6 +394,7 @@ cdef class AutoClubLearner(Learner):
 
     cdef int view(self, Py_ssize_t user, View *seen) except -1 nogil:
         self.clusters.view(user, seen)
+        seen.estimate, seen.inverse = self.columns.raw_preference(seen.estimate, 0), self.columns.raw_matrix(seen.inverse, 0)
         return 0
 
     cdef void view_models(self, Py_ssize_t user, Models *models) noexcept nogil:
@@ -323,10 +403,12 @@ cdef class AutoClubLearner(Learner):
         models.weight = self.weights.hierarchy_weight()
         models.clusters.beta, models.clusters.usual = 0.0, INFINITY  # unless clusters count
         if models.weight < 1.0:
-            self.clusters.view(user, &models.clusters)
+            self.view(user, &models.clusters)
         self.hierarchy.look_up(user, &models.hierarchy.estimate, &models.hierarchy.inverse)
+        models.hierarchy.estimate = self.columns.raw_preference(models.hierarchy.estimate, self.hierarchy.model.intercept)
+        models.hierarchy.inverse = self.columns.raw_matrix(models.hierarchy.inverse, self.hierarchy.model.intercept)
         models.hierarchy.beta = sqrt(self.hierarchy.model.noise2)
-        models.hierarchy.usual = <double> self.hierarchy.model.size / pulls if pulls > 0 else INFINITY
+        models.hierarchy.usual = <double> self.hierarchy.model.size / pulls if pulls > 0 and not self.clusters.omits_raise else INFINITY
         models.scale = (1.0 - models.weight) * models.clusters.beta + models.weight * models.hierarchy.beta
 
     cdef void find_means(self, Py_ssize_t user, Offer *offer, Models *models, double *mean) noexcept nogil:
@@ -474,7 +556,7 @@ cdef class AutoClubLearner(Learner):
         """What is known of a user, by name."""
         user = self.number_of(user)
         return {
-            "rewards": self.users.pulls[user] + self.repeats[user],
+            "current": self.users.pulls[user] + self.repeats[user],
             "known": self.prior.terms[user].freedom / self.dim,
             "noise_weight": self.users.noise_weights[user],
             "weight": self.clusters.cluster_weights[user],
@@ -484,12 +566,16 @@ cdef class AutoClubLearner(Learner):
             "offset": self.prior.offset,
         }
 
+    def changes_of(self, Py_ssize_t user):
+        """How often a user has started again."""
+        return np.count_nonzero(self.arrivals.array("users")[: self.arrivals.count] == user) - (self.arrivals.numbers[user] > 0)
+
     def modelled(self, Py_ssize_t user, arms):
         """Expected reward of every arm by both models without effects; that by the hierarchical model, and what the places
         beside the user's cluster add to that by clusters."""
         mean, _ = self.scores(user, arms, None, 0)
         by_hierarchy = self._scratch["hierarchy"][0, : len(arms)].copy()
-        return mean, by_hierarchy, arms @ self.clusters.array("alternatives")[self.number_of(user)]
+        return mean, by_hierarchy, arms @ (self.columns.raw_factors() * self.clusters.array("alternatives")[self.number_of(user)])
 
     def known_preferences(self):
         """What decisions for each user rest on, a constant first; the mean of xxᵀ over rewards; and the rewards of each user."""
@@ -499,8 +585,9 @@ cdef class AutoClubLearner(Learner):
         with nogil:
             for user in range(self.n_users):
                 self.average_preference(self.number_of(user), found + user * p)
-        moment = self.hierarchy.model.array("grams").sum(0)
-        return out, moment / max(moment[0, 0], LEAST_REWARDS), self.pulls_of_users()
+        factors = np.append(1.0, self.columns.raw_factors())
+        moment = self.hierarchy.model.array("grams").sum(0) / np.outer(factors, factors)
+        return out * factors, moment / max(moment[0, 0], LEAST_REWARDS), self.pulls_of_users()
 
     cdef void average_preference(self, Py_ssize_t user, double *out) noexcept nogil:
         """Write the preference of a user by both models, each by its weight, to `out`."""
@@ -517,7 +604,7 @@ cdef class AutoClubLearner(Learner):
 
     def pulls_of_users(self):
         """How many rewards each user has given."""
-        return np.append(self.users.array("pulls") + self.array("repeats"), 0)[self.arrivals.of_all()]
+        return self.arrivals.sums(self.users.array("pulls") + self.array("repeats")).astype(np.int64)
 
     def learnt_rewards(self):
         """How many of these were no repeats, and so were learnt."""
@@ -534,9 +621,11 @@ cdef class AutoClubLearner(Learner):
     def estimates_of(self, users):
         """The same of some users: a regression takes 14 µs, and a service has many users."""
         out, ridge, pulls = np.zeros((len(users), self.dim)), self.ridge * np.eye(self.dim), self.users.array("pulls")
+        factors = self.columns.raw_factors()
         for row, user in enumerate(users.tolist()):
             user = self.number_of(user)
             if pulls[user]:
-                moment = self.users.array("moments")[user].copy()
-                out[row] = eliminated(self.users.gram(user) + ridge, moment, 0.5 * self.ridge)[2]
+                moment = self.users.array("moments")[user] / factors
+                gram = self.users.gram(user) / np.outer(factors, factors)
+                out[row] = eliminated(gram + ridge, moment, 0.5 * self.ridge)[2]
         return out

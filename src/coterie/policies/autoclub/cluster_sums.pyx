@@ -410,6 +410,19 @@ cdef class ClusterSums(NamedArrays):
             size += self.prior.effective_size(user)
         self.partition.set_size(row, size)
 
+    # Units of columns.
+
+    def rescale(self, times):
+        """All vectors are multiplied by `times`, powers of two; the regressions of clusters are made anew, with today's Λ."""
+        cdef Py_ssize_t row
+        self.array("moments")[...] *= times
+        self.array("vector_sums")[...] *= times
+        self.array("grams")[...] *= np.outer(times, times)
+        self.single_row = -1
+        for row in np.flatnonzero(self.partition.array("sizes")).tolist():
+            self.partition.invalidate_widths(row)
+            self.rebuild(row)
+
     # What Python calls.
 
     def cluster(self, Py_ssize_t row):

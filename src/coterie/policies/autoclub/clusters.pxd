@@ -23,6 +23,7 @@ cdef class Clusters(NamedArrays):
     cdef readonly CommonPrior prior
     cdef readonly Partition partition
     cdef readonly ClusterSums sums
+    cdef public bint omits_mixture, omits_merging, omits_raise  # for `benchmarks.ablation`
     cdef double *cluster_weights
     cdef double *single_weights
     cdef double *alternatives

@@ -103,7 +103,7 @@ cdef class Clusters(NamedArrays):
         cdef int64_t pulls = self.sums.pulls[row]
         seen.estimate, seen.inverse = self.preference_of(user), self.sums.inverse_of(row)
         seen.beta, seen.row, seen.ridge = sqrt(self.prior.noise2), row, self.sums.precisions[row]
-        seen.usual = <double> self.dim / pulls if pulls > 0 else INFINITY
+        seen.usual = <double> self.dim / pulls if pulls > 0 and not self.omits_raise else INFINITY
 
     cdef const double *preference_of(self, Py_ssize_t user) noexcept nogil:
         """What a user acts on: its cluster's estimate and the alternatives, by their weights; until another's is asked for."""
@@ -220,6 +220,9 @@ cdef class Clusters(NamedArrays):
         self.single_weights[user] = exponential(gains[n - 1] - gains[chosen]) / total
         for k in range(d):
             self.alternatives[user * d + k] = 0.0
+        if self.omits_mixture:
+            self.cluster_weights[user] = 1.0
+            return
         for k in range(n):
             if k != chosen:
                 add_scaled(self.alternatives + user * d, exponential(gains[k] - gains[chosen]) / total, self.fits + k * d, d)
@@ -237,7 +240,7 @@ cdef class Clusters(NamedArrays):
         gain -= self.prior.evidence_of(second, second, 0.0, self.centred)
         add_scaled(self.around, 1.0, self.centred, d)
         gain += self.prior.evidence_of(first, second, 1.0, self.around)
-        if gain <= 0.0:
+        if gain <= 0.0 or self.omits_merging:
             return False
         self.sums.merge(row, other)
         return True
@@ -339,6 +342,13 @@ cdef class Clusters(NamedArrays):
         for j in range(count):
             self.losses[j] = 0.5 * self.users.noise_weights[user] * (self.losses[j] - 2.0 * found[j]) / self.prior.noise2
             self.losses[j] -= natural_log(self.partition.effective_sizes[self.likely[j]])
+
+    # Units of columns.
+
+    def rescale(self, times):
+        """All vectors are multiplied by `times`, powers of two; the prior has been rescaled."""
+        self.array("alternatives")[...] /= times
+        self.sums.rescale(times)
 
     # What Python calls.
 

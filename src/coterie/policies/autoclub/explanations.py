@@ -11,6 +11,24 @@ from coterie.policies.base import LinearBandit
 from coterie.types import Floats, Ints
 
 
+class UserChanges(NamedTuple):
+    """What `AutoCLUB.changes` returns: how often users were found to have changed, and the last of them.
+
+    Parameters
+    ----------
+    total : int
+        UserChanges of all users.
+    users : array of int
+        Users of the last changes, latest first; at most 32.
+    rounds : array of int
+        Number of rewards that the policy had learnt from when each was found.
+    """
+
+    total: int
+    users: Ints
+    rounds: Ints
+
+
 class ScoreParts(NamedTuple):
     """What the score of each arm is made of; the parts sum to `Scores.ucb`.
 
@@ -69,6 +87,10 @@ class UserExplanation:
         How much decisions follow the hierarchical model, instead of clusters; 0 to 1.
     noise : float
         Standard deviation of rewards, common to all users.
+    changes : int
+        How often its preference was found to have changed; each time it starts again, as a new user.
+    since_change : int
+        Number of its rewards since it last started again; `rewards` if it never has.
     scores : ScoreParts or None
         Scores of the arms that were asked for, taken apart.
 
@@ -96,6 +118,8 @@ class UserExplanation:
     elsewhere: float
     hierarchy: float
     noise: float
+    changes: int = 0
+    since_change: int = 0
     scores: ScoreParts | None = None
 
     def __str__(self) -> str:
@@ -115,6 +139,9 @@ class UserExplanation:
             lines[-1] += f", has a preference of its own with {self.alone:.2f}"
         share = round(100 * self.hierarchy)
         lines.append(f"decisions follow clusters by {100 - share} %, the hierarchical model by {share} %")
+        if self.changes:
+            often = "once" if self.changes == 1 else f"{self.changes:,} times"
+            lines.append(f"has changed {often}, last {self.since_change:,} rewards ago")
         if self.noise_weight < 1:
             lines.append(f"noisier than others: each of its rewards counts as {self.noise_weight:.2g}")
         return "\n".join(lines)
@@ -133,7 +160,7 @@ def explained(
         parts = _parts(learner, user, arms, ids, numbers["hierarchy"], numbers["offset"])
     return UserExplanation(
         user=user,
-        rewards=numbers["rewards"],
+        rewards=int(learner.pulls_of_users()[user]),
         known=numbers["known"],
         noise_weight=numbers["noise_weight"],
         cluster=cluster,
@@ -146,6 +173,8 @@ def explained(
         ),
         hierarchy=numbers["hierarchy"],
         noise=numbers["noise"],
+        changes=learner.changes_of(user),
+        since_change=numbers["current"],
         scores=parts,
     )
 

@@ -29,6 +29,7 @@ cdef class PosteriorCache(NamedArrays):
 
 
 cdef class ModelWeights(NamedArrays):
+    cdef public bint omits_hierarchy, omits_clusters, omits_limit  # for `benchmarks.ablation`
     cdef public double log_odds
 
     cdef double hierarchy_weight(self) noexcept nogil

@@ -7,7 +7,7 @@ to rewards before they came say which of them to follow.
 import numpy as np
 
 cimport numpy as cnp
-from libc.math cimport sqrt
+from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int64_t
 
 from coterie.policies.autoclub.clusters cimport Prediction
@@ -181,6 +181,12 @@ cdef class PosteriorCache(NamedArrays):
         if self.holds(user):
             self.model.reweigh(user % self.model.n_users, times)
 
+    def rescale(self, times, double growth):
+        """All vectors are multiplied by `times`, powers of two, and the mean of ‖x‖² by `growth`."""
+        cdef object model = self.model
+        model.rescale(times, growth)
+        self.forget_uncached()
+
     cdef int review(self, Py_ssize_t user) except -1 nogil:
         """Fit the model if that is due; 1 if its numbers overflowed, so that its prior was reset."""
         cdef double due = self.model.due
@@ -205,6 +211,8 @@ cdef class ModelWeights(NamedArrays):
 
     cdef double hierarchy_weight(self) noexcept nogil:
         """The weight of the hierarchical model, 0 or 1 if nearly so."""
+        if self.omits_hierarchy or self.omits_clusters:
+            return 1.0 if self.omits_clusters else 0.0
         cdef double weight = 1.0 / (1.0 + exponential(-min(max(self.log_odds, -MOST_LOG_ODDS), MOST_LOG_ODDS)))
         return 0.0 if weight < NEGLIGIBLE else 1.0 if weight > 1.0 - NEGLIGIBLE else weight
 
@@ -215,12 +223,12 @@ cdef class ModelWeights(NamedArrays):
         """
         if rewards < 2:  # nothing was known of the unit of rewards
             return
-        cdef double kept = max(0.0, 1.0 - EARLY / rewards)
+        cdef double kept = max(0.0, 1.0 - EARLY / rewards), most = MOST_STEP if not self.omits_limit else INFINITY
         cdef double first = clusters.variance, second = hierarchy.variance
         cdef double missed = reward - clusters.mean, other = reward - hierarchy.mean
         cdef double step = natural_log(first) - natural_log(second) + missed * missed / first - other * other / second
         # NaN where the hierarchical model has overflowed
-        step = min(max(0.5 * step, -MOST_STEP), MOST_STEP) if step == step else -MOST_STEP
+        step = min(max(0.5 * step, -most), most) if step == step else -MOST_STEP
         self.log_odds = kept * self.log_odds + share * step
 
     cdef void reject_hierarchy(self) noexcept nogil:

@@ -261,6 +261,18 @@ cdef class UserHistories(NamedArrays):
         memset(x + self.span, 0, (self.dim - self.span) * sizeof(double))
         turn_back(self.reflectors, self.betas, x, self.span, self.dim)
 
+    # Units of columns.
+
+    def rescale(self, times):
+        """All vectors are multiplied by `times`, powers of two."""
+        self.array("vectors")[...] *= times
+        self.array("moments")[...] *= times
+        self.array("vector_sums")[...] *= times
+        first, second = np.triu_indices(self.dim)
+        self.array("packed")[...] *= times[first] * times[second]
+        self.expanded_user = -1
+        self.square_norms = sum([float(np.trace(self.gram(user))) for user in np.flatnonzero(self.array("pulls")).tolist()])
+
     # What Python calls.
 
     def gram(self, Py_ssize_t user):

@@ -35,6 +35,7 @@ cdef class CommonPrior(NamedArrays):
     cdef readonly UserHistories users
     cdef readonly SizeLimits limits
     cdef readonly double ridge
+    cdef public bint omits_weights, omits_shares, omits_offset  # for `benchmarks.ablation`
     cdef public double noise2, precision, offset, fitted, vote_squares
     cdef Terms *terms
     cdef Terms *sums
@@ -64,6 +65,9 @@ cdef class CommonPrior(NamedArrays):
     cdef bint is_known(self, Py_ssize_t user) noexcept nogil
     cdef double share_of(self, Py_ssize_t user) noexcept nogil
     cdef double noise_weight(self, Py_ssize_t user, Regression *found, double own_share) noexcept nogil
+    cdef void predict(
+        self, Py_ssize_t user, const double *x, double *mean, double *variance
+    ) noexcept nogil  # OUT: mean, variance
     cdef double effective_size(self, Py_ssize_t user) noexcept nogil
     cdef double total_size(self) noexcept nogil
 

@@ -25,7 +25,7 @@ from coterie.policies.kernel.arrays import Field
 cnp.import_array()
 
 
-FREEDOM = 3
+FREEDOM, INFORMATION, LOG_PRECISION = 3, 5, 6
 """The place of tr H among the terms of a user."""
 cdef double PSEUDO_USERS = 0.2  # the ridge counts towards λ like this many users of whom everything is known
 cdef double MOST_STEP = 0.5  # ln λ moves by no more than this at a time
@@ -104,6 +104,11 @@ cdef class CommonPrior(NamedArrays):
     cdef double usual_precision(self) noexcept nogil:
         """The ridge in the unit of the vectors: times the mean of ‖x‖²."""
         return self.ridge * self.users.square_norms / self.users.rounds if self.users.square_norms > 0.0 else self.ridge
+
+    cdef void predict(self, Py_ssize_t user, const double *x, double *mean, double *variance) noexcept nogil:
+        """Write mean and variance of a reward of a user of whom only its noise is known."""
+        mean[0] = self.offset + dot(self.mean, x, self.dim)
+        variance[0] = self.noise2 * (1.0 / self.users.noise_weights[user] + dot(x, x, self.dim) / self.precision)
 
     cdef double effective_size(self, Py_ssize_t user) noexcept nogil:
         """What a user counts for among the members of its cluster: (1 + tr H) / (1 + d), as far as it is known."""
@@ -198,6 +203,8 @@ cdef class CommonPrior(NamedArrays):
         """1, or less for a user with many more degrees of freedom than others, and 0 for a noisy one: nobody's rewards alone say
         how noisy all are."""
         cdef double others = self.fitted - (self.terms[user].pulls > 0.0), rest = self.sums.left - self.terms[user].left
+        if self.omits_shares:
+            return 1.0
         if self.users.noise_weights[user] < 1.0:
             return 0.0
         return MOST_SHARE * rest / (others * left) if MOST_SHARE * rest < others * left else 1.0
@@ -215,7 +222,7 @@ cdef class CommonPrior(NamedArrays):
         usual = max((self.sums.residual - own.residual) / others, self.least_noise())
         level = own_share * found.residual / (self.users.noise_weights[user] * usual) + PSEUDO_REWARDS
         level /= found.terms.pulls - found.terms.freedom + PSEUDO_REWARDS
-        return min(1.0, NOISIER / level)
+        return min(1.0, NOISIER / level) if not self.omits_weights else 1.0
 
     # The estimates.
 
@@ -246,7 +253,7 @@ cdef class CommonPrior(NamedArrays):
 
     cdef double shrunk_offset(self, double estimate, double variance) noexcept nogil:
         """m, moved towards 0 by what its estimate may owe to chance: an offset that is not there costs more than it gains."""
-        cdef double square = estimate * estimate
+        cdef double square = estimate * estimate if not self.omits_offset else 0.0
         return estimate * max(0.0, 1.0 - OFFSET_VARIANCES * variance / square) if square > 0.0 else 0.0
 
     cdef void update_user(self, Py_ssize_t user, Regression *found, double *fit) noexcept nogil:
@@ -342,6 +349,17 @@ cdef class CommonPrior(NamedArrays):
         count = max(self.sums.mean_weight, TINY * self.fitted)
         for i in range(self.dim):
             self.mean[i] = keep * self.vote_sum[i] / count
+
+    # Units of columns.
+
+    def rescale(self, times, double growth):
+        """All vectors are multiplied by `times`, powers of two, and the mean of ‖x‖² by `growth`; λ follows it."""
+        self.array("mean")[...] /= times
+        self.array("votes")[...] /= times
+        self.precision *= growth
+        terms = self.array("terms")
+        terms[:, LOG_PRECISION] += terms[:, INFORMATION] * np.log(growth)
+        self.sum_terms()
 
     # What Python calls.
 

@@ -15,6 +15,7 @@ cdef Py_ssize_t quorum(double users) noexcept nogil
 
 
 cdef class SizeLimits(NamedArrays):
+    cdef public bint omitted  # for `benchmarks.ablation`
     cdef int64_t *exponents
     cdef int64_t *counts
     cdef int64_t users[KINDS]
@@ -29,6 +30,7 @@ cdef class SizeLimits(NamedArrays):
 
 
 cdef class SharedValues(NamedArrays):
+    cdef public bint omitted  # for `benchmarks.ablation`
     cdef double *values
     cdef int64_t *givers
     cdef double *energies

@@ -90,7 +90,7 @@ cdef class SizeLimits(NamedArrays):
         """The limit of today's counts; none before anything but 0 was sent."""
         cdef Py_ssize_t k = EXPONENTS, found = 0, wanted = quorum(self.users[kind])
         self.most[kind] = INFINITY
-        if self.users[kind] > 0:
+        if self.users[kind] > 0 and not self.omitted:
             while found < wanted:
                 k -= 1
                 found += self.counts[kind * EXPONENTS + k]
@@ -198,7 +198,7 @@ cdef class SharedValues(NamedArrays):
     cdef double own_share(self, Py_ssize_t user) noexcept nogil:
         """The part of the energy of a user's rewards that is not in shared values; 1 if there is none."""
         cdef double energy = self.energies[2 * user]
-        return self.energies[2 * user + 1] / energy if energy > 0.0 else 1.0
+        return self.energies[2 * user + 1] / energy if energy > 0.0 and not self.omitted else 1.0
 
     # What Python calls.
 

@@ -17,22 +17,43 @@ cnp.import_array()
 
 
 cdef class Arrivals(NamedArrays):
-    """The number of each user inside, from 1 on; 0 for users without a reward. The user of each number; `count` are taken."""
+    """The number of each user inside, from 1 on; 0 for users without a reward.
 
-    FIELDS = {"numbers": Field(("users",), "int64"), "users": Field(("users",), "int64")}
-    NUMBERS = ("count",)
+    `users` are those of each number, of which `count` are taken. A user who starts again gets another number, and its last one is
+    past: nobody has it any more. So there is room for as many numbers as there are users and `past` ones.
+    """
+
+    FIELDS = {"numbers": Field(("users",), "int64"), "users": Field(("inside",), "int64")}
+    NUMBERS = ("count", "past")
     IN_PLACE = True
+
+    @classmethod
+    def extents(cls, n_users, dim, *, past=0):
+        return {"users": n_users, "inside": n_users + past}
+
+    def _extents(self):
+        return self.extents(self.n_users, self.dim, past=self.past)
+
+    @classmethod
+    def shapes(cls, n_users, dim, numbers=None):
+        return super().shapes(n_users, dim, numbers, past=0 if numbers is None else numbers["past"])
 
     cdef int bind(self) except -1:
         self.numbers, self.users = <int64_t *> self.pointer("numbers"), <int64_t *> self.pointer("users")
         return NamedArrays.bind(self)
 
+    def prepare(self, numbers):
+        self.past = numbers["past"]
+        NamedArrays.prepare(self, numbers)
+
     def refresh(self):
-        arrived = np.flatnonzero(self.array("numbers"))
-        taken = self.array("numbers")[arrived]
-        if not np.array_equal(np.sort(taken), np.arange(1, self.count + 1)):
+        arrived, owners = np.flatnonzero(self.array("numbers")), self.array("users")[: self.count]
+        taken = self.array("numbers")[arrived] - 1
+        if not 0 <= self.count <= self.n_users + self.past or self.count - len(taken) != self.past:
+            raise ValueError("has more or fewer numbers of users inside than users")
+        if taken.size and not 0 <= taken.min() <= taken.max() < self.count:
             raise ValueError("has numbers of users inside that are none")
-        if not np.array_equal(self.array("users")[taken - 1], arrived):
+        if not np.array_equal(owners[taken], arrived) or (owners.size and not 0 <= owners.min() <= owners.max() < self.n_users):
             raise ValueError("has numbers of other users inside")
 
     cdef Py_ssize_t number_of(self, Py_ssize_t user) noexcept nogil:
@@ -47,9 +68,25 @@ cdef class Arrivals(NamedArrays):
             self.numbers[user] = self.count
         return self.numbers[user] - 1
 
+    cdef bint is_past(self, Py_ssize_t number) noexcept nogil:
+        """Has nobody this number any more?"""
+        return self.numbers[self.users[number]] - 1 != number
+
     # What Python calls.
 
     def of_all(self):
         """The number of each user inside, from 0 on; the next one for all without a reward, if there are any."""
         numbers = self.array("numbers")
         return np.where(numbers > 0, numbers - 1, self.count)
+
+    def restart(self, Py_ssize_t number):
+        """The user of this number starts again, as one without a reward; returns it."""
+        cdef Py_ssize_t user = self.users[number]
+        self.numbers[user] = 0
+        self.past += 1
+        self._allocate()
+        return user
+
+    def sums(self, values):
+        """What the numbers of each user, past ones included, have together."""
+        return np.bincount(self.array("users")[: self.count], values[: self.count], minlength=self.n_users)

@@ -190,6 +190,18 @@ cdef class UserRows(Learner):
             self.moments[user * p + i] *= times
         self.squared[user] *= times
 
+    def rescale(self, times, double growth):
+        """All vectors are multiplied by `times`, powers of two, and the mean of ‖x‖² by `growth`: the same model in other units."""
+        factors = np.concatenate([np.ones(int(self.intercept)), times])
+        squares = np.outer(factors, factors)
+        self.array("grams")[...] *= squares
+        self.array("moments")[...] *= factors
+        for name in ("posterior.covariance", "prior.covariance", "prior.new_user"):
+            self.array(name)[...] /= squares
+        for name in ("posterior.mean", "prior.mean"):
+            self.array(name)[...] /= factors
+        self.spread2 /= growth
+
     # The posterior of one user, recomputed under the present prior.
 
     cdef void start_covariance(self, Py_ssize_t user) noexcept nogil:

@@ -59,10 +59,11 @@ class Explanation(NamedTuple):
 
     `rewards` counts those of the user, `learns_from` are the other users of its cluster (at most 100 are
     named; `cluster_size` counts all), `estimate` is the estimated preference. Only AutoCLUB sets the last
-    four fields, each from 0 to 1. `belongs` is the probability that the user belongs to its cluster; `known`
-    is the share of its preference that its own data determine; `counts_for` is the weight of its rewards,
-    less than 1 if they are noisier than those of others; `degrees` is the weight of the hierarchical model,
-    as opposed to the clusters.
+    six fields. Four are from 0 to 1: `belongs` is the probability that the user belongs to its cluster;
+    `known` is the share of its preference that its own data determine; `counts_for` is the weight of its
+    rewards, less than 1 if they are noisier than those of others; `degrees` is the weight of the hierarchical
+    model, as opposed to the clusters. `changes` counts how often the user was found to have changed, and
+    `since_change` its rewards since then.
     """
 
     user: str
@@ -76,6 +77,8 @@ class Explanation(NamedTuple):
     known: float | None = None
     counts_for: float | None = None
     degrees: float | None = None
+    changes: int | None = None
+    since_change: int | None = None
 
     def __repr__(self) -> str:
         """The user, whom it learns from, and the ten best items, in a few lines."""
@@ -304,7 +307,7 @@ def user_table(live: LivePolicy) -> pl.DataFrame:
     return table.head(len(names)).with_columns(user=pl.Series(names, dtype=pl.String))
 
 
-def autoclub_weights(state: PolicyState, number: int) -> dict[str, float]:
+def autoclub_weights(state: PolicyState, number: int) -> dict[str, Any]:
     """Return the fields of an explanation that only AutoCLUB has."""
     if not isinstance(state.policy, AutoCLUB):
         return {}
@@ -314,6 +317,8 @@ def autoclub_weights(state: PolicyState, number: int) -> dict[str, float]:
         "known": found.known,
         "counts_for": found.noise_weight,
         "degrees": found.hierarchy,
+        "changes": found.changes,
+        "since_change": found.since_change,
     }
 
 

@@ -1,0 +1,9 @@
+from coterie.policies.kernel.arrays import NamedArrays
+from coterie.types import Floats
+
+class ColumnScales(NamedArrays):
+    votes: int
+    due: int
+    def __init__(self, n_users: int, dim: int) -> None: ...
+    def raw_factors(self) -> Floats: ...
+    def learn(self, x: Floats, pulls: int) -> Floats | None: ...
