@@ -201,6 +201,8 @@ class AutoCLUB:
         n, sums = self.others(user)
         if user.omega < 1:
             return 0.0
+        if n and sums[LEFT] < 1e-6:  # no digits are left
+            self.margin = 0.0
         return 4 * float(sums[LEFT]) / (n * left) if 4 * sums[LEFT] < n * left else 1.0
 
     def is_shared(self, user: User, value: float) -> bool:
