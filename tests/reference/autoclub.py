@@ -480,11 +480,11 @@ class AutoCLUB:
         wide = self.noise2 * (1 / user.omega + float(x @ x) / self.lam)
         noisier = max(1.0, (20 + user.errors) / (20 + user.pulls))
         ratio = (reward - mean) ** 2 / (variance * noisier) - (reward - usual) ** 2 / (wide * noisier)
-        user.errors += 0.0 if user.change > 0 else min(100.0, (reward - mean) ** 2 / variance)
+        user.errors += min(100.0, (reward - mean) ** 2 / variance) if user.change < 2 else 0.0
         user.change = max(0.0, user.change + min(2.0, 0.5 * (math.log(variance / wide) + ratio)))
 
     def has_changed(self, user: User) -> bool:
-        return self.exceeds(user.change - math.log(1000) - 2 * math.log(max(1, user.pulls)))
+        return self.exceeds(user.change - math.log(1e6) - 2 * math.log(max(1, user.pulls)))
 
     def restart(self, user: User) -> None:
         """The user is a new one; only the sizes of its rewards and vectors stay its own."""

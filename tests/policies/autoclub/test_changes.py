@@ -39,8 +39,8 @@ def changed() -> coterie.AutoCLUB:
 
 def test_rewards_that_the_prior_predicts_better_are_a_change() -> None:
     test = ChangeTest(1, 1)
-    found = [test.learn(0, 10.0, KNOWN, PRIOR, 100) for _ in range(12)]
-    assert found == [False] * 8 + [True] * 4  # 2 for each, above ln 1000 + 2 ln 101
+    found = [test.learn(0, 10.0, KNOWN, PRIOR, 100) for _ in range(14)]
+    assert found == [False] * 11 + [True] * 3  # 2 for each, above ln 10⁶ + 2 ln 101
     test.refresh_all()
 
 

@@ -24,7 +24,7 @@ cdef enum:
 cdef double MOST_STEP = 2.0  # one reward counts for no more than this: a single outlier is no change
 cdef double MOST_ERROR = 100.0  # and its squared error counts for no more than so many times the predictive variance
 cdef double PSEUDO_REWARDS = 20.0  # as noisy as expected, beside those by which a user's own noise is judged
-cdef double RARE = 6.907755278982137  # ln 1000: a false alarm is that rare, and rarer the longer a user has been the same
+cdef double RARE = 13.815510557964274  # ln 10⁶: a false alarm is that rare, and rarer the longer a user has been the same
 cdef double RARER = 2.0
 
 
@@ -32,7 +32,7 @@ cdef class ChangeTest(NamedArrays):
     """The evidence that each user has changed, the sum of its squared errors, and the last changes.
 
     `evidence` is the log likelihood ratio since its last minimum. `errors` are in units of the predictive variance, of rewards that
-    came while there was no evidence: a change must not hide itself as noise. `alarms`
+    came while there was hardly any evidence: a change must not hide itself as noise. `alarms`
     counts the changes of all users; `recent` has user and round of the last ones, each in the place of its number.
     """
 
@@ -67,7 +67,7 @@ cdef class ChangeTest(NamedArrays):
         cdef double noisier = max(1.0, (PSEUDO_REWARDS + self.errors[user]) / (PSEUDO_REWARDS + pulls))
         cdef double step = missed * missed / known.variance - other * other / prior.variance
         step = 0.5 * (natural_log(known.variance / prior.variance) + step / noisier)
-        if self.evidence[user] == 0.0:
+        if self.evidence[user] < MOST_STEP:
             self.errors[user] += min(missed * missed / known.variance, MOST_ERROR)
         self.evidence[user] = max(0.0, self.evidence[user] + min(step, MOST_STEP))
 
