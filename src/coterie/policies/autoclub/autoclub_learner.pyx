@@ -229,6 +229,13 @@ cdef class AutoClubLearner(Learner):
             out[user] = self.clusters.partition.row_of[number - 1] if number else largest
         return 0
 
+    def array(self, str name):
+        """A view of the part of an array that is in use."""
+        # A decision notes where the next newcomer acts, a replay of rewards does not: both must have the same state.
+        if name == "clusters.partition.labels" and self.arrivals.count < self.n_users + self.arrivals.past:
+            self.clusters.partition.place_newcomer(self.arrivals.count)
+        return Learner.array(self, name)
+
     def first_member(self, Py_ssize_t user):
         """The lowest user of the same cluster."""
         cdef Py_ssize_t row = self.clusters.partition.row_of[self.number_of(user)], other = 0
@@ -568,7 +575,8 @@ cdef class AutoClubLearner(Learner):
 
     def changes_of(self, Py_ssize_t user):
         """How often a user has started again."""
-        return np.count_nonzero(self.arrivals.array("users")[: self.arrivals.count] == user) - (self.arrivals.numbers[user] > 0)
+        numbers = int(np.count_nonzero(self.arrivals.array("users")[: self.arrivals.count] == user))
+        return numbers - (self.arrivals.numbers[user] > 0)
 
     def modelled(self, Py_ssize_t user, arms):
         """Expected reward of every arm by both models without effects; that by the hierarchical model, and what the places

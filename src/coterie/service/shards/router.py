@@ -161,12 +161,13 @@ class ShardRouter:
         handler, meant = endpoint.handler, self._meant(request)
         if endpoint.role is not None and self.follower is not None and not self.follower.ready:
             raise StoreError(f"{self.placement} does not know the policies yet: {self.follower.reason}")
-        if meant is not None and meant != self.placement.shard:
-            return self._misdirected(request)
+        # As on the fast path, a user who lives here is answered here, whichever shard was meant.
         if handler in OF_USER:
             return await self._of_user(request, handle, meant)
         if handler in OF_DECISION:
             return await self._of_decision(request, handle, meant)
+        if meant is not None and meant != self.placement.shard:
+            return self._misdirected(request)
         if handler in OF_REWARDS:
             return await self._of_rewards(request, handle, meant)
         if handler in CHANGING:
