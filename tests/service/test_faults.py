@@ -185,12 +185,13 @@ def test_a_change_that_breaks_off_is_undone(tmp_path: Path, monkeypatch: pytest.
     one.close()
 
 
-@pytest.mark.parametrize("content", [b"not a database at all, but long enough to be looked at" * 20, None])
-def test_what_is_no_store_is_refused_in_a_sentence(tmp_path: Path, content: bytes | None) -> None:
+def test_what_is_no_store_is_refused_in_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    path.mkdir() if content is None else path.write_bytes(content)
+    path.write_bytes(b"not a database at all, but long enough to be looked at" * 20)
     with pytest.raises(StoreError, match=r"cannot be (opened|read)"):
         Recommender(items=ITEMS, store=path)
+    with pytest.raises(ArgumentError, match="store must be a file, and .* is a folder"):
+        Recommender(items=ITEMS, store=tmp_path)
 
 
 @pytest.mark.parametrize(
