@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from coterie import Recommender, StoreError
+from coterie import ArgumentError, Recommender, StoreError
 from coterie.service.storage.location import shown_store
 from coterie.service.storage.sqlite import SQLiteStore
 from inspection import connection_of, engine_of, give_up_after, live_of, replace_choice, store_of
@@ -190,7 +190,7 @@ def test_what_is_no_store_is_refused_in_a_sentence(tmp_path: Path) -> None:
     path.write_bytes(b"not a database at all, but long enough to be looked at" * 20)
     with pytest.raises(StoreError, match=r"cannot be (opened|read)"):
         Recommender(items=ITEMS, store=path)
-    with pytest.raises(ArgumentError, match="store must be a file, and .* is a folder"):
+    with pytest.raises(ArgumentError, match=r"store must be a file, and .* is a folder"):
         Recommender(items=ITEMS, store=tmp_path)
 
 
