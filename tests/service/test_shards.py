@@ -335,7 +335,8 @@ def test_a_change_reaches_a_shard_that_was_away_when_it_is_back(tmp_path: Path) 
         url = f"{service.url}/v1/policies/default/items"
         service.send(2, signal.SIGSTOP)
         body = {"items": [{"id": one, "x": x} for one, x in ITEMS.items()]}
-        changed = httpx.put(url, json=body, timeout=30)
+        # Shard 1 passes a change on to shard 0, and must pass on what that answers of the others.
+        changed = httpx.put(f"{service.own(1)}/v1/policies/default/items", json=body, timeout=30)
         assert changed.status_code == 200
         assert changed.headers["coterie-not-yet"] == "2"
         looked = httpx.get(f"{service.url}/v1/policies/default", timeout=30)

@@ -17,6 +17,8 @@ KEPT_IDLE = 3.0
 MOST_KEPT = 64
 """Idle connections to a shard."""
 LONGEST_PAUSE = 0.5
+NOT_YET = "coterie-not-yet"
+"""The header of an answer that names shards that have not made a change yet; they will."""
 MEANT_FOR = b"coterie-shard"
 """The header of a request that is meant for one shard, which must not pass it on."""
 PEER_TOKEN = b"coterie-peer"
@@ -33,11 +35,12 @@ class ShardAway(StoreError):
 
 
 class PeerAnswer(NamedTuple):
-    """What a shard has answered."""
+    """What a shard has answered; `not_yet` names the shards that have not made a change yet."""
 
     status: int
     content_type: str
     content: bytes
+    not_yet: str = ""
 
     @property
     def succeeded(self) -> bool:
@@ -167,7 +170,8 @@ async def _read_answer(reader: asyncio.StreamReader) -> tuple[PeerAnswer, bool]:
     status, fields = await _read_head(reader)
     content = b"".join([piece async for piece in _pieces(reader, fields)])
     kind = fields.get(b"content-type", b"application/json").decode("latin-1")
-    return PeerAnswer(status, kind, content), fields.get(b"connection", b"").lower() != b"close"
+    not_yet = fields.get(NOT_YET.encode(), b"").decode("latin-1")
+    return PeerAnswer(status, kind, content, not_yet), fields.get(b"connection", b"").lower() != b"close"
 
 
 async def _read_head(reader: asyncio.StreamReader) -> tuple[int, dict[bytes, bytes]]:

@@ -32,7 +32,15 @@ from coterie.service.shards.merging import (
     slices,
 )
 from coterie.service.shards.overview import CONTENT_POLICY, overview
-from coterie.service.shards.peers import MEANT_FOR, PATIENCE, PEER_TOKEN, PeerAnswer, Peers, ShardAway
+from coterie.service.shards.peers import (
+    MEANT_FOR,
+    NOT_YET,
+    PATIENCE,
+    PEER_TOKEN,
+    PeerAnswer,
+    Peers,
+    ShardAway,
+)
 from coterie.service.shards.reward_batches import RefusedBatch, send_rewards, with_id
 
 Handle = Callable[[Request], Awaitable[Response]]
@@ -65,8 +73,6 @@ LOOK_PATIENCE = 2.0
 """Seconds that a look at all shards waits for one of them."""
 AWAY = "coterie-away"
 """The header of an answer that names shards that were away: their part is missing."""
-NOT_YET = "coterie-not-yet"
-"""The header of an answer that names shards that have not made a change yet; they will."""
 JSON_BODY: Headers = [(b"content-type", b"application/json")]
 PASSED_ON = (b"authorization", b"ocp-apim-subscription-key", b"content-type")
 
@@ -546,6 +552,8 @@ def _response(answer: PeerAnswer) -> Response:
     if answer.status in (429, 503):
         return problem(answer.status, msgspec.json.decode(answer.content, type=messages.Problem).detail)
     headers = {"content-type": answer.content_type} if answer.content else {}
+    if answer.not_yet:
+        headers[NOT_YET] = answer.not_yet
     return Response(answer.content, answer.status, headers)
 
 
