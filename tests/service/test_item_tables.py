@@ -275,8 +275,9 @@ def test_what_is_no_list_of_items_is_refused_alike_by_recommender_and_client(tmp
                 with pytest.raises(ArgumentError) as caught:
                     eval(f"one.{call}", {"one": one, "VECTORS": VECTORS})
                 assert str(caught.value).startswith(sentence), call
+        unchecked: Any = VECTORS
         with pytest.raises(ArgumentError, match="arms must be vectors by id"):
-            client.decide("ann", arms=VECTORS)  # type: ignore[arg-type]
+            client.decide("ann", arms=unchecked)
         assert (list(shop.items), client.list_items()) == (IDS, IDS)
 
 
